@@ -84,9 +84,8 @@ class Solves:
         return self._direction()
 
     def correct(self, gradient) -> np.ndarray:
-        """The direction with the solution for another gradient (n, 12) added."""
-        self.linear.launch_correct(gradient)
-        return self._direction()
+        """The solution for another gradient (n, 12)."""
+        return self.device.read(self.linear.launch_correct(gradient))
 
     def _direction(self) -> np.ndarray:
         flags = self.device.read(self.control.flags)

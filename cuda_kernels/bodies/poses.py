@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import Pose
+from cuda_kernels.bodies.affine import ZERO, Pose
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -47,11 +47,19 @@ def go_straight(first: wp.int32, pose: Pose, d: wp.array2d(dtype=wp.float64), ou
 
 
 @wp.kernel
-def add_rows(first: wp.int32, x: wp.array2d(dtype=wp.float64), y: wp.array2d(dtype=wp.float64)):
-    """y += x (n, 12)."""
+def add_rows(
+    first: wp.int32,
+    island: wp.array(dtype=wp.int32),
+    weight: wp.array(dtype=wp.float64),
+    x: wp.array2d(dtype=wp.float64),
+    y: wp.array2d(dtype=wp.float64),
+):
+    """y += weight x (n, 12) with the weights of the bodies' islands, where they are not zero."""
     b = wp.tid() + first
-    for r in range(12):
-        y[b, r] = y[b, r] + x[b, r]
+    a = weight[island[b]]
+    if a != ZERO:
+        for r in range(12):
+            y[b, r] = y[b, r] + a * x[b, r]
 
 
 @wp.kernel

@@ -53,14 +53,23 @@ def row_errors(first: wp.int32, rows: MeasuredRows, values: wp.array(dtype=wp.fl
 
 @wp.kernel
 def predicted_errors(
-    first: wp.int32, rows: MeasuredRows, predicted: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)
+    first: wp.int32,
+    rows: MeasuredRows,
+    predicted: wp.array(dtype=wp.float64),
+    errors: wp.array(dtype=wp.float64),
+    energies: wp.array(dtype=wp.float64),
 ):
-    """Predicted residuals (R,) of the exact rows without an effort limit over their tolerances, 0 for all others."""
+    """Predicted residuals C (R,) of the exact rows without an effort limit over their tolerances, and ``K C^2``; 0 for all
+    others."""
     e = wp.tid() + first
     error = ZERO
+    energy = ZERO
     if is_closed(rows, e):
-        error = wp.abs(predicted[e] - rows.p[e, slots.TARGET]) / rows.p[e, slots.TOLERANCE]
+        C = predicted[e] - rows.p[e, slots.TARGET]
+        error = wp.abs(C) / rows.p[e, slots.TOLERANCE]
+        energy = rows.p[e, slots.STRENGTH] * C * C
     errors[e] = error
+    energies[e] = energy
 
 
 @wp.kernel
@@ -89,18 +98,16 @@ def update_multipliers(
     skipped: wp.array(dtype=wp.int32),
     x: wp.array(dtype=wp.float64),
     predicted: wp.array(dtype=wp.float64),
-    whole: wp.int32,
 ):
     """lambda += K C in all exact rows, C the residual of the values predicted by the linear model about x.
 
-    The shift of the law's centre is ``a -= C``. If `whole` is 1, one-sided rows and drives with an effort limit count as
-    well, those as far as it allows; one-sided rows pull in one sense alone, and not at all if they did not in the model.
-    Rows of skipped owners (R,) keep theirs.
+    The shift of the law's centre is ``a -= C``, within the effort limit of drives. One-sided rows have a multiplier of one sign,
+    0 if they exert no force in the model. Rows of skipped owners (R,) keep theirs.
     """
     e = wp.tid() + first
     if skipped[owner[e]] != 0:
         return
-    if is_closed(rows, e) or (whole == 1 and is_held(rows, e)):
+    if is_held(rows, e):
         a = rows.p[e, slots.CENTRE] - residual(rows, e, predicted[e])
         if rows.law[e] == SATURATED:
             reach = rows.p[e, slots.EFFORT] / rows.p[e, slots.STRENGTH]
@@ -108,6 +115,30 @@ def update_multipliers(
         if rows.law[e] == ONE_SIDED and rows.p[e, slots.SIGN] * (x[e] - rows.p[e, slots.CENTRE]) >= ZERO:
             a = rows.p[e, slots.BOUND]
         rows.p[e, slots.CENTRE] = a
+
+
+@wp.kernel
+def step_multipliers(
+    first: wp.int32,
+    rows: MeasuredRows,
+    owner: wp.array(dtype=wp.int32),
+    predicted: wp.array(dtype=wp.float64),
+    island: wp.array(dtype=wp.int32),
+    weight: wp.array(dtype=wp.float64),
+    turn: wp.array(dtype=wp.float64),
+    change: wp.array(dtype=wp.float64),
+):
+    """Set change = C + turn change and a -= weight change in the exact rows without an effort limit.
+
+    C is the predicted residual; `weight` and `turn` are numbers of the owners' islands."""
+    e = wp.tid() + first
+    if is_closed(rows, e):
+        i = island[owner[e]]
+        C = predicted[e] - rows.p[e, slots.TARGET]
+        if turn[i] != ZERO:
+            C = C + turn[i] * change[e]
+        change[e] = C
+        rows.p[e, slots.CENTRE] = rows.p[e, slots.CENTRE] - weight[i] * C
 
 
 @wp.kernel

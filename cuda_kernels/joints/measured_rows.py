@@ -13,7 +13,7 @@ from cuda_kernels.joints import slots
 from cuda_kernels.joints.laws import BARRIER, FRICTION, SATURATED, Parameters, aimed, bend, evaluate
 from cuda_kernels.joints.measures import Measures, frames
 from cuda_kernels.options import OPTIONS
-from cuda_kernels.parallel.sums import MAX
+from cuda_kernels.parallel.sums import joined
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
@@ -340,14 +340,10 @@ def fold_into_bodies(
     operation: wp.int32,
     out: wp.array(dtype=wp.float64),
 ):
-    """Minimum or maximum of out[b] and the values of a body's rows, the even entries (2k stands for row k)."""
+    """Sum, minimum or maximum of out[b] and the values of a body's rows, the even entries (2k stands for row k)."""
     b = wp.tid() + first
     v = out[b]
     for k in range(starts[b], starts[b + 1]):
         if entries[k] % 2 == 0:
-            x = values[entries[k] // 2]
-            if operation == MAX:
-                v = wp.max(v, x)
-            else:
-                v = wp.min(v, x)
+            v = joined(v, values[entries[k] // 2], operation)
     out[b] = v

@@ -89,13 +89,19 @@ def counted(K: wp.vec3d, F: wp.vec3d) -> wp.vec3d:
 
 
 @wp.kernel
-def row_errors(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.float64)):
-    """Sizes of the residuals of the exact rows over their tolerances; 0 for all others."""
+def row_errors(
+    first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.float64), energies: wp.array(dtype=wp.float64)
+):
+    """Residuals F of the exact rows over their tolerances, and ``F . K F``; 0 for all others."""
     e = wp.tid() + first
-    v = ZERO
+    error = ZERO
+    energy = ZERO
     if rows.exact[e] == 1:
-        v = wp.length(counted(rows.K[e], residual(rows, e, pose))) / rows.tolerance[e]
-    out[e] = v
+        F = residual(rows, e, pose)
+        error = wp.length(counted(rows.K[e], F)) / rows.tolerance[e]
+        energy = wp.dot(F, wp.cw_mul(rows.K[e], F))
+    out[e] = error
+    energies[e] = energy
 
 
 @wp.kernel
@@ -107,3 +113,24 @@ def shift_rows(first: wp.int32, rows: Rows, pose: Pose, skipped: wp.array(dtype=
     e = wp.tid() + first
     if rows.exact[e] == 1 and skipped[rows.child[e]] == 0:
         rows.shift[e] = rows.shift[e] - counted(rows.K[e], residual(rows, e, pose))
+
+
+@wp.kernel
+def step_multipliers(
+    first: wp.int32,
+    rows: Rows,
+    pose: Pose,
+    island: wp.array(dtype=wp.int32),
+    weight: wp.array(dtype=wp.float64),
+    turn: wp.array(dtype=wp.float64),
+    change: wp.array(dtype=wp.vec3d),
+):
+    """Set change = F + turn change and a -= weight change in the exact rows, by the numbers of the children's islands."""
+    e = wp.tid() + first
+    if rows.exact[e] == 1:
+        i = island[rows.child[e]]
+        F = counted(rows.K[e], residual(rows, e, pose))
+        if turn[i] != ZERO:
+            F = F + turn[i] * change[e]
+        change[e] = F
+        rows.shift[e] = rows.shift[e] - weight[i] * F

@@ -190,10 +190,3 @@ def turn(
     if done[i] != 0:
         return
     p[i] = z[i] + quotient(fresh, stale, island[i]) * p[i]
-
-
-@wp.kernel
-def add(first: wp.int32, done: wp.array(dtype=wp.int32), z: wp.array(dtype=vec12), x: wp.array(dtype=vec12)):
-    i = wp.tid() + first
-    if done[i] == 0:
-        x[i] = x[i] + z[i]

@@ -164,22 +164,52 @@ def choose_closing(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def mark_skipped(first: wp.int32, c: Control, island: wp.array(dtype=wp.int32), skipped: wp.array(dtype=wp.int32)):
-    """Set 1 for bodies of islands that are not chosen (`each`)."""
-    b = wp.tid() + first
-    skipped[b] = wp.where(c.each[island[b]] != ZERO, 0, 1)
+def judge_closing(
+    first: wp.int32,
+    c: Control,
+    errors: wp.array(dtype=wp.float64),
+    closed: wp.float64,
+    energy: wp.array(dtype=wp.float64),
+    before: wp.array(dtype=wp.float64),
+    turn: wp.array(dtype=wp.float64),
+):
+    """Continue the closing of chosen islands with open rows, end it for the others.
+
+    `turn` is the ratio of the residuals' energy to that `before` the last correction, 0 without a correction."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    turn[w] = ZERO
+    if c.each[w] != ZERO and errors[w] > closed:
+        c.flags[PENDING] = 1
+        if before[w] > ZERO:
+            turn[w] = energy[w] / before[w]
+    else:
+        c.each[w] = ZERO
+    before[w] = c.each[w] * energy[w]
 
 
 @wp.kernel
-def judge_closing(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64), closed: wp.float64):
-    """Continue the closing of chosen islands with open rows; end it for the others."""
+def weigh_correction(
+    first: wp.int32,
+    c: Control,
+    energy: wp.array(dtype=wp.float64),
+    product: wp.array(dtype=wp.float64),
+    least: wp.float64,
+    weight: wp.array(dtype=wp.float64),
+):
+    """Set the weight of a correction, the energy of the residuals over minus the product of correction and forces.
+
+    The closing of an island ends if this product is not more than `least` of the energy."""
     w = wp.tid() + first
-    if w >= c.counts[0] or c.each[w] == ZERO:
+    if w >= c.counts[0]:
         return
-    if errors[w] > closed:
-        c.flags[PENDING] = 1
-    else:
-        c.each[w] = ZERO
+    weight[w] = ZERO
+    if c.each[w] != ZERO:
+        if -product[w] > least * energy[w]:
+            weight[w] = -energy[w] / product[w]
+        else:
+            c.each[w] = ZERO
 
 
 @wp.kernel

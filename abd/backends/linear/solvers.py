@@ -11,7 +11,6 @@ from abd.backends.linear.conjugate_gradients import ConjugateGradients
 from abd.backends.linear.direct import Direct
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.linear.solver import Solver
-from cuda_kernels.linear import krylov
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.step import control
 
@@ -60,8 +59,7 @@ class Solves:
     def launch_tighten(self) -> None:
         self.solver.launch_tighten(self.linear.direction)
 
-    def launch_correct(self, gradient: wp.array) -> None:
-        """Add the solution for another gradient (n, 12) to the direction, with the matrix of the last solve."""
-        linear, rows = self.linear, self.linear.device.rows
-        self.solver.launch_correct(gradient, linear.step)
-        linear.device.launch(krylov.add, linear.n, linear.islands.done, rows(linear.step), rows(linear.direction))
+    def launch_correct(self, gradient: wp.array) -> wp.array:
+        """Return the solution (n, 12) for another gradient (n, 12), with the matrix of the last solve."""
+        self.solver.launch_correct(gradient, self.linear.step)
+        return self.linear.step

@@ -12,7 +12,7 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.linear.solvers import Solves
 from abd.backends.recorded.numbers import flags_of
 from abd.backends.recorded.safe_path import SafePath
-from abd.joints.rows.system import CLOSED, CLOSINGS
+from abd.joints.rows.system import CLOSED, CLOSINGS, IMMOBILE
 from cuda_kernels.bodies import paths, poses
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control, newton
@@ -32,6 +32,9 @@ class Direction:
         self.backend, self.device, self.graphs, self.control = backend, backend.device, graphs, numbers
         self.linear, self.path, self.scratch = linear, path, scratch
         self._flag = flags_of(numbers, "SOUND", "REPEAT", "TIGHTEN")
+        self.energy, self.previous, self.turn, self.weight = (
+            self.device.zeros(max(backend.n, 1), wp.float64) for _ in range(4)
+        )
 
     def launch(self) -> None:
         """Compute the direction from the assembled blocks."""
@@ -87,32 +90,38 @@ class Direction:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(control.begin_loop, 1, c)
         launch(newton.choose_closing, n, c)
-        direction, missing, potential = b.linear.direction, b.scratch.vectors, b.potential
+        direction, forces, potential = b.linear.direction, b.scratch.vectors, b.potential
+        island, straight, row, energies = b.islands.island, b.scratch.straight, b.scratch.a, b.scratch.b
 
         def close() -> None:
-            # missing forces of exact rows at the end of the direction, then added to their multipliers
-            self.device.fill(missing)
-            b.joints.add_missing(b.scratch.straight, b.scratch.skipped, missing)
-            b.joints.update_multipliers(b.scratch.straight, False, b.scratch.skipped)
-            potential.project_vectors(missing)
-            self.linear.launch_correct(missing)
-            potential.project_vectors(direction)
-            launch(poses.add_rows, n, missing, potential.gradient)
+            # change of the forces of exact rows, conjugate to the previous change
+            launch(paths.stretch, n, island, self.turn, forces)
+            b.joints.add_missing(straight, b.islands.done, forces)
+            potential.project_vectors(forces)
+            step = self.linear.launch_correct(forces)
+            potential.project_vectors(step)
+            launch(sums.dot_rows, n, forces, step, row)
+            b.islands.reduce(row, sums.SUM, self.scratch)
+            launch(newton.weigh_correction, n, c, self.energy, self.scratch, IMMOBILE, self.weight)
+            b.joints.step_multipliers(straight, island, self.weight, self.turn)
+            launch(poses.add_rows, n, island, self.weight, step, direction)
+            launch(poses.add_rows, n, island, self.weight, forces, potential.gradient)
             check()
-            launch(control.count_pass, 1, c, CLOSINGS + 1, 0)
 
         def check() -> None:
-            a = b.scratch.a
-            launch(poses.go_straight, n, b.at.current, direction, b.scratch.straight)
-            self.device.fill(a)
-            b.joints.predicted_errors(b.scratch.straight, direction, a)
-            b.islands.reduce(a, sums.MAX, self.scratch)
-            launch(newton.judge_closing, n, c, self.scratch, CLOSED)
-            launch(newton.mark_skipped, n, c, b.islands.island, b.scratch.skipped)
+            launch(poses.go_straight, n, b.at.current, direction, straight)
+            self.device.fill(row)
+            self.device.fill(energies)
+            b.joints.predicted_errors(straight, direction, row, energies)
+            b.islands.reduce(row, sums.MAX, self.scratch)
+            b.islands.reduce(energies, sums.SUM, self.energy)
+            launch(newton.judge_closing, n, c, self.scratch, CLOSED, self.energy, self.previous, self.turn)
+            launch(control.count_pass, 1, c, CLOSINGS + 1, 0)
 
         def close_all() -> None:
+            self.device.fill(forces)
+            self.device.fill(self.previous)
             check()
-            launch(control.count_pass, 1, c, CLOSINGS + 1, 0)
             self.graphs.repeat(self._flag["REPEAT"], close)
             b.joints.evaluate(b.at, "current")
             self.path.aim(c.moved, c.limit)

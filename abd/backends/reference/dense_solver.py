@@ -9,7 +9,7 @@ from abd.backends.reference.numpy_bodies import Boxes, maps, positions
 from abd.backends.reference.parts.inactive import Inactive
 from abd.backends.reference.potential import Potential
 from abd.errors import StepFailure
-from abd.joints.rows.system import CLOSED, CLOSINGS
+from abd.joints.rows.system import CLOSED, CLOSINGS, IMMOBILE
 
 
 class DenseSolver:
@@ -95,21 +95,29 @@ class DenseSolver:
     def close_joints(self, chosen: np.ndarray) -> np.ndarray:
         """Correct the direction with the present factor until the linear model closes all exact rows of chosen islands (count,).
 
-        The corrections are added to the multipliers. Returns the largest vertex displacement per island [m].
+        A change ``K s`` of the multipliers changes the residuals c by ``-C H^-1 C^T K s``. Conjugate gradients with the
+        preconditioner K solve ``c = 0``. Returns the largest vertex displacement per island [m].
         """
-        joints, islands = self.potential.joints, self.islands
+        joints, islands, host = self.potential.joints, self.islands, self.islands.host
+        before, change = np.zeros(islands.count), np.zeros((len(joints.owners), 3))
         for _ in range(CLOSINGS):
-            linear, measured, J = joints.predicted(self.at.q, self.direction)
-            open_by = -islands.minima(-joints.left_open(linear, measured), joints.owners, np.zeros(islands.count))
+            residuals, J = joints.closable(self.at.q, self.direction)
+            open_by = -islands.minima(-joints.left_open(residuals), joints.owners, np.zeros(islands.count))
             chosen = chosen & (open_by > CLOSED)
             if not chosen.any():
                 break
-            skipped = ~chosen[islands.host]
-            missing = np.einsum("nij,nj->ni", self.inactive.projectors, joints.missing(linear, measured, J))
-            missing[skipped] = 0.0
-            joints.update_multipliers(linear, measured, whole=False, skipped=skipped)
-            self.direction += self._solve(missing)
-            self.potential.gradient += missing
+            energy = islands.sums(np.sum(joints.strengths * residuals**2, axis=1), joints.owners)
+            turn = np.divide(energy, before, out=np.zeros(islands.count), where=before > 0.0)
+            change = residuals + turn[host[joints.owners], None] * change
+            forces = np.einsum("nij,nj->ni", self.inactive.projectors, joints.pull_back(change, J))
+            step = self._solve(forces)
+            product = -islands.sums(np.sum(forces * step, axis=1), self.all_bodies)
+            chosen = chosen & (product > IMMOBILE * energy)
+            weight = np.divide(energy, product, out=np.zeros(islands.count), where=chosen)
+            joints.step_multipliers(weight[host[joints.owners], None] * change)
+            self.direction += weight[host, None] * step
+            self.potential.gradient += weight[host, None] * forces
+            before = np.where(chosen, energy, 0.0)
         self.potential.evaluate()
         return self._largest_displacement()
 

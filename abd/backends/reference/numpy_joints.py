@@ -195,18 +195,34 @@ class NumpyJoints:
         one_sided = sign * np.minimum(sign * (x - bound), sign * (p[:, slots.CENTRE] - bound))
         return np.where(self.law == Law.ONE_SIDED, one_sided, x - p[:, slots.TARGET])
 
-    def left_open(self, linear: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """Return (l + R,) predicted residuals, linear (l, 3) and measured (R,), over their tolerances; 0 for rows that
-        a direction cannot close."""
-        held = (self.p[:, slots.TOLERANCE] > 0.0) & (self.law == Law.QUADRATIC)
-        sizes = np.divide(np.abs(measured), self.p[:, slots.TOLERANCE], out=np.zeros(len(measured)), where=held)
-        return np.concatenate([np.linalg.norm(linear, axis=1) / self.system.linear.tolerance, sizes])
+    def closable(self, q: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the residuals (l + R, 3) of `predicted` of the rows that a direction can close, 0 for others, and J.
 
-    def missing(self, linear: np.ndarray, measured: np.ndarray, J: np.ndarray) -> np.ndarray:
-        """Return (n, 12) ``C^T K c`` of predicted residuals c, without one-sided rows and those with an effort limit."""
-        s = self.system
-        c = np.where(self.law == Law.QUADRATIC, measured, 0.0)
-        return rows.pull_back(s.linear, s.linear.K * linear, self.n) + ((self.p[:, slots.STRENGTH] * c) @ J).reshape(self.n, 12)
+        One-sided rows and rows with an effort limit are not closed. Measured rows have their residual in the first column."""
+        linear, measured, J = self.predicted(q, direction)
+        return np.concatenate([linear, _in_first_column(np.where(self.law == Law.QUADRATIC, measured, 0.0))]), J
+
+    @property
+    def strengths(self) -> np.ndarray:
+        """(l + R, 3) stiffness K of the rows, in the columns of their residuals."""
+        return np.concatenate([self.system.linear.K, _in_first_column(self.p[:, slots.STRENGTH])])
+
+    def left_open(self, residuals: np.ndarray) -> np.ndarray:
+        """Return (l + R,) residuals (l + R, 3) of `closable` over their tolerances."""
+        size = np.linalg.norm(residuals, axis=1)
+        tolerance = np.concatenate([self.system.linear.tolerance, self.p[:, slots.TOLERANCE]])
+        return np.divide(size, tolerance, out=np.zeros(len(size)), where=tolerance > 0.0)
+
+    def pull_back(self, residuals: np.ndarray, J: np.ndarray) -> np.ndarray:
+        """Return (n, 12) ``C^T K c`` of residuals c (l + R, 3)."""
+        s, f = self.system, self.strengths * residuals
+        count = len(s.linear)
+        return rows.pull_back(s.linear, f[:count], self.n) + (f[count:, 0] @ J).reshape(self.n, 12)
+
+    def step_multipliers(self, change: np.ndarray) -> None:
+        """Update the multipliers of the rows of `closable`: lambda += K change, (l + R, 3)."""
+        self.shift -= change[: len(self.shift)]
+        self.p[:, slots.CENTRE] -= change[len(self.shift) :, 0]
 
     def effort_changes(self, q: np.ndarray, direction: np.ndarray, skipped: np.ndarray) -> np.ndarray:
         """Return (l + R,) changes of friction and of drives with an effort limit along a direction (n, 12) from q.
@@ -223,15 +239,18 @@ class NumpyJoints:
         change = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), change])
 
-    def update_multipliers(self, linear: np.ndarray, measured: np.ndarray, whole: bool, skipped: np.ndarray) -> None:
-        """Update the multipliers of the exact rows, lambda += K c, except those of inactive bodies (n,).
-
-        whole: include one-sided rows, and drives up to their effort limit."""
+    def update_multipliers(self, linear: np.ndarray, measured: np.ndarray, skipped: np.ndarray) -> None:
+        """Update the multipliers of the exact rows, lambda += K c within effort limits, except those of inactive bodies (n,)."""
         p = self.p
         is_skipped = skipped[self.owners]
         self.shift -= np.where(is_skipped[: len(linear), None], 0.0, linear)
-        held = self._active_exact() & (whole | (self.law == Law.QUADRATIC)) & ~is_skipped[len(linear) :]
+        held = self._active_exact() & ~is_skipped[len(linear) :]
         reach = np.where(self.law == Law.SATURATED, p[:, slots.EFFORT] / np.where(held, p[:, slots.STRENGTH], 1.0), np.inf)
         centre, target = p[:, slots.CENTRE] - measured, p[:, slots.TARGET]
         centre = np.where(self.law == Law.SATURATED, np.clip(centre, target - reach, target + reach), centre)
         p[:, slots.CENTRE] = np.where(held, centre, p[:, slots.CENTRE])
+
+
+def _in_first_column(values: np.ndarray) -> np.ndarray:
+    """(k, 3) values (k,) and two columns of zeros."""
+    return values[:, None] * np.array([1.0, 0.0, 0.0])

@@ -12,11 +12,11 @@ class Scratch:
     """Arrays for intermediate results of n bodies; their contents are valid within one operation.
 
     Attributes:
-        a, b, row: (n,) float64; marks, skipped: (n,) int32; vectors: (n, 12); straight: a pose.
+        a, b, row: (n,) float64; marks: (n,) int32; vectors: (n, 12); straight: a pose.
     """
 
     def __init__(self, device: Device, n: int):
         self.a, self.b, self.row = (device.zeros(n, wp.float64) for _ in range(3))
-        self.marks, self.skipped = (device.zeros(n, wp.int32) for _ in range(2))
+        self.marks = device.zeros(n, wp.int32)
         self.vectors = device.zeros((n, 12), wp.float64)
         self.straight = new_pose(device, n)

@@ -29,10 +29,9 @@ KEPT = 0.1
 LIMIT_CUTS = 60
 """Largest number of cuts of a step towards a joint limit."""
 CLOSINGS = 200
-"""Largest number of solves in which a direction closes the exact rows.
-
-One or two suffice in general; bodies welded into loops need many in the first step.
-"""
+"""Largest number of solves in which a direction closes the exact rows."""
+IMMOBILE = 1e-8
+"""Smallest part of their residual that forces K c of exact rows close; less is rounding, as of redundant rows."""
 CLOSED = 0.3
 """Residual, relative to the tolerance, at which the exact rows count as closed."""
 REACH = 2.0

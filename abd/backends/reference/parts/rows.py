@@ -120,5 +120,5 @@ class Rows:
         """
         joints = self.potential.joints
         linear, measured, _ = joints.predicted(self.at.trial, direction)
-        joints.update_multipliers(linear, measured, whole=True, skipped=done[self.islands.host])
+        joints.update_multipliers(linear, measured, skipped=done[self.islands.host])
         self.potential.evaluate()

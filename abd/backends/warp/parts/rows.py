@@ -109,5 +109,5 @@ class Rows:
         joints, at, straight, done = self.potential.joints, self.at, self.scratch.straight, self.islands.done
         self.device.launch(poses.go_straight, self.n, at.trial, direction, straight)
         joints.relinearize(at.trial, direction, done)
-        joints.update_multipliers(straight, True, done)
+        joints.update_multipliers(straight, done)
         joints.evaluate(at, "current")

@@ -63,7 +63,7 @@ class Joints:
         for name in ("parent", "child", "Yp", "Yc", "exact", "tolerance"):
             setattr(self.held, name, getattr(self.linear, name))
         self.held.K = d.upload(host.K * host.exact[:, None], wp.vec3d)
-        self.held.shift = d.zeros(self.linear_count, wp.vec3d)
+        self.held.shift, self.linear_change = (d.zeros(self.linear_count, wp.vec3d) for _ in range(2))
         inner = host.parent != WORLD
         owners = np.concatenate([host.child, host.parent[inner]])
         codes = np.concatenate([2 * np.arange(self.linear_count), 2 * np.flatnonzero(inner) + 1])
@@ -101,8 +101,8 @@ class Joints:
         self.term_row = d.upload(host.term_row, wp.int32)
         with_sides = self.row_count + 2 * self.length_count
         self.slope, self.curvature, self.missing = (d.zeros(with_sides, wp.float64) for _ in range(3))
-        self.x, self.x_ahead, self.gap, self.gap_ahead, self.per_row = (
-            d.zeros(self.row_count, wp.float64) for _ in range(5)
+        self.x, self.x_ahead, self.gap, self.gap_ahead, self.per_row, self.change = (
+            d.zeros(self.row_count, wp.float64) for _ in range(6)
         )
         self.weight = d.zeros(len(host.term_measure), wp.float64)
 
@@ -270,8 +270,8 @@ class Joints:
         """Raise `out` (n,) to the largest residual of the exact rows of a body, relative to their tolerances."""
         launch = self.device.launch
         if self.linear_count:
-            each = self.pool.get("errors", self.linear_count, wp.float64)
-            launch(rows.row_errors, self.linear_count, self.linear, pose, each)
+            each, energies = self._errors()
+            launch(rows.row_errors, self.linear_count, self.linear, pose, each, energies)
             self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
         if self.row_count:
             self.measure(pose)
@@ -282,18 +282,26 @@ class Joints:
         if count:
             self.device.launch(measured_rows.fold_into_bodies, self.n, starts, entries, values, operation, out)
 
-    def predicted_errors(self, straight, direction, out: wp.array) -> None:
-        """Raise `out` (n,) to the residuals, as `errors`, of the linear model at the end of a direction (n, 12).
+    def _errors(self) -> list[wp.array]:
+        """Return arrays (l,) for the relative residuals and the energies of linear rows."""
+        return [self.pool.get(name, self.linear_count, wp.float64) for name in ("errors", "energies")]
+
+    def predicted_errors(self, straight, direction, out: wp.array, energy: wp.array) -> None:
+        """Raise `out` (n,) to the residuals c, as `errors`, of the linear model at the end of a direction (n, 12), and add
+        ``c K c`` to `energy` (n,).
 
         `straight` is the pose at the end of the direction. Rows with an effort limit have no residual."""
         if self.linear_count:
-            each = self.pool.get("errors", self.linear_count, wp.float64)
-            self.device.launch(rows.row_errors, self.linear_count, self.linear, straight, each)
-            self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
+            each, energies = self._errors()
+            self.device.launch(rows.row_errors, self.linear_count, self.linear, straight, each, energies)
+            for values, operation, total in ((each, sums.MAX, out), (energies, sums.SUM, energy)):
+                self._fold(self.linear_count, self.linear_starts, self.linear_entries, values, operation, total)
         if self.has_exact_measured:
+            each, energies = self.per_row, self.missing
             self._predict(direction)
-            self.device.launch(exact_rows.predicted_errors, self.row_count, self.rows, self.x_ahead, self.per_row)
-            self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
+            self.device.launch(exact_rows.predicted_errors, self.row_count, self.rows, self.x_ahead, each, energies)
+            for values, operation, total in ((each, sums.MAX, out), (energies, sums.SUM, energy)):
+                self._fold(self.row_count, self.owned_starts, self.owned_rows, values, operation, total)
 
     def add_missing(self, straight, skipped, gradient) -> None:
         """Add ``C^T K c`` to gradient (n, 12), where c are the residuals of the exact rows from `predicted_errors`.
@@ -312,19 +320,26 @@ class Joints:
                 self.n, self.body_starts, self.body_ends, self.ends, self.missing, self.u, skipped, gradient,
             )  # fmt: skip
 
-    def update_multipliers(self, straight, whole: bool, skipped) -> None:
-        """Update the multipliers of exact rows: lambda += K c, where c are the residuals from `predicted_errors`.
+    def update_multipliers(self, straight, skipped) -> None:
+        """Update the multipliers of exact rows: lambda += K c, where c are the residuals at the end of a direction.
 
-        Args:
-            whole: also update one-sided rows and drives with an effort limit, within their bounds.
-            skipped: (n,) 1 for bodies whose rows keep their multipliers.
-        """
+        Rows of bodies with `skipped` (n,) = 1 keep their multipliers."""
         self.device.launch(rows.shift_rows, self.linear_count, self.linear, straight, skipped)
         if self.has_exact_measured:
             self.device.launch(
                 exact_rows.update_multipliers,
-                self.row_count, self.rows, self.owner, skipped, self.x, self.x_ahead, int(whole),
+                self.row_count, self.rows, self.owner, skipped, self.x, self.x_ahead,
             )  # fmt: skip
+
+    def step_multipliers(self, straight, *numbers: wp.array) -> None:
+        """Update the multipliers of exact rows without an effort limit: s = c + turn s, lambda += weight K s.
+
+        c are the residuals from `predicted_errors`; numbers: island of every body, weight and turn of every island."""
+        self.device.launch(rows.step_multipliers, self.linear_count, self.linear, straight, *numbers, self.linear_change)
+        if self.has_exact_measured:
+            self.device.launch(
+                exact_rows.step_multipliers, self.row_count, self.rows, self.owner, self.x_ahead, *numbers, self.change
+            )
 
     def relinearize(self, pose, direction, done) -> None:
         """Linearise the exact measured rows at a pose and predict their values along a direction."""
