@@ -1,4 +1,12 @@
-"""Conjugate gradients on 12x12 blocks; scalars stay on the device. Converged bodies are skipped."""
+"""Conjugate gradients on 12x12 blocks; scalars stay on the device. Converged bodies are skipped.
+
+The products of an iteration need one sum over the bodies (Chronopoulos and Gear 1989): with z = M^-1 r and w = H z,
+
+    p = z + b p,  q = w + b q,  x += a p,  r -= a q
+
+where b is the ratio of ``r . z`` to the previous one, and ``a = (r . z) / (p . q)``, ``p . q = z . w - b^2 (p . q)_before``.
+`cuda_kernels.linear.residuals` computes a and b.
+"""
 
 import warp as wp
 
@@ -18,10 +26,12 @@ def multiply(
     number: wp.int32,
     addresses: wp.array2d(dtype=wp.uint64),
     x: wp.array(dtype=vec12),
+    residual: wp.array(dtype=vec12),
     y: wp.array(dtype=vec12),
-    product: wp.array(dtype=wp.float64),
+    products: wp.array(dtype=wp.vec2d),
 ):
-    """Compute y = H x of one body, and its part of x . y, from `number` couplings by their addresses (`couplings`)."""
+    """Compute y = H x of one body, and its parts of residual . x and x . y, from `number` couplings by their addresses
+    (`couplings`)."""
     i = wp.tid() + first
     if done[i] != 0:
         return
@@ -52,7 +62,7 @@ def multiply(
                     for m in range(12):
                         v = v + w[m] * blocks[k, m]
     y[i] = v
-    product[i] = wp.dot(x[i], v)
+    products[i] = wp.vec2d(wp.dot(residual[i], x[i]), wp.dot(x[i], v))
 
 
 @wp.kernel
@@ -102,26 +112,38 @@ def begin(
     gradient: wp.array(dtype=vec12),
     x: wp.array(dtype=vec12),
     r: wp.array(dtype=vec12),
+    p: wp.array(dtype=vec12),
+    q: wp.array(dtype=vec12),
 ):
     i = wp.tid() + first
     if done[i] == 0:
         x[i] = vec12()
         r[i] = -gradient[i]
-
-
-@wp.kernel
-def aim(first: wp.int32, done: wp.array(dtype=wp.int32), z: wp.array(dtype=vec12), p: wp.array(dtype=vec12)):
-    i = wp.tid() + first
-    if done[i] == 0:
-        p[i] = z[i]
+        p[i] = vec12()
+        q[i] = vec12()
 
 
 @wp.func
-def quotient(a: wp.array(dtype=wp.float64), b: wp.array(dtype=wp.float64), w: wp.int32) -> wp.float64:
-    """Return a / b of an island, 0 if b is not positive, so that the island does not move."""
-    if b[w] > ZERO:
-        return a[w] / b[w]
-    return ZERO
+def step(
+    i: wp.int32,
+    a: wp.float64,
+    b: wp.float64,
+    z: wp.array(dtype=vec12),
+    w: wp.array(dtype=vec12),
+    p: wp.array(dtype=vec12),
+    q: wp.array(dtype=vec12),
+    x: wp.array(dtype=vec12),
+    r: wp.array(dtype=vec12),
+) -> vec12:
+    """Compute p, q, x and r of body i; return r."""
+    direction = z[i] + b * p[i]
+    change = w[i] + b * q[i]
+    rest = r[i] - a * change
+    p[i] = direction
+    q[i] = change
+    x[i] = x[i] + a * direction
+    r[i] = rest
+    return rest
 
 
 @wp.kernel
@@ -129,20 +151,20 @@ def descend(
     first: wp.int32,
     done: wp.array(dtype=wp.int32),
     island: wp.array(dtype=wp.int32),
-    rz: wp.array(dtype=wp.float64),
-    pq: wp.array(dtype=wp.float64),
+    a: wp.array(dtype=wp.float64),
+    b: wp.array(dtype=wp.float64),
+    z: wp.array(dtype=vec12),
+    w: wp.array(dtype=vec12),
     p: wp.array(dtype=vec12),
     q: wp.array(dtype=vec12),
     x: wp.array(dtype=vec12),
     r: wp.array(dtype=vec12),
 ):
-    """Add x += a p, r -= a q with a = rz / pq of the body's island."""
+    """Compute p, q, x and r with the a and b of the body's island, unless a = 0."""
     i = wp.tid() + first
-    if done[i] != 0:
-        return
-    a = quotient(rz, pq, island[i])
-    x[i] = x[i] + a * p[i]
-    r[i] = r[i] - a * q[i]
+    own = island[i]
+    if done[i] == 0 and a[own] != ZERO:
+        step(i, a[own], b[own], z, w, p, q, x, r)
 
 
 @wp.kernel
@@ -150,43 +172,22 @@ def descend_and_divide(
     first: wp.int32,
     done: wp.array(dtype=wp.int32),
     island: wp.array(dtype=wp.int32),
-    rz: wp.array(dtype=wp.float64),
-    pq: wp.array(dtype=wp.float64),
+    a: wp.array(dtype=wp.float64),
+    b: wp.array(dtype=wp.float64),
+    z: wp.array(dtype=vec12),
+    w: wp.array(dtype=vec12),
     p: wp.array(dtype=vec12),
     q: wp.array(dtype=vec12),
     x: wp.array(dtype=vec12),
     r: wp.array(dtype=vec12),
     inverse: wp.array2d(dtype=vec12),
-    z: wp.array(dtype=vec12),
-    product: wp.array(dtype=wp.float64),
 ):
-    """Run `descend`, then compute z = M^-1 r by the inverse blocks of block Jacobi, and r . z."""
+    """Run `descend`, then compute z = M^-1 r by the inverse blocks of block Jacobi."""
     i = wp.tid() + first
-    if done[i] != 0:
-        return
-    a = quotient(rz, pq, island[i])
-    x[i] = x[i] + a * p[i]
-    rest = r[i] - a * q[i]
-    v = vec12()
-    for m in range(12):
-        v = v + rest[m] * inverse[i, m]
-    r[i] = rest
-    z[i] = v
-    product[i] = wp.dot(rest, v)
-
-
-@wp.kernel
-def turn(
-    first: wp.int32,
-    done: wp.array(dtype=wp.int32),
-    island: wp.array(dtype=wp.int32),
-    fresh: wp.array(dtype=wp.float64),
-    stale: wp.array(dtype=wp.float64),
-    z: wp.array(dtype=vec12),
-    p: wp.array(dtype=vec12),
-):
-    """Set p = z + (fresh / stale) p of the body's island."""
-    i = wp.tid() + first
-    if done[i] != 0:
-        return
-    p[i] = z[i] + quotient(fresh, stale, island[i]) * p[i]
+    own = island[i]
+    if done[i] == 0 and a[own] != ZERO:
+        rest = step(i, a[own], b[own], z, w, p, q, x, r)
+        v = vec12()
+        for m in range(12):
+            v = v + rest[m] * inverse[i, m]
+        z[i] = v

@@ -1,16 +1,16 @@
-"""Stopping tests of conjugate gradients per island (`abd.backends.linear.conjugate_gradients`)."""
+"""Numbers of conjugate gradients per island, and their stopping tests (`abd.backends.linear.conjugate_gradients`)."""
 
 import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.parallel.sums import SUM, over_span
 from cuda_kernels.step.control import (
     LINEAR,
     NO_CONVERGENCE,
     NO_CURVATURE,
     NOT_FINITE_GRADIENT,
     RUNNING,
-    SOLVE_ITERATIONS,
     Control,
     fail,
 )
@@ -18,73 +18,86 @@ from cuda_kernels.step.control import (
 wp.set_module_options(OPTIONS)
 
 
+@wp.struct
+class Islands:
+    """Conjugate gradients of every island: whether they run, and their iterations; r . z at the start, and r . z and p . q of
+    the last iteration; a and b of `krylov`, a = 0 where they do not run."""
+
+    running: wp.array(dtype=wp.int32)
+    iterations: wp.array(dtype=wp.int32)
+    start: wp.array(dtype=wp.float64)
+    rho: wp.array(dtype=wp.float64)
+    curvature: wp.array(dtype=wp.float64)
+    a: wp.array(dtype=wp.float64)
+    b: wp.array(dtype=wp.float64)
+
+
 @wp.kernel
-def begin_residuals(
-    first: wp.int32,
-    c: Control,
-    start: wp.array(dtype=wp.float64),
-    target: wp.array(dtype=wp.float64),
-    tolerance: wp.int32,
-):
-    """Set the targets of a solve, r . M^-1 r of every island; `tolerance` is an index of the control numbers."""
+def run_islands(first: wp.int32, c: Control, k: Islands, is_new: wp.int32):
+    """Start a solve (`is_new` = 1), or continue the last one, in the islands that have not converged; count them in `RUNNING`."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    target[w] = c.at[tolerance] * c.at[tolerance] * start[w]
+    if is_new != 0:
+        k.iterations[w] = 0
+    k.a[w] = ZERO
+    k.running[w] = 0
     if c.converged[w] == 0:
-        if not wp.isfinite(start[w]):
-            fail(c, NOT_FINITE_GRADIENT)
-        elif start[w] > target[w]:
-            c.flags[RUNNING] = 1
-
-
-@wp.kernel
-def resume_residuals(
-    first: wp.int32,
-    c: Control,
-    start: wp.array(dtype=wp.float64),
-    previous: wp.array(dtype=wp.float64),
-    target: wp.array(dtype=wp.float64),
-    tolerance: wp.int32,
-):
-    w = wp.tid() + first
-    if w >= c.counts[0]:
-        return
-    target[w] = c.at[tolerance] * c.at[tolerance] * start[w]
-    if c.converged[w] == 0 and previous[w] > target[w]:
-        c.flags[RUNNING] = 1
-
-
-@wp.kernel
-def count_product(first: wp.int32, c: Control, counts: wp.int32):
-    """Start an iteration of conjugate gradients; `counts`: 1 to count it in the Newton iteration; one item."""
-    c.flags[RUNNING] = 0
-    c.flags[SOLVE_ITERATIONS] = c.flags[SOLVE_ITERATIONS] + 1
-    c.flags[LINEAR] = c.flags[LINEAR] + counts
+        k.running[w] = 1
+        wp.atomic_add(c.flags, RUNNING, 1)
 
 
 @wp.kernel
 def judge_residuals(
     first: wp.int32,
+    counts: wp.array(dtype=wp.int32),
+    workers: wp.int32,
+    lanes: wp.int32,
+    starts: wp.array(dtype=wp.int32),
+    products: wp.array(dtype=wp.vec2d),
     c: Control,
-    previous: wp.array(dtype=wp.float64),
-    current: wp.array(dtype=wp.float64),
-    curvature: wp.array(dtype=wp.float64),
-    target: wp.array(dtype=wp.float64),
+    k: Islands,
+    tolerance: wp.int32,
     most: wp.int32,
+    is_counted: wp.int32,
 ):
-    """Decide whether an island's conjugate gradients continue; set left = fresh."""
-    w = wp.tid() + first
-    if w >= c.counts[0]:
-        return
-    previous[w] = current[w]
-    if c.converged[w] != 0 or current[w] <= target[w]:
-        return
-    if not wp.isfinite(current[w]):
-        fail(c, NOT_FINITE_GRADIENT)
-    elif not (curvature[w] > ZERO):
-        fail(c, NO_CURVATURE)
-    elif c.flags[SOLVE_ITERATIONS] >= most:
-        fail(c, NO_CONVERGENCE)
-    else:
-        c.flags[RUNNING] = 1
+    """Sum r . z and z . H z over the chunks of every island; compute its a and b, or end its iterations.
+
+    tolerance: index of the control numbers; most: largest number of iterations; is_counted: 1 to report them.
+    """
+    t = wp.tid() + first
+    lane = t % lanes
+    w = t / lanes
+    while w < counts[0]:
+        v = over_span(products, starts[w], starts[w + 1], SUM, lane, lanes)
+        if lane == 0 and k.running[w] != 0:
+            rho = v[0]
+            if k.iterations[w] == 0:
+                k.start[w] = rho
+            b = ZERO
+            curvature = v[1]
+            if k.iterations[w] > 0:
+                b = rho / k.rho[w]
+                curvature = curvature - b * b * k.curvature[w]
+            a = ZERO
+            if not wp.isfinite(rho):
+                fail(c, NOT_FINITE_GRADIENT)
+            elif rho > c.at[tolerance] * c.at[tolerance] * k.start[w]:
+                if not (curvature > ZERO):
+                    fail(c, NO_CURVATURE)
+                elif k.iterations[w] >= most:
+                    fail(c, NO_CONVERGENCE)
+                else:
+                    a = rho / curvature
+            k.a[w] = a
+            if a != ZERO:
+                k.iterations[w] = k.iterations[w] + 1
+                k.rho[w] = rho
+                k.curvature[w] = curvature
+                k.b[w] = b
+            else:
+                k.running[w] = 0
+                wp.atomic_sub(c.flags, RUNNING, 1)
+                if is_counted != 0:
+                    wp.atomic_max(c.flags, LINEAR, k.iterations[w])
+        w = w + workers

@@ -164,6 +164,12 @@ def up_to_lane(v: wp.int64, lane: wp.int32, lanes: wp.int32) -> wp.int64:  # noq
 
 
 @wp.func
+def from_lane(v: wp.vec2d, distance: wp.int32) -> wp.vec2d:  # noqa: F811
+    """The same for two numbers."""
+    return wp.vec2d(from_lane(v[0], distance), from_lane(v[1], distance))
+
+
+@wp.func
 def joined(a: Any, b: Any, operation: wp.int32):
     """Return the sum, minimum or maximum of two values."""
     if operation == SUM:
@@ -191,14 +197,26 @@ def initial_value(v: Any, operation: wp.int32, lane: wp.int32):
     return v
 
 
-def by_kind(function: Callable) -> dict[type, wp.Kernel]:
-    """Return kernels of a function for `values` and `out` of float64 and of int32, by type.
+@wp.func
+def over_span(
+    values: wp.array(dtype=Any), begin: wp.int32, end: wp.int32, operation: wp.int32, lane: wp.int32, lanes: wp.int32
+):
+    """Reduce values[begin .. end] by `lanes` neighbouring threads; all of them must call this."""
+    v = initial_value(values[begin], operation, lane)
+    # the first lane has included the first value
+    for k in range(begin + lane + lanes * wp.where(lane == 0, 1, 0), end, lanes):
+        v = joined(v, values[k], operation)
+    return over_lanes(v, operation, lanes)
 
-    These are two kernels instead of two overloads, because Warp's capture on the CPU identifies kernels by their keys and
+
+def by_kind(function: Callable) -> dict[type, wp.Kernel]:
+    """Return kernels of a function for `values` and `out` of float64, of int32 and of two float64, by type.
+
+    These are kernels instead of overloads, because Warp's capture on the CPU identifies kernels by their keys and
     confuses overloads in one record.
     """
     kernels = {}
-    for kind in (wp.float64, wp.int32):
+    for kind in (wp.float64, wp.int32, wp.vec2d):
         one = FunctionType(function.__code__, function.__globals__, function.__name__)
         arrays = dict.fromkeys(("values", "out"), wp.array(dtype=kind))
         one.__annotations__ = function.__annotations__ | arrays
@@ -256,11 +274,7 @@ def island_reduce(
     lane = t % lanes
     i = t / lanes
     while i < counts[0]:
-        begin = starts[i]
-        v = initial_value(values[begin], operation, lane)
-        for k in range(begin + lane + lanes * wp.where(lane == 0, 1, 0), starts[i + 1], lanes):
-            v = joined(v, values[k], operation)
-        v = over_lanes(v, operation, lanes)
+        v = over_span(values, starts[i], starts[i + 1], operation, lane, lanes)
         if lane == 0:
             out[i] = v
         i = i + workers
@@ -285,9 +299,6 @@ def span_reduce(
     end = wp.min(begin + length, (counts[0] + unit - 1) / unit)
     if begin >= end:
         return
-    v = initial_value(values[begin], operation, lane)
-    for k in range(begin + lane + lanes * wp.where(lane == 0, 1, 0), end, lanes):
-        v = joined(v, values[k], operation)
-    v = over_lanes(v, operation, lanes)
+    v = over_span(values, begin, end, operation, lane, lanes)
     if lane == 0:
         out[s] = v

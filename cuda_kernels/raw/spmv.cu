@@ -33,18 +33,15 @@ __device__ inline void couple(const Address* at, int i, const double* x, const L
     }
 }
 
-__device__ inline double quotient(const double* a, const double* b, int island) {
-    return b[island] > 0.0 ? a[island] / b[island] : 0.0;
-}
-
 __device__ inline double2 axpy(double a, double2 x, double2 y) { return {y.x + a * x.x, y.y + a * x.y}; }
 
 }  // namespace
 
-// y = H x of one body and its share of x . y.
+// y = H x of one body and its shares of r . x and x . y.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 multiply(int first, int count, const int* done, const double* __restrict__ diagonal, int number,
-         const Address* addresses, const double* __restrict__ x, double* __restrict__ y, double* __restrict__ product) {
+         const Address* addresses, const double* __restrict__ x, const double* __restrict__ r, double* __restrict__ y,
+         double2* __restrict__ products) {
     __shared__ Shares shares[WARPS];
     const int warp = threadIdx.x / 32;
     const int item = blockIdx.x * WARPS + warp;
@@ -57,72 +54,61 @@ multiply(int first, int count, const int* done, const double* __restrict__ diago
     part.add_transposed(load_tile(diagonal, i, lane), own, lane);
     for (int c = 0; c < number; ++c) couple(addresses + COLUMNS * c, i, x, lane, part);
     const double v = collect(part, shares[warp], lane);
-    double dot = 0.0;
+    double2 dots = {0.0, 0.0};
     if (lane.index < 12) {
-        y[12 * size_t(i) + lane.index] = v;
-        dot = own[lane.index] * v;
+        const size_t at = 12 * size_t(i) + lane.index;
+        y[at] = v;
+        dots = {r[at] * x[at], x[at] * v};
     }
-    dot = sum_of_16(dot);
-    if (lane.index == 0) product[i] = dot;
+    dots = {sum_of_16(dots.x), sum_of_16(dots.y)};
+    if (lane.index == 0) products[i] = dots;
 }
 
-// x += a p, r -= a q with a = rz / pq of the body's island; a thread per pair of numbers.
+// p = z + b p, q = w + b q, x += a p, r -= a q by the numbers of the body's island, unless a = 0; a thread per pair of numbers.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-descend(int first, int count, const int* done, const int* island, const double* rz, const double* pq,
-        const double* __restrict__ p, const double* __restrict__ q, double* __restrict__ x, double* __restrict__ r) {
+descend(int first, int count, const int* done, const int* island, const double* a, const double* b,
+        const double2* __restrict__ z, const double2* __restrict__ w, double2* __restrict__ p, double2* __restrict__ q,
+        double2* __restrict__ x, double2* __restrict__ r) {
     const int t = blockIdx.x * BLOCK + threadIdx.x;
     if (t >= 6 * count) return;
     const int i = first + t / 6;
-    if (done[i] != 0) return;
+    const double a_i = a[island[i]], b_i = b[island[i]];
+    if (done[i] != 0 || a_i == 0.0) return;
     const size_t at = 6 * size_t(first) + t;
-    const double a = quotient(rz, pq, island[i]);
-    double2& x_t = reinterpret_cast<double2*>(x)[at];
-    double2& r_t = reinterpret_cast<double2*>(r)[at];
-    x_t = axpy(a, reinterpret_cast<const double2*>(p)[at], x_t);
-    r_t = axpy(-a, reinterpret_cast<const double2*>(q)[at], r_t);
+    p[at] = axpy(b_i, p[at], z[at]);
+    q[at] = axpy(b_i, q[at], w[at]);
+    x[at] = axpy(a_i, p[at], x[at]);
+    r[at] = axpy(-a_i, q[at], r[at]);
 }
 
-// The same, then z = M^-1 r by inverse blocks, and r . z; a warp per body.
+// The same, then z = M^-1 r by inverse blocks; a warp per body.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-descend_and_divide(int first, int count, const int* done, const int* island, const double* rz, const double* pq,
-                   const double* __restrict__ p, const double* __restrict__ q, double* __restrict__ x,
-                   double* __restrict__ r, const double* __restrict__ inverse, double* __restrict__ z,
-                   double* __restrict__ product) {
+descend_and_divide(int first, int count, const int* done, const int* island, const double* a, const double* b,
+                   double* __restrict__ z, const double* __restrict__ w, double* __restrict__ p, double* __restrict__ q,
+                   double* __restrict__ x, double* __restrict__ r, const double* __restrict__ inverse) {
     __shared__ Shares shares[WARPS];
     const int warp = threadIdx.x / 32;
     const int item = blockIdx.x * WARPS + warp;
     if (item >= count) return;
     const int i = first + item;
-    if (done[i] != 0) return;
+    const double a_i = a[island[i]], b_i = b[island[i]];
+    if (done[i] != 0 || a_i == 0.0) return;
     const Lane lane(threadIdx.x);
     const Tile tile = load_tile(inverse, i, lane);
-    const double a = quotient(rz, pq, island[i]);
     const size_t at = 12 * size_t(i) + lane.index;
     double rest = 0.0;
     if (lane.index < 12) {
-        x[at] += a * p[at];
-        rest = r[at] - a * q[at];
+        const double direction = z[at] + b_i * p[at], change = w[at] + b_i * q[at];
+        rest = r[at] - a_i * change;
+        p[at] = direction;
+        q[at] = change;
+        x[at] += a_i * direction;
         r[at] = rest;
     }
-    double w[3];
-    for (int m = 0; m < 3; ++m) w[m] = __shfl_sync(ALL, rest, lane.row + 4 * m);
+    double part_of_rest[3];
+    for (int m = 0; m < 3; ++m) part_of_rest[m] = __shfl_sync(ALL, rest, lane.row + 4 * m);
     Partial part;
-    part.add_transposed(tile, w);
+    part.add_transposed(tile, part_of_rest);
     const double v = collect(part, shares[warp], lane);
     if (lane.index < 12) z[at] = v;
-    const double dot = sum_of_16(rest * v);
-    if (lane.index == 0) product[i] = dot;
-}
-
-// p = z + (fresh / stale) p of the body's island; a thread per pair of numbers.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-turn(int first, int count, const int* done, const int* island, const double* fresh, const double* stale,
-     const double* __restrict__ z, double* __restrict__ p) {
-    const int t = blockIdx.x * BLOCK + threadIdx.x;
-    if (t >= 6 * count) return;
-    const int i = first + t / 6;
-    if (done[i] != 0) return;
-    const size_t at = 6 * size_t(first) + t;
-    double2& p_t = reinterpret_cast<double2*>(p)[at];
-    p_t = axpy(quotient(fresh, stale, island[i]), p_t, reinterpret_cast<const double2*>(z)[at]);
 }

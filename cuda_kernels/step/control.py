@@ -60,20 +60,18 @@ TRIALS = 8
 LINEAR = 9
 """Iterations of conjugate gradients in this iteration."""
 RUNNING = 10
-"""Whether conjugate gradients continue."""
+"""Number of islands whose conjugate gradients continue."""
 TIGHTEN = 11
 """Whether the linear solve must continue to the tightest tolerance."""
-SOLVE_ITERATIONS = 12
-"""Iterations of conjugate gradients in the present solve."""
-SOUND = 13
+SOUND = 12
 """Whether there was no failure so far."""
-ALL_BODIES = 14
+ALL_BODIES = 13
 """Whether the next linearisation includes all bodies, also those of converged islands."""
-RESTART = 15
+RESTART = 14
 """Whether the iteration restarts, with full regularisation if its model was not convex."""
-RESTARTED = 16
+RESTARTED = 15
 """Whether the iteration has restarted."""
-FLAGS = 17
+FLAGS = 16
 STATUS = NUMBERS + FLAGS + 5
 """Number of entries of the status of an iteration (`gather_status`)."""
 

@@ -110,6 +110,6 @@ def _compare(name: str, found: np.ndarray, expected: np.ndarray, before: np.ndar
     found, expected = found.view(np.float64), expected.view(np.float64)
     np.testing.assert_array_equal(np.isnan(found[differs]), np.isnan(expected[differs]), name)
     numbers = differs & np.isfinite(expected)
-    scale = np.max(np.abs(expected[written & np.isfinite(expected)]), initial=0.0)
+    scale = np.max(np.abs(expected[(written | differs) & np.isfinite(expected)]), initial=0.0)
     assert np.max(np.abs(found[numbers] - expected[numbers]), initial=0.0) <= relative * scale, name
     assert np.isfinite(expected[differs]).sum() + np.isnan(expected[differs]).sum() == differs.sum(), name

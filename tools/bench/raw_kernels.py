@@ -113,14 +113,13 @@ def iterations(device: Device, n: int) -> dict[str, int]:
     done, island = numbers.integers(np.zeros(n)), numbers.integers(np.zeros(n))
     rows = device.rows
     diagonal, inverse = numbers.blocks(n, own=20.0), numbers.blocks(n)
-    x, r, z, p, q = (numbers.rows(n) for _ in range(5))
-    product, one = device.zeros(n, wp.float64), device.upload([1e-3], wp.float64)
+    x, r, z, w, p, q = (numbers.rows(n) for _ in range(6))
+    products, one = device.zeros(n, wp.vec2d), device.upload([1e-3], wp.float64)
     addresses = Addresses(device, 3)
     addresses.launch_write([nothing, contacts, nothing])
-    device.launch(krylov.multiply, n, done, rows(diagonal), 3, addresses.table, p, q, product)
-    device.launch(krylov.descend, n, done, island, one, one, p, q, x, r)
-    device.launch(krylov.descend_and_divide, n, done, island, one, one, p, q, x, r, rows(inverse), z, product)
-    device.launch(krylov.turn, n, done, island, one, one, z, p)
+    device.launch(krylov.multiply, n, done, rows(diagonal), 3, addresses.table, z, r, w, products)
+    device.launch(krylov.descend, n, done, island, one, one, z, w, p, q, x, r)
+    device.launch(krylov.descend_and_divide, n, done, island, one, one, z, w, p, q, x, r, rows(inverse))
     sums = blocks.PairSums()
     sums.g_i, sums.g_j = numbers.rows(2 * k), numbers.rows(2 * k)
     kept = [numbers.blocks(2 * k) for _ in range(3)]
@@ -131,10 +130,9 @@ def iterations(device: Device, n: int) -> dict[str, int]:
     device.launch(blocks.gather_bodies, 12 * n, done, contacts.starts, contacts.entries, sums, gradient, rows(diagonal))
     device.raw.kept = [diagonal, inverse, kept, contacts, nothing, addresses]
     return {
-        "multiply": (n + k) * BLOCK + 2 * n * ROW,
-        "descend": 6 * n * ROW,
-        "descend_and_divide": n * (BLOCK + 7 * ROW),
-        "turn": 3 * n * ROW,
+        "multiply": (n + k) * BLOCK + 3 * n * ROW,
+        "descend": 10 * n * ROW,
+        "descend_and_divide": n * (BLOCK + 11 * ROW),
         "join_runs": 3 * k * (3 * BLOCK + 2 * ROW),
         "gather_bodies": 2 * k * (BLOCK + ROW) + 2 * n * (BLOCK + ROW),
     }

@@ -27,9 +27,11 @@ class ConjugateGradients:
     def __init__(self, linear: LinearSolver, graphs: Graphs, numbers: control.Control):
         self.linear, self.device, self.graphs, self.control = linear, linear.device, graphs, numbers
         d, n, capacity = self.device, linear.n, max(linear.n, 1)
-        self.start, self.rho, self.target, self.curvature, self.rho_next = (d.zeros(capacity, wp.float64) for _ in range(5))
-        self.r, self.z, self.p, self.q = (d.zeros((n, 12), wp.float64) for _ in range(4))
-        self.product = d.zeros(n, wp.float64)
+        self.of_islands = residuals.Islands()
+        for name, kind in residuals.Islands.vars.items():
+            setattr(self.of_islands, name, d.zeros(capacity, kind.type.dtype))
+        self.r, self.z, self.w, self.p, self.q = (d.zeros((n, 12), wp.float64) for _ in range(5))
+        self.products, self.dots = d.zeros(n, wp.vec2d), d.zeros(n, wp.float64)
         self.inverse: wp.array | None = None
         self.running = numbers.flags[control.RUNNING : control.RUNNING + 1]
         self.max_iterations = min(100 + 12 * n, MOST_ITERATIONS)
@@ -53,59 +55,47 @@ class ConjugateGradients:
         self._matrix = self.linear.gathered(diagonal, couplings)
 
     def launch_solve(self, gradient: wp.array, x: wp.array) -> None:
-        self._start(gradient, x, control.FORCING)
+        self._start(gradient, x)
+        self._iterate(x, control.FORCING)
 
     def launch_tighten(self, x: wp.array) -> None:
-        launch, n = self.device.launch, self.linear.n
-        launch(control.set_flag, 1, self.control, control.SOLVE_ITERATIONS, 0)
-        launch(residuals.resume_residuals, n, self.control, self.start, self.rho, self.target, control.TIGHTEST, grain=ONE_THREAD)
-        self._iterate(x)
+        self._iterate(x, control.TIGHTEST, is_new=False)
 
     def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
-        self._start(gradient, x, control.CORRECTION)
+        self._start(gradient, x)
+        # corrections are not counted: the choice of the solver is about the Newton system
+        self._iterate(x, control.CORRECTION, is_counted=False)
 
-    def _start(self, gradient: wp.array, x: wp.array, tolerance: int) -> None:
-        linear, device, c = self.linear, self.device, self.control
-        launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
-        static = linear.static
-        launch(krylov.begin, n, islands.done, rows(gradient), rows(x), rows(self.r), grain=1024)
-        # bodies that are done write no product; excluded bodies may belong to a moving island
-        device.fill(self.product)
+    def _start(self, gradient: wp.array, x: wp.array) -> None:
+        linear, device, static = self.linear, self.device, self.linear.static
+        vectors = (device.rows(one) for one in (gradient, x, self.r, self.p, self.q))
+        device.launch(krylov.begin, linear.n, linear.islands.done, *vectors, grain=1024)
+        # bodies that are done write no products; excluded bodies may belong to a moving island
+        device.fill(self.products)
         self.reserve()
         if static.is_diagonal:
             static.invert(self._capacity, self.inverse)
-        static.solve(1.0, self.r, self.z, self.product)
-        launch(krylov.aim, n, islands.done, rows(self.z), rows(self.p), grain=1024)
-        islands.reduce(self.product, sums.SUM, self.start)
-        device.copy(self.rho, self.start)
-        launch(control.set_flag, 1, c, control.SOLVE_ITERATIONS, 0)
-        launch(residuals.begin_residuals, n, c, self.start, self.target, tolerance, grain=ONE_THREAD)
-        # corrections do not count: the choice of the solver is about the Newton system
-        self._iterate(x, counts=tolerance == control.FORCING)
+        static.solve(1.0, self.r, self.z, self.dots)
 
-    def _iterate(self, x: wp.array, counts: bool = True) -> None:
-        linear, device, c = self.linear, self.device, self.control
-        launch, n, islands, rows = device.launch, linear.n, linear.islands, device.rows
-        island, done = islands.island, islands.done
-        r, z, p, q, product = rows(self.r), rows(self.z), rows(self.p), rows(self.q), self.product
+    def _iterate(self, x: wp.array, tolerance: int, is_new: bool = True, is_counted: bool = True) -> None:
+        """Iterate to a relative tolerance, given as an index of the control numbers."""
+        linear, c, k = self.linear, self.control, self.of_islands
+        launch, n, islands, rows = self.device.launch, linear.n, linear.islands, self.device.rows
+        r, z, w, p, q = (rows(one) for one in (self.r, self.z, self.w, self.p, self.q))
+        vectors = islands.done, islands.island, k.a, k.b, z, w, p, q, rows(x), r
+        launch(residuals.run_islands, n, c, k, int(is_new), grain=ONE_THREAD)
 
         def iterate() -> None:
-            launch(residuals.count_product, 1, c, int(counts))
-            launch(krylov.multiply, n, done, *self._matrix, p, q, product, grain=64)
-            islands.reduce(product, sums.SUM, self.curvature)
-            if linear.static.is_diagonal:
-                launch(
-                    krylov.descend_and_divide, n, done, island, self.rho, self.curvature, p, q, rows(x), r,
-                    rows(self.inverse), z, product, grain=256,
-                )  # fmt: skip
-            else:
-                launch(krylov.descend, n, done, island, self.rho, self.curvature, p, q, rows(x), r, grain=1024)
-                linear.static.solve(1.0, self.r, self.z, product)
-            islands.reduce(product, sums.SUM, self.rho_next)
-            launch(krylov.turn, n, done, island, self.rho_next, self.rho, z, p, grain=2048)
-            launch(
+            launch(krylov.multiply, n, islands.done, *self._matrix, z, r, w, self.products, grain=64)
+            sums_of_chunks = islands.reduce_chunks(self.products, sums.SUM)
+            islands.launch_reductions(
                 residuals.judge_residuals,
-                n, c, self.rho, self.rho_next, self.curvature, self.target, self.max_iterations, grain=ONE_THREAD,
+                *sums_of_chunks, c, k, tolerance, self.max_iterations, int(is_counted), grain=ONE_THREAD,
             )  # fmt: skip
+            if linear.static.is_diagonal:
+                launch(krylov.descend_and_divide, n, *vectors, rows(self.inverse), grain=256)
+            else:
+                launch(krylov.descend, n, *vectors, grain=1024)
+                linear.static.solve(1.0, self.r, self.z, self.dots)
 
         self.graphs.repeat(self.running, iterate)

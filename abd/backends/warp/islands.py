@@ -58,7 +58,7 @@ class Islands(Numbering):
         self._scan, self._graphs = Scan(device), Graphs(device)
         self._joined = device.upload(np.arange(capacity), wp.int32)
         self._mobile: np.ndarray | None = None
-        kinds = (wp.float64, wp.int32)
+        kinds = (wp.float64, wp.int32, wp.vec2d)
         self._partial, self._carried = ({kind: device.zeros(capacity, kind) for kind in kinds} for _ in range(2))
         self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, capacity)
         self.chunks = 0
@@ -183,16 +183,23 @@ class Islands(Numbering):
         """Reduce body values (n,), float64 or int32, to their sum, minimum or maximum per island, `out` (islands,)."""
         if not self.n:
             return out
-        single_chunk = self.capacity <= CHUNK  # no island has more
-        target = out if single_chunk else self._partial[values.dtype]
-        self._launch_reductions(sums.chunk_reduce[values.dtype], (self.chunk_start, self.order, values, operation, target))
-        if not single_chunk:
-            self._launch_reductions(sums.island_reduce[values.dtype], (self.island_start, target, operation, out))
+        if self.capacity <= CHUNK:  # no island has more than a chunk
+            self.reduce_chunks(values, operation, out)
+        else:
+            partial_results = self.reduce_chunks(values, operation)
+            self.launch_reductions(sums.island_reduce[values.dtype], *partial_results, operation, out)
         return out
 
-    def _launch_reductions(self, kernel: wp.Kernel, inputs: tuple) -> None:
+    def reduce_chunks(self, values: wp.array, operation: int, out: wp.array | None = None) -> tuple[wp.array, wp.array]:
+        """Reduce body values (n,) over the chunks; return the first chunk of every island, and the results of the chunks."""
+        out = self._partial[values.dtype] if out is None else out
+        self.launch_reductions(sums.chunk_reduce[values.dtype], self.chunk_start, self.order, values, operation, out)
+        return self.island_start, out
+
+    def launch_reductions(self, kernel: wp.Kernel, *inputs, grain: int = GRAIN) -> None:
+        """Launch a kernel with `lanes` threads of `workers` for each of its results."""
         workers, lanes = min(self.capacity, self._workers), self._lanes
-        self.device.launch(kernel, workers * lanes, self.counts, workers, lanes, *inputs, grain=GRAIN)
+        self.device.launch(kernel, workers * lanes, self.counts, workers, lanes, *inputs, grain=grain)
 
     def reduced(self, values: wp.array, operation: int) -> np.ndarray:
         """The same, read back to the host (count,)."""
