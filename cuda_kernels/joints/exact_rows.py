@@ -55,19 +55,23 @@ def row_errors(first: wp.int32, rows: MeasuredRows, values: wp.array(dtype=wp.fl
 def predicted_errors(
     first: wp.int32,
     rows: MeasuredRows,
+    ends: Ends,
+    done: wp.array(dtype=wp.int32),
     predicted: wp.array(dtype=wp.float64),
     errors: wp.array(dtype=wp.float64),
     energies: wp.array(dtype=wp.float64),
 ):
-    """Predicted residuals C (R,) of the exact rows without an effort limit over their tolerances, and ``K C^2``; 0 for all
-    others."""
+    """Predicted residuals C (R,) of the exact rows without an effort limit over their tolerances, and ``K C^2`` of those with a
+    body that is not done; 0 for all others."""
     e = wp.tid() + first
     error = ZERO
     energy = ZERO
     if is_closed(rows, e):
         C = predicted[e] - rows.p[e, slots.TARGET]
         error = wp.abs(C) / rows.p[e, slots.TOLERANCE]
-        energy = rows.p[e, slots.STRENGTH] * C * C
+        for end in range(ends.of_row[e], ends.of_row[e + 1]):
+            if done[ends.body[end]] == 0:
+                energy = rows.p[e, slots.STRENGTH] * C * C
     errors[e] = error
     energies[e] = energy
 

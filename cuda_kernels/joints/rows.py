@@ -89,19 +89,32 @@ def counted(K: wp.vec3d, F: wp.vec3d) -> wp.vec3d:
 
 
 @wp.kernel
-def row_errors(
-    first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.float64), energies: wp.array(dtype=wp.float64)
-):
-    """Residuals F of the exact rows over their tolerances, and ``F . K F``; 0 for all others."""
+def row_errors(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.float64)):
+    """Sizes of the residuals of the exact rows over their tolerances; 0 for all others."""
     e = wp.tid() + first
-    error = ZERO
-    energy = ZERO
+    v = ZERO
     if rows.exact[e] == 1:
+        v = wp.length(counted(rows.K[e], residual(rows, e, pose))) / rows.tolerance[e]
+    out[e] = v
+
+
+@wp.kernel
+def residual_energies(
+    first: wp.int32, rows: Rows, pose: Pose, done: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)
+):
+    """``F . K F`` of the exact rows with a body that is not done, 0 for all others.
+
+    The island of a body that is done may be that of other bodies."""
+    e = wp.tid() + first
+    v = ZERO
+    parent = rows.parent[e]
+    works = done[rows.child[e]] == 0
+    if parent >= 0:
+        works = works or done[parent] == 0
+    if rows.exact[e] == 1 and works:
         F = residual(rows, e, pose)
-        error = wp.length(counted(rows.K[e], F)) / rows.tolerance[e]
-        energy = wp.dot(F, wp.cw_mul(rows.K[e], F))
-    out[e] = error
-    energies[e] = energy
+        v = wp.dot(F, wp.cw_mul(rows.K[e], F))
+    out[e] = v
 
 
 @wp.kernel

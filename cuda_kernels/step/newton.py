@@ -151,13 +151,13 @@ def judge_efforts(first: wp.int32, c: Control, changes: wp.array(dtype=wp.float6
 
 
 @wp.kernel
-def choose_closing(first: wp.int32, c: Control):
-    """Choose the islands whose exact rows are closed: those that may converge with the direction. None without a direction,
-    because the corrections change the multipliers."""
+def choose_closing(first: wp.int32, c: Control, exact: wp.int32):
+    """Choose the islands whose exact rows are closed: all if solves are `exact` (1), else those that may converge with the
+    direction. None without a direction, because the corrections change the multipliers."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
-    closing = c.flags[SOUND] != 0 and c.converged[w] == 0 and c.moved[w] <= c.tolerance[w] * c.length[w]
+    closing = c.flags[SOUND] != 0 and c.converged[w] == 0 and (exact != 0 or c.moved[w] <= c.tolerance[w] * c.length[w])
     c.each[w] = wp.where(closing, ONE, ZERO)
     if closing:
         c.flags[REPEAT] = 1

@@ -219,7 +219,7 @@ def test_multipliers_take_over_what_the_linear_model_leaves():
     linear, measured, _ = both.defined.predicted(both.q, direction)
     both.linearized(both.q)
     worst, energy, missing = DEVICE.zeros(N, wp.float64), DEVICE.zeros(N, wp.float64), DEVICE.zeros((N, 12), wp.float64)
-    both.device.predicted_errors(pose_of(both.q + direction), on_device, worst, energy)
+    both.device.predicted_errors(pose_of(both.q + direction), on_device, DEVICE.zeros(N, wp.int32), worst, energy)
     skipped, left = flags(N, 2, 3)
     both.device.add_missing(pose_of(both.q + direction), skipped, missing)
     unlimited = np.where((both.p[:, slots.TOLERANCE] > 0.0) & (both.law == Law.QUADRATIC), np.abs(measured) / 1e-3, 0.0)

@@ -86,10 +86,10 @@ class Direction:
         self.path.aim(self.control.moved, self.control.limit)
 
     def _close_joints(self) -> None:
-        """Close joints as `DenseSolver.close_joints`, in islands that may converge with this direction."""
+        """Close joints as `DenseSolver.close_joints`, if solves are not exact only in islands that may converge."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(control.begin_loop, 1, c)
-        launch(newton.choose_closing, n, c)
+        launch(newton.choose_closing, n, c, int(self.linear.solver.exact))
         direction, forces, potential = b.linear.direction, b.scratch.vectors, b.potential
         island, straight, row, energies = b.islands.island, b.scratch.straight, b.scratch.a, b.scratch.b
 
@@ -112,7 +112,7 @@ class Direction:
             launch(poses.go_straight, n, b.at.current, direction, straight)
             self.device.fill(row)
             self.device.fill(energies)
-            b.joints.predicted_errors(straight, direction, row, energies)
+            b.joints.predicted_errors(straight, direction, b.islands.done, row, energies)
             b.islands.reduce(row, sums.MAX, self.scratch)
             b.islands.reduce(energies, sums.SUM, self.energy)
             launch(newton.judge_closing, n, c, self.scratch, CLOSED, self.energy, self.previous, self.turn)

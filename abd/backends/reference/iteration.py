@@ -156,10 +156,10 @@ class Iteration:
             raise StepFailure("not_finite", "the Newton direction is not finite")
         edges = b.system.has_friction
         settled = b.linear.effort_changes(self.converged) <= 1.0 if edges else np.ones(b.islands.count, dtype=bool)
-        exact, closing = b.system.has_exact, ~self.converged & (moved <= in_tolerance)
-        if exact and closing.any():
+        exact = b.system.has_exact
+        if exact:
             with progress.time("linear solve"):
-                moved = b.linear.close_joints(closing)
+                moved = b.linear.close_joints(~self.converged)
         # no stretching with exact rows, which the direction closes, and near the minimum
         regularisation.stretch[exact | self.converged | (moved <= in_tolerance)] = 1.0
         if (regularisation.stretch > 1.0).any():

@@ -270,8 +270,8 @@ class Joints:
         """Raise `out` (n,) to the largest residual of the exact rows of a body, relative to their tolerances."""
         launch = self.device.launch
         if self.linear_count:
-            each, energies = self._errors()
-            launch(rows.row_errors, self.linear_count, self.linear, pose, each, energies)
+            each = self.pool.get("errors", self.linear_count, wp.float64)
+            launch(rows.row_errors, self.linear_count, self.linear, pose, each)
             self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
         if self.row_count:
             self.measure(pose)
@@ -282,24 +282,25 @@ class Joints:
         if count:
             self.device.launch(measured_rows.fold_into_bodies, self.n, starts, entries, values, operation, out)
 
-    def _errors(self) -> list[wp.array]:
-        """Return arrays (l,) for the relative residuals and the energies of linear rows."""
-        return [self.pool.get(name, self.linear_count, wp.float64) for name in ("errors", "energies")]
-
-    def predicted_errors(self, straight, direction, out: wp.array, energy: wp.array) -> None:
+    def predicted_errors(self, straight, direction, done, out: wp.array, energy: wp.array) -> None:
         """Raise `out` (n,) to the residuals c, as `errors`, of the linear model at the end of a direction (n, 12), and add
-        ``c K c`` to `energy` (n,).
+        ``c K c`` to `energy` (n,), except for rows of bodies that are done (n,).
 
         `straight` is the pose at the end of the direction. Rows with an effort limit have no residual."""
+        launch = self.device.launch
         if self.linear_count:
-            each, energies = self._errors()
-            self.device.launch(rows.row_errors, self.linear_count, self.linear, straight, each, energies)
+            each, energies = (self.pool.get(name, self.linear_count, wp.float64) for name in ("errors", "energies"))
+            launch(rows.row_errors, self.linear_count, self.linear, straight, each)
+            launch(rows.residual_energies, self.linear_count, self.linear, straight, done, energies)
             for values, operation, total in ((each, sums.MAX, out), (energies, sums.SUM, energy)):
                 self._fold(self.linear_count, self.linear_starts, self.linear_entries, values, operation, total)
         if self.has_exact_measured:
             each, energies = self.per_row, self.missing
             self._predict(direction)
-            self.device.launch(exact_rows.predicted_errors, self.row_count, self.rows, self.x_ahead, each, energies)
+            launch(
+                exact_rows.predicted_errors,
+                self.row_count, self.rows, self.ends, done, self.x_ahead, each, energies,
+            )  # fmt: skip
             for values, operation, total in ((each, sums.MAX, out), (energies, sums.SUM, energy)):
                 self._fold(self.row_count, self.owned_starts, self.owned_rows, values, operation, total)
 
