@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS, PairLoads
-from abd.contact.pair_rows import bodies_of, keys
+from abd.contact.pair_rows import PairRows
 
 CHANGE, CHANGE_AFTER_IMPACT = 0.5, 0.1
 """Smallest relative change of a load that causes a second lagging: usually, and after a step that was lagged twice."""
@@ -67,9 +67,10 @@ def changed(
     """
     if not len(frozen.pairs) and not len(current.pairs):
         return NO_PAIRS
-    n = len(loaded)
-    pairs = bodies_of(np.union1d(keys(frozen.pairs, n), keys(current.pairs, n)), n)
-    before, after = frozen.of(pairs), current.of(pairs)
+    rows = PairRows(np.concatenate([frozen.pairs, current.pairs]), len(loaded))
+    loads = np.zeros((rows.count, 2))
+    loads[: len(frozen.pairs), 0], loads[len(frozen.pairs) :, 1] = frozen.load, current.load
+    (before, after), pairs = rows.sums(loads).T, rows.pairs
     i, j = pairs.T
     speed, fraction = least_change(settings, np.broadcast_to(h, len(loaded))[i], loaded[i] | loaded[j] | (before == 0.0))
     difference = np.abs(after - before)

@@ -20,6 +20,7 @@ from abd.backends.linear.couplings import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.solver_choice import BLOCK_BYTES, ITERATIONS, Choice, choose
 from abd.backends.warp.islands import Islands
+from abd.contact.pair_rows import are_among, distinct
 from abd.errors import StepFailure
 from cuda_kernels.linear import krylov
 from cuda_kernels.linear.couplings import Coupling
@@ -128,7 +129,7 @@ class LinearSolver:
         for number, (_, memory) in enumerate(parts):
             pairs = memory["solver_pairs"]
             keys.append(pairs[of[self._worlds_of(pairs)] == number])
-        return {"solver_pairs": np.unique(np.concatenate(keys)), "solver_numbers": direct[0]}
+        return {"solver_pairs": distinct(*keys), "solver_numbers": direct[0]}
 
     def _restore(self) -> None:
         direct, *numbers = (int(number) for number in self._recalled["solver_numbers"])
@@ -218,7 +219,7 @@ class LinearSolver:
             return
         if self._is_outdated(len(near)) if self._refused else True:
             keys = self._keys_of(*near.T)
-            if self._whole_keys is None or not np.isin(keys, self._whole_keys).all():
+            if self._whole_keys is None or not are_among(keys, self._whole_keys).all():
                 self._analyse(keys, len(near))
             self._narrow(near)
             if self._fresh:
@@ -274,12 +275,12 @@ class LinearSolver:
 
     def _widen(self, keys: np.ndarray) -> np.ndarray:
         """Union of the pattern and keys (k,); only the keys in worlds where the union exceeds `PATTERN_GROWTH`."""
-        wide = np.union1d(keys, self._whole_keys)
+        wide = distinct(keys, self._whole_keys)
         now, both = (np.bincount(self._worlds_of(one), minlength=self._count) for one in (keys, wide))
         has_new_pairs = np.zeros(self._count, dtype=bool)
-        has_new_pairs[self._worlds_of(keys[~np.isin(keys, self._whole_keys)])] = True
+        has_new_pairs[self._worlds_of(keys[~are_among(keys, self._whole_keys)])] = True
         dropped = has_new_pairs & (both > PATTERN_GROWTH * now)
-        return wide[~dropped[self._worlds_of(wide)] | np.isin(wide, keys)]
+        return wide[~dropped[self._worlds_of(wide)] | are_among(wide, keys)]
 
     def _worlds_of(self, keys: np.ndarray) -> np.ndarray:
         """Worlds (k,) of pairs, by their keys."""
@@ -296,7 +297,7 @@ class LinearSolver:
         present[self._world[pairs[:, 0]]] = True
         keys = self._whole_keys[present[self._worlds_of(self._whole_keys)]]
         if not np.array_equal(keys, self._factored):
-            self._adopt_whole(self._elimination(np.union1d(keys, self._joint_keys)), keys)
+            self._adopt_whole(self._elimination(distinct(keys, self._joint_keys)), keys)
 
     def _adopt_whole(self, elimination: Elimination, keys: np.ndarray) -> None:
         """Make the elimination of changing pairs `keys` and joints the pattern of the factor."""
@@ -305,7 +306,7 @@ class LinearSolver:
 
     def _set_pattern(self, keys: np.ndarray) -> bool:
         """Choose the solver for a pattern of changing pairs; returns whether it is factored."""
-        elimination = self._elimination(np.union1d(keys, self._joint_keys))
+        elimination = self._elimination(distinct(keys, self._joint_keys))
         pairs = self._loose + len(self._joint_keys)
         query = elimination, pairs, self.static.elimination, self._assumed
         self._whole_choice = choose(self.requested, *query)
@@ -325,7 +326,7 @@ class LinearSolver:
         i, j = self.slot[rows], self.slot[columns]
         inner = (i >= 0) & (j >= 0)
         i, j = i[inner].astype(np.int64), j[inner]
-        return np.unique(np.minimum(i, j) * len(self.bodies) + np.maximum(i, j))
+        return distinct(np.minimum(i, j) * len(self.bodies) + np.maximum(i, j))
 
     def _elimination(self, keys: np.ndarray) -> Elimination:
         """Elimination of the pairs with these keys, cached."""

@@ -49,9 +49,7 @@ class ImpactPairs(Table):
     def of_contacts(
         cls, model: Model, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray
     ) -> ImpactPairs:
-        """Create pairs from affine impulses (k, 12) on bodies i and j in the state q (n, 12), without pairs of zero impulse."""
-        some = np.linalg.norm(on_i[:, :3], axis=1) > 0.0
-        pairs, on_i, on_j = pairs[some], on_i[some], on_j[some]
+        """Create pairs from affine impulses (k, 12), other than zero, on bodies i and j in the state q (n, 12)."""
         i, j = pairs.T
         f, F, A = on_i[:, :3], on_i[:, 3:].reshape(-1, 3, 3), q[i, 3:].reshape(-1, 3, 3)
         arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / np.sum(f * f, axis=1)[:, None]

@@ -42,37 +42,61 @@ class Rebounds:
             return None
         before, after = self.copies.previous, self.copies.state
         # excluded bodies must not supply energy
-        inactive = (self.articulations.dynamic & ~backend.inactive.mobile)[:, None]
-        before = tuple(np.where(inactive, end, begin) for begin, end in zip(before, after, strict=True))
+        if (inactive := self.articulations.dynamic & ~backend.inactive.mobile).any():
+            before = tuple(np.where(inactive[:, None], end, begin) for begin, end in zip(before, after, strict=True))
         speed, tolerance = self.restitution.speeds(before[1], after[1]), self.settings.tolerance
         if not (has_contact & (speed > tolerance)).any():
             return None
         contacts = backend.readings.contact_impulses()
+        contacts = tuple(one[np.linalg.norm(contacts[1][:, :3], axis=1) > 0.0] for one in contacts)
         limits = ImpactPairs.none()
         if len(ends) and limited.any():
             memory, applied = self.copies.memory, self.copies.applied
             limits = limit_impact_pairs(model, joints, ends, memory, applied, after[0], h)
         # only pairs that move have impacts; pairs at rest take part in those of others
         moves = speed[contacts[0]].sum(axis=1) > 2.0 * tolerance
-        moving = ImpactPairs.joined(ImpactPairs.of_contacts(model, *(one[moves] for one in contacts), after[0]), limits)
-        if not len(moving):
+        possible = np.flatnonzero(moves)
+        possible = possible[self._are_possible(*(one[possible] for one in contacts), before[1], after[1], h)]
+
+        def impact_pairs(rows: np.ndarray) -> ImpactPairs:
+            return ImpactPairs.of_contacts(model, *(one[rows] for one in contacts), after[0])
+
+        some = ImpactPairs.joined(impact_pairs(possible), limits)
+        if not len(some):
             return None
-        step = self.restitution.step(before, after)
-        closing = self.restitution.approach(moving, step, h)
+        step = self.restitution.step(before, after, np.isin(np.arange(len(model.bodies)), some.pairs))
+        closing = self.restitution.approach(some, step, h)
         fresh = closing > 0.0
-        if (has_contact := fresh & moving.is_contact).any():
-            fresh[has_contact] = became_active(backend, moving.pairs[has_contact], closing[has_contact])
-            self.impact_pairs = moving.pairs[fresh & moving.is_contact]
-        if not self.restitution.has_impacts(moving, step, h, fresh):
+        if (has_contact := fresh & some.is_contact).any():
+            fresh[has_contact] = became_active(backend, some.pairs[has_contact], closing[has_contact])
+            self.impact_pairs = some.pairs[fresh & some.is_contact]
+        if not self.restitution.has_impacts(some, step, h, fresh):
             return None
-        rest = ImpactPairs.of_contacts(model, *(one[~moves] for one in contacts), after[0])
-        fresh = np.concatenate([fresh, np.zeros(len(rest), dtype=bool)])
-        rebound = self.restitution.rebound(ImpactPairs.joined(moving, rest), step, h, fresh, joints, backend.sweep)
+        all_pairs = ImpactPairs.joined(impact_pairs(moves), limits, impact_pairs(~moves))
+        is_fresh = np.zeros(len(all_pairs), dtype=bool)
+        count = int(moves.sum())
+        is_fresh[np.cumsum(moves)[possible] - 1] = fresh[: len(possible)]
+        is_fresh[count : count + len(limits)] = fresh[len(possible) :]
+        step = self.restitution.step(before, after)
+        rebound = self.restitution.rebound(all_pairs, step, h, is_fresh, joints, backend.sweep)
         if rebound is not None:
             self.copies.set_velocity(rebound.velocity)
             if joints.has_rotors:
                 self.copies.memory = joints.after_impacts(self.copies.memory, after[0], rebound.velocity - after[1])
         return rebound
+
+    def _are_possible(
+        self, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, before: np.ndarray, after: np.ndarray, h: float | np.ndarray
+    ) -> np.ndarray:
+        """Return (k,) bool, pairs (k, 2) that may have become active by an impact, or have one, by bounds of their speeds.
+
+        on_i, on_j: (k, 12) impulses; before, after: (n, 12) velocities; h: length of the step [s], scalar or (n,)."""
+        then, now = self.restitution.speed_bounds(pairs, on_i, on_j, before, after)
+        length = np.broadcast_to(h, len(before))[pairs[:, 0]]
+        possible = self.restitution.are_fast(then, now, length)
+        rest = np.flatnonzero(~possible & (then > 2.0 * self.settings.tolerance))
+        possible[rest] = became_active(self.backend, pairs[rest], (then * length)[rest])
+        return possible
 
     def fit_velocities(self, bodies: np.ndarray, driven: dict[tuple[int, str], float]) -> None:
         """Fit velocities of bodies (n,) bool, from implicit Euler, to their joints and drives (`Restitution.fitted`)."""

@@ -100,6 +100,7 @@ class Restitution:
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
         self.kinematic = model.bodies.kind == Kind.KINEMATIC
         self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
+        self._turn_weights = _turn_weights(model)
         self._built_for, self._warned = None, False
         self._has_friction = self.settings.friction_iterations != 0
 
@@ -107,6 +108,28 @@ class Restitution:
         """Return (n,) the largest speed of a point of each body [m/s] in several states with velocities (n, 12)."""
         each = (np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1) for qd in velocities)
         return functools.reduce(np.maximum, each)
+
+    def speed_bounds(self, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, *velocities: np.ndarray) -> list[np.ndarray]:
+        """Return (k,) upper bounds of ``|P_k . v| / |P_k|`` for each of several velocities (n, 12).
+
+        A rotation w with the momentum of ``A'`` has at most its kinetic energy, ``sum_k s_k |[w] A_k|^2 <= sum_k s_k |A'_k|^2``,
+        hence at most the power ``|F| (sum_k s_k |A'_k|^2 / min s)^(1/2)`` with an impulse F.
+
+        Args:
+            pairs: (k, 2); on_i, on_j: (k, 12) impulses of contacts on their bodies.
+        """
+        bounds, size, (i, j) = [], np.linalg.norm(on_i[:, :3], axis=1), pairs.T
+        moments = [np.linalg.norm(one[:, 3:], axis=1) for one in (on_i, on_j)]
+        for qd in velocities:
+            turn = np.sqrt(np.einsum("ni,ni,ni->n", self._turn_weights, qd[:, 3:], qd[:, 3:]))
+            moving = np.einsum("ki,ki->k", on_i[:, :3], qd[i, :3]) + np.einsum("ki,ki->k", on_j[:, :3], qd[j, :3])
+            bounds.append((np.abs(moving) + moments[0] * turn[i] + moments[1] * turn[j]) / size)
+        return bounds
+
+    def are_fast(self, closing: np.ndarray, opening: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Return (k,) bool, pairs with an impact, or pushed apart, at these speeds in a step of lengths (k,) [s], if not fresh."""
+        fall, resting = lengths * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
+        return (closing > np.maximum(2.0 * fall, resting)) | (opening > np.maximum(OPENING * fall, resting))
 
     def _thresholds(self, impact_pairs: ImpactPairs, lengths: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (k,) speeds by gravity in steps of `lengths` (n,) [s], and smallest closing speeds of impacts (k,) [m/s].
@@ -116,9 +139,13 @@ class Restitution:
         plastic = fresh & (impact_pairs.restitution == 0.0)
         return fall, np.maximum(np.where(plastic, 0.0, 2.0 * fall), 2.0 * self.settings.tolerance)
 
-    def step(self, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray]) -> Step:
-        """Return the step between states and velocities (n, 12) `before` and `after`, with its twists."""
-        return Step(before, after, self._twists(*before), self._twists(*after))
+    def step(
+        self, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], chosen: np.ndarray | bool = True
+    ) -> Step:
+        """Return the step between states and velocities (n, 12) `before` and `after`, with the twists of chosen bodies (n,) bool.
+
+        Angular velocities of other bodies are 0."""
+        return Step(before, after, self._twists(*before, chosen), self._twists(*after, chosen))
 
     def approach(self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray) -> np.ndarray:
         """Return (k,) approach of pairs in a step of h [s], scalar or (n,) [m]; 0 for pairs slower than twice the tolerance."""
@@ -344,13 +371,13 @@ class Restitution:
         """Return (n, 3, 3) inertias about the centres of mass, world axes [kg m^2]."""
         return free_motion.inertia(q[:, 3:].reshape(-1, 3, 3), self.model.bodies.moment)
 
-    def _twists(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return (n, 6) twists in world axes, those with the momenta of qd for dynamic bodies."""
-        A, Ad = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3)
-        momentum = free_motion.torque(Ad * self.model.bodies.moment[:, None, :], A)
-        w = axial(Ad @ np.linalg.inv(A))
-        d = self.dynamic
-        w[d] = np.linalg.solve(self._inertia(q)[d], momentum[d, :, None])[:, :, 0]
+    def _twists(self, q: np.ndarray, qd: np.ndarray, chosen: np.ndarray | bool = True) -> np.ndarray:
+        """Return (n, 6) twists in world axes of chosen bodies (n,) bool, those with the momenta of qd for dynamic ones."""
+        A, Ad, moment = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3), self.model.bodies.moment
+        d, k, w = self.dynamic & chosen, self.kinematic & chosen, np.zeros((len(q), 3))
+        momentum = free_motion.torque(Ad[d] * moment[d, None, :], A[d])
+        w[d] = np.linalg.solve(free_motion.inertia(A[d], moment[d]), momentum[:, :, None])[:, :, 0]
+        w[k] = axial(Ad[k] @ np.linalg.inv(A[k]))
         return np.concatenate([qd[:, :3], w], axis=1)
 
     def _update_rows(self, system: JointSystem, q: np.ndarray) -> None:
@@ -377,6 +404,18 @@ class Restitution:
             return sparse.csr_matrix((0, 6 * len(q)))
         units = np.tile([1.0 / self._rows.length] * 3 + [1.0] * 3, len(q))
         return (self._rows.jacobian(q)[rows] @ sparse.diags(units)).tocsr()
+
+
+def _turn_weights(model: Model) -> np.ndarray:
+    """Return (n, 9) weights of ``A'_ik^2``, by rows, in the bounds of `Restitution.speed_bounds`.
+
+    They are 0 for static bodies, and huge for moving ones with other twists, or without inertia in a direction."""
+    kind, moment = model.bodies.kind, model.bodies.moment
+    least = moment.min(axis=1)
+    bounded = (kind == Kind.DYNAMIC) & (least > 0.0)
+    weights = np.where(kind == Kind.STATIC, 0.0, 1e100)[:, None] * np.ones(3)
+    weights[bounded] = moment[bounded] / least[bounded, None]
+    return np.tile(weights, 3)
 
 
 def _rotors_and_locks(joints: list[Joint], rows: RigidRows) -> tuple[np.ndarray, np.ndarray]:

@@ -365,6 +365,7 @@ class Contacts:
         def linearize() -> None:
             c.launch_columns()
             self.linearize(pose)
+            r.join_runs()
 
         def run() -> None:
             c.graphs.run(("linearize", pose.p.ptr), linearize)
@@ -372,13 +373,10 @@ class Contacts:
         c.index(run)
         if r.lacks_capacity():
             run()
-        if r.run_count == 0:
+        if r.pairs == 0:
             return empty
-        pair, place = np.unique(read(r.runs.pair, r.run_count), return_inverse=True)
-        sums = np.zeros((2, len(pair), 12))
-        for total, values in zip(sums, (r.sums.g_i, r.sums.g_j), strict=True):
-            np.add.at(total, place.ravel(), read(values, r.run_count))
-        return self.candidates.pair_list()[pair], *sums
+        pairs = np.stack([read(r.coupling.row, r.pairs), read(r.coupling.column, r.pairs)], axis=1)
+        return pairs, read(r.sums.g_i, r.pairs), read(r.sums.g_j, r.pairs)
 
     def reduce(self, gradient, diagonal) -> None:
         """Add the sums of `linearize` to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""

@@ -60,13 +60,13 @@ class Reduction:
         coupling: off-diagonal blocks with the entries of every mobile body, for the linear solvers.
         runs, sums, elements: kernel arguments; run: largest number of items in a run.
         counts: int32 (2,) on the device, listed [pairs, runs]; needed: the same without the limit by the capacity.
-        pairs, run_count: counts on the host from the last `prepare` or `grow` outside of a record.
+        pairs: number of pairs on the host from the last `prepare` or `grow` outside of a record.
         pair_capacity, run_capacity: capacities.
     """
 
     def __init__(self, device: Device, n: int, per_item: bool | None = None):
         self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
-        self.pairs = self.run_count = self.pair_capacity = self.run_capacity = 0
+        self.pairs = self.pair_capacity = self.run_capacity = 0
         per_item = device.wide if per_item is None else per_item
         self.elements = elements.Elements() if per_item else None
         self.run = elements.SHORT_RUN if per_item else blocks.RUN
@@ -112,8 +112,7 @@ class Reduction:
             self.scan.run(counts, offsets, listed.counts, 0, size)
         device.launch(active_pairs.tally, 1, listed.counts, slot, behind, self.needed)
         if not recording:
-            self.pairs, self.run_count = (int(number) for number in device.read(self.needed))
-            self._reserve(self.pairs, self.run_count)
+            self.grow(*map(int, device.read(self.needed)))
         self._list(listed, size, slot, behind)
         if self.elements:
             device.launch(
@@ -150,7 +149,7 @@ class Reduction:
 
     def grow(self, pairs: int, runs: int) -> bool:
         """Make capacity for `needed` pairs and runs; True if it was insufficient, so that the record must be repeated."""
-        self.pairs, self.run_count = pairs, runs
+        self.pairs = pairs
         return self._reserve(pairs, runs)
 
     def _reserve(self, pairs: int, runs: int) -> bool:
@@ -182,13 +181,16 @@ class Reduction:
         one.Y_i, one.Y_j = get("Y_i", places, wp.vec4d), get("Y_j", places, wp.vec4d)
         one.vectors, one.numbers = get("vectors", places, vec12), get("numbers", places, wp.vec2d)
 
+    def join_runs(self) -> None:
+        """Add the further runs of every pair to its first; launches only."""
+        self.device.launch(blocks.join_runs, 12 * self.pair_capacity, self.counts, self.rest, self.sums, grain=4096)
+
     def reduce(self, done, gradient, diagonal) -> None:
         """Sum the runs of every pair and add to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         device, c = self.device, self.coupling
-        pairs = self.pair_capacity
-        if pairs == 0:
+        if self.pair_capacity == 0:
             return
-        device.launch(blocks.join_runs, 12 * pairs, self.counts, self.rest, self.sums, grain=4096)
+        self.join_runs()
         device.launch(
             blocks.gather_bodies,
             12 * self.n, done, c.starts, c.entries, self.sums, gradient, device.rows(diagonal),
