@@ -78,6 +78,22 @@ def segment_minima(
 
 
 @wp.kernel
+def group_minima(
+    first: wp.int32,
+    segment: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+    start: wp.float64,
+):
+    """Compute the smallest value of every group of items, `start` without items."""
+    k = wp.tid() + first
+    m = start
+    for e in range(segment[k], segment[k + 1]):
+        m = wp.min(m, values[e])
+    out[k] = m
+
+
+@wp.kernel
 def dot_rows(
     first: wp.int32,
     a: wp.array2d(dtype=wp.float64),

@@ -48,15 +48,15 @@ class Rebounds:
         if not (has_contact & (speed > tolerance)).any():
             return None
         contacts = backend.readings.contact_impulses()
-        contacts = tuple(one[np.linalg.norm(contacts[1][:, :3], axis=1) > 0.0] for one in contacts)
+        if not (some := np.linalg.norm(contacts[1][:, :3], axis=1) > 0.0).all():
+            contacts = tuple(one[some] for one in contacts)
         limits = ImpactPairs.none()
         if len(ends) and limited.any():
             memory, applied = self.copies.memory, self.copies.applied
             limits = limit_impact_pairs(model, joints, ends, memory, applied, after[0], h)
         # only pairs that move have impacts; pairs at rest take part in those of others
         moves = speed[contacts[0]].sum(axis=1) > 2.0 * tolerance
-        possible = np.flatnonzero(moves)
-        possible = possible[self._are_possible(*(one[possible] for one in contacts), before[1], after[1], h)]
+        possible = np.flatnonzero(moves & self._are_possible(*contacts, before[1], after[1], h))
 
         def impact_pairs(rows: np.ndarray) -> ImpactPairs:
             return ImpactPairs.of_contacts(model, *(one[rows] for one in contacts), after[0])

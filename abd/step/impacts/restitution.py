@@ -127,7 +127,7 @@ class Restitution:
         return bounds
 
     def are_fast(self, closing: np.ndarray, opening: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Return (k,) bool, pairs with an impact, or pushed apart, at these speeds in a step of lengths (k,) [s], if not fresh."""
+        """Return (k,) bool, pairs that would have an impact, or be pushed apart, if not fresh; lengths: (k,) of steps [s]."""
         fall, resting = lengths * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
         return (closing > np.maximum(2.0 * fall, resting)) | (opening > np.maximum(OPENING * fall, resting))
 

@@ -167,12 +167,9 @@ class Contacts:
 
     def smallest(self, values: wp.array, most: float) -> np.ndarray:
         """Return the minimum over the candidates of every listed pair of bodies, (pairs,), at most `most`, on the host."""
-        c, read = self.candidates, self.device.read
-        of_candidates, segment = read(values, c.count), read(c.segment, c.pair_count + 1)
-        smallest, occupied = np.full(c.pair_count, most), np.diff(segment) > 0
-        if occupied.any():
-            smallest[occupied] = np.minimum.reduceat(of_candidates, segment[:-1][occupied])
-        return smallest
+        c, out = self.candidates, self.pool.get("smallest", self.candidates.pair_capacity, wp.float64)
+        self.device.launch(sums.group_minima, c.pair_count, c.segment, values, out, most, grain=512)
+        return self.device.read(out, c.pair_count)
 
     def arrays(self, slot: str) -> tuple[wp.array, ...]:
         """Energy, gap and bits of the active parts of every candidate, for slot "current" or "trial"."""
