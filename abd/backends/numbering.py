@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS
+from abd.contact.pair_rows import distinct
 from abd.joints.closure.link_graph import connected_labels
 from abd.joints.rows.system import JointSystem
 
@@ -68,7 +69,7 @@ class Numbering:
         ]
         ties = np.concatenate(pairs).astype(np.int64)
         ties = ties[(ties[:, 1] >= 0) & (ties[:, 0] != ties[:, 1])]
-        keys = np.unique(ties[:, 0] * self.n + ties[:, 1])
+        keys = distinct(ties[:, 0] * self.n + ties[:, 1])
         self.join(np.stack([keys // self.n, keys % self.n], axis=1))
 
     def join(self, ties: np.ndarray) -> None:

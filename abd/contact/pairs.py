@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.contact.pair_rows import are_among
 from abd.joint_list import excluded_pairs
 from abd.model import Kind, Model
 
@@ -50,8 +51,8 @@ def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarr
     joined = excluded_pairs(model)
     if len(joined):
         count = len(bodies)
-        keys = np.sort(joined, axis=1) @ [count, 1]
-        allowed &= ~np.isin(np.minimum(first, second) * count + np.maximum(first, second), keys)
+        keys = np.sort(np.sort(joined, axis=1) @ [count, 1])
+        allowed &= ~are_among(np.minimum(first, second) * count + np.maximum(first, second), keys)
     return allowed
 
 

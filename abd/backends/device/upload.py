@@ -12,6 +12,7 @@ from abd.backends.device.device import Device
 from abd.contact import surfaces as contact_surfaces
 from abd.contact import topology as contact_topology
 from abd.contact.pair_law import PairLaw
+from abd.contact.pair_rows import distinct
 from abd.contact.surfaces import least_dimension
 from abd.joint_list import excluded_pairs
 from abd.joints.rows.table import MeasureTable
@@ -201,6 +202,6 @@ def upload_filters(model: Model, device: Device) -> Filters:
 def exclude(filters: Filters, pairs: np.ndarray, n: int, device: Device) -> None:
     """Set the excluded pairs (k, 2) of n bodies, which do not collide."""
     pairs = pairs.astype(np.int64)
-    keys = np.unique(pairs.min(axis=1, initial=n) * n + pairs.max(axis=1, initial=0))
+    keys = distinct(pairs.min(axis=1, initial=n) * n + pairs.max(axis=1, initial=0))
     filters.filtered = device.upload(keys if len(keys) else np.zeros(1, np.int64), wp.int64)
     filters.filtered_count = len(keys)

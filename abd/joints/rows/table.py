@@ -99,7 +99,7 @@ def frames(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> tuple[np.
     A = q[:, 3:].reshape(-1, 3, 3)
     if rigid and len(A):
         A = polar(A)
-    A_C, A_D = A.take(table.child, axis=0), A.take(table.parent, axis=0)
+    A_C, A_D = A[table.child], A[table.parent]
     C = A_C @ table.child_axes
     o_C = q[table.child, :3] + np.einsum("mij,mj->mi", A_C, table.child_point)
     world = table.parent == WORLD

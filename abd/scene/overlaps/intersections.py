@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abd.contact.pair_law import activations, thinnest_extents
+from abd.contact.pair_rows import distinct
 from abd.contact.pairs import may_collide
 from abd.errors import Problem
 from abd.model import Kind, Model
@@ -159,7 +160,7 @@ class Surveyor:
             mine = np.flatnonzero(moved[index])
             i, j = overlapping_boxes(low[mine], high[mine], low, high)
             i = mine[i]
-        keys = np.unique((np.minimum(i, j) * len(index) + np.maximum(i, j))[i != j])
+        keys = distinct((np.minimum(i, j) * len(index) + np.maximum(i, j))[i != j])
         first, second = index[keys // len(index)], index[keys % len(index)]
         wanted = may_collide(self.model, first, second)
         return first[wanted], second[wanted]

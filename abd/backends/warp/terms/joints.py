@@ -13,6 +13,7 @@ from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.custom_measures import CustomMeasures
 from abd.backends.warp.terms.joint_ends import Ends, ends_of, lists_of
 from abd.backends.warp.terms.relation_tangents import RelationTangents
+from abd.contact.pair_rows import distinct
 from abd.joints.rows import slots
 from abd.joints.rows.rows import hessian
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
@@ -112,7 +113,7 @@ class Joints:
         diagonal, linear_pairs, blocks = hessian(self.system.linear, n)
         self.diagonal = d.wrap(diagonal, wp.float64)
         keys = [linear_pairs[:, 0].astype(np.int64) * n + linear_pairs[:, 1], ends.pairs[:, 0] * n + ends.pairs[:, 1]]
-        union = np.union1d(*keys)
+        union = distinct(*keys)
         pairs, self.pairs = np.stack([union // n, union % n], axis=1), len(union)
         if len(blocks) < self.pairs:
             constant = np.zeros((self.pairs, 12, 12))
