@@ -52,8 +52,7 @@ def test_a_box_near_the_angle_of_friction_stays(floor, contact_set):
 @pytest.mark.device
 def test_the_kernels_remember_what_the_definition_does():
     """A box that slides, turns and comes to rest on triangles, step by step from the same state."""
-    motion = {"velocity": (0.3, 0.2, 0.0), "angular_velocity": (0.0, 0.0, 1.0)}
-    scene, _ = on_slope(0.5, floor=3, solver={"tolerance": 1e-6}, **motion)
+    scene, _ = on_slope(0.5, floor=3, velocity=(0.3, 0.2, 0.0), angular_velocity=(0.0, 0.0, 1.0))
     defined, device = abd.Simulation(scene, device="numpy"), abd.Simulation(scene, device=NAME)
     some = 0
     for _ in range(12):
@@ -66,8 +65,25 @@ def test_the_kernels_remember_what_the_definition_does():
         order, same = (np.lexsort((*each.point.T.round(7), each.key)) for each in (one, other))
         np.testing.assert_array_equal(one.key[order], other.key[same])
         np.testing.assert_allclose(one.point[order], other.point[same], atol=1e-7)
-        np.testing.assert_allclose(one.share[order], other.share[same], atol=1e-3)
+        np.testing.assert_allclose(one.share[order], other.share[same], atol=1e-2)
     assert some > 20
+
+
+@pytest.mark.device
+def test_friction_at_the_start_does_not_depend_on_rounding():
+    """At the start the activation of a pair is its gap: by rounding, it is in contact with almost no force, or not."""
+    scene, _ = on_slope(0.5, floor=3, velocity=(0.3, 0.2, 0.0), angular_velocity=(0.0, 0.0, 1.0))
+    velocities = []
+    for rounding in (-1e-14, 1e-14):
+        simulation = abd.Simulation(scene, device=NAME)
+        start = simulation.checkpoint()
+        pairs = start["tables"]["pairs"]
+        for name in ("activation", "home"):
+            pairs[name] = np.asarray(pairs[name]) * (1.0 + rounding)
+        simulation.restore(start)
+        simulation.step()
+        velocities.append(simulation.stepper.qd[1, :3].copy())
+    np.testing.assert_allclose(*velocities, atol=1e-3)
 
 
 @pytest.mark.device
