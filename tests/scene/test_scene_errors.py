@@ -57,7 +57,7 @@ WRONG = {
     "proxy without mass": ('[[body]]\nname = "p"\nproxy = true\ninertia = [1, 1, 1]\n', 1, "body.p", "needs mass", "give"),
     "inertia without mass": (f"{BALL}inertia = [1, 1, 1]\n", 4, "inertia", "needs mass", "give mass"),
     "impossible inertia": (f"{BALL}mass = 1\ninertia = [1, 1, 3]\n", 5, "inertia", "the principal moments 1, 1, 3", "units"),
-    "thickness of a box": (f"{CUBE}thickness = 0.1\n", 5, "thickness", "no effect on a body made by box", "drop it"),
+    "thickness of a box": (f"{CUBE}thickness = 0.1\n", 5, "thickness", "no effect on a body made by box", "remove it"),
     "two rotations": (
         f"{BALL}quaternion = [1, 0, 0, 0]\neuler = {{ degrees = [1, 2, 3] }}\n",
         *(5, "euler", "one notation", "keep one"),

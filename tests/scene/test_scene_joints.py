@@ -240,7 +240,7 @@ WRONG = {
     "half an x": (f"{HINGE}{PLACE}child_x_axis = [1, 0, 0]\n", 8, "joint.j.child_x_axis", "is missing", "both"),
     "frame and anchor": (f"{HINGE}{PLACE}parent_frame = {{}}\n", 6, "joint.j.anchor", "given as well", "keep one"),
     "child's frame alone": (f"{HINGE}child_frame = {{}}\n", 6, "joint.j.child_frame", "parent", "'world_frame'"),
-    "foreign parameter": (f"{HINGE}{PLACE}unilateral = true\n", 8, "joint.j.unilateral", "has no unilateral", "drop it"),
+    "foreign parameter": (f"{HINGE}{PLACE}unilateral = true\n", 8, "joint.j.unilateral", "has no unilateral", "remove it"),
     "misspelt coordinate": (
         f"{HINGE}{PLACE}[joint.coordinate.thea]\nlocked = true\n",
         *(8, "joint.j.coordinate.thea", "no coordinate 'thea'", "'theta'"),

@@ -108,13 +108,13 @@ def _set_free(
     fixed_translation: np.ndarray,
     fixed_rotation: np.ndarray,
 ) -> None:
-    """Frame, initial state, loads and degrees of freedom of a dynamic body."""
+    """Set frame, initial state, loads and degrees of freedom of a dynamic body."""
     spec = record.spec
     axes, record.moment = matter.axes, matter.moments
     largest = record.moment.max()
     if not fixed_rotation.all() and np.sort(record.moment)[1] <= _LINE * largest:
-        message = f"it is an ideal {'line' if largest > 0.0 else 'point'}: nothing resists its rotation"
-        remedy = "give it a radius, or fix its rotations (rx, ry, rz)"
+        message = f"it has no inertia about {'its line' if largest > 0.0 else 'its point'}"
+        remedy = "give a radius, or fix its rotations (rx, ry, rz)"
         raise SceneError.of(message, value=record.moment.tolist(), remedy=remedy)
     record.body_frame = rotations.inverse(rotations.pose(axes, matter.center))
     rotation = pose[:3, :3] @ axes
@@ -152,13 +152,13 @@ def _plane(spec: BodySpec) -> np.ndarray:
     normal = np.array(spec.half_space.normal)
     length = np.linalg.norm(normal)
     if length == 0.0:
-        raise SceneError.of("the normal of a half-space has no length", key="half_space.normal", value=[0, 0, 0])
+        raise SceneError.of("the normal of a half-space must not be zero", key="half_space.normal", value=[0, 0, 0])
     return np.append(normal / length, spec.half_space.offset)
 
 
 def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
-    """Half thickness of an open surface, radius of rods and points, of an exact sphere or capsule, rounding [m]; the
-    largest where a body has several."""
+    """Return the contact radius [m]: the largest of half thickness (open surface), radius (rods, points, exact sphere or
+    capsule) and rounding."""
     if piece is None:
         return 0.0
     surface = piece.surface
@@ -168,11 +168,11 @@ def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
 
 
 def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None) -> Motion:
-    """Pose of the mesh frame of a kinematic body over time."""
+    """Return the pose of the mesh frame of a kinematic body over time."""
     motion = spec.motion
     center = spec.center_of_mass if matter is None else matter.center
     if motion.frame == "center_of_mass" and center is None:
-        message = "the centre of mass is not known: the body is made of no matter"
+        message = "a motion of the centre of mass needs the centre of mass, and the body has no mass"
         remedy = 'give center_of_mass, a thickness or a radius, or use frame = "mesh"'
         raise SceneError.of(message, key="motion.frame", value=motion.frame, remedy=remedy)
     return prescribed_motion(motion, pose, None if center is None else np.array(center))

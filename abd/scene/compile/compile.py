@@ -84,9 +84,9 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
     """
     joints, start = JointList.of(model.joints), model.bodies.q
     exact = np.flatnonzero((joints.column("enforcement") == "exact") & joints.column("active").astype(bool)).tolist()
-    # copies of a joint are as open as the first one: their bodies are copies too
-    alone = [joints[k] for k in np.intersect1d(exact, joints.starts)]
-    if not alone or open_by(replace(model, joints=alone, couplings=[]), start).max() <= CLOSED:
+    # copies of a joint have the residual of the first one: their bodies are copies too
+    first = [joints[k] for k in np.intersect1d(exact, joints.starts)]
+    if not first or open_by(replace(model, joints=first, couplings=[]), start).max() <= CLOSED:
         return model, []
     opened = open_by(model, start)
     worst = max(exact, key=lambda k: opened[k].max())
@@ -94,8 +94,8 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
     moved = int(np.argmax(np.abs(q - start).max(axis=1)))
     distance = np.linalg.norm(q[moved, :3] - start[moved, :3])
     note = (
-        f"exact joint '{model.joints[worst].name}' starts open by {opened[worst, 0]:.3g} m, {opened[worst, 1]:.3g} rad: "
-        f"bodies were moved to close it, '{model.bodies.names[moved]}' by {distance:.3g} m"
+        f"exact joint '{model.joints[worst].name}' has an initial residual of {opened[worst, 0]:.3g} m, "
+        f"{opened[worst, 1]:.3g} rad: bodies were moved to close it, '{model.bodies.names[moved]}' by {distance:.3g} m"
     )
     return replace(model, bodies=replace(model.bodies, q=q)), [note]
 

@@ -52,7 +52,7 @@ def compile_coupling(spec: CouplingSpec, joints: dict[str, list[str]], index: di
 
 
 def start_notes(model: Model) -> list[str]:
-    """A line on every active coupling that does not hold at t = 0 and is therefore closed in the first steps."""
+    """Return a note for every active coupling with a residual at t = 0; the first steps remove it."""
     if not model.couplings:
         return []
     system = build_system(model)
@@ -63,7 +63,7 @@ def start_notes(model: Model) -> list[str]:
         coupling = model.couplings[system.row_laws.coupling[row]]
         if abs(residual[row]) > CLOSED:
             unit = "rad" if system.row_laws.rotary[row] else "m"
-            notes.append(f"coupling '{coupling.name}' does not hold at the start: it is {residual[row]:.4g} {unit} off")
+            notes.append(f"coupling '{coupling.name}' has an initial residual of {residual[row]:.4g} {unit}")
     return notes
 
 

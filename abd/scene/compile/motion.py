@@ -45,7 +45,7 @@ def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray 
     offset = np.eye(4)
     if spec.frame == "center_of_mass":
         if center is None:
-            raise ValueError("a motion of the centre of mass needs its place in the mesh frame")
+            raise ValueError("a motion of the centre of mass needs its position in the mesh frame")
         offset[:3, 3] = center
     moved = _moved_frame(spec, initial @ offset)
     back = np.linalg.inv(offset)
@@ -138,7 +138,7 @@ def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
             try:
                 values[k] = formula(t)
             except FormulaError as error:
-                remedy = "bound it by min or max, or give until"
+                remedy = "limit it by min or max, or give until"
                 raise SceneError.of(str(error), f"motion.formulas.{key}", formula.source, remedy=remedy) from error
         rotation = Rotation.from_rotvec(values[3:]).as_matrix() @ start[:3, :3]
         return pose(rotation, start[:3, 3] + values[:3])

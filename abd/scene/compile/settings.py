@@ -121,24 +121,24 @@ def _geometric_means(own: np.ndarray) -> np.ndarray:
 
 
 def check_filter(one: ContactFilterSpec, names: BodyNames) -> Iterator[Finding]:
-    """Names of a filter that no body has, or that stand twice."""
+    """Yield findings about unknown and repeated names of a contact filter."""
     for position, name in enumerate(one.bodies):
         path = ("bodies", position)
         if not names.knows(name):
             yield Finding(path, f"there is no body '{name}'", name, did_you_mean(name, names))
         elif names.is_split(name):
-            remedy = f"name components, such as '{name}_0'"
+            remedy = f"give components, such as '{name}_0'"
             yield Finding(path, f"'{name}' is split into components", name, remedy)
         elif name in one.bodies[:position]:
-            yield Finding(path, f"'{name}' is named twice", name, "keep one")
+            yield Finding(path, f"'{name}' is given twice", name, "keep one")
 
 
 def filtered_pairs(spec: SceneSpec, names: Names, problems: list[Problem]) -> np.ndarray:
-    """(k, 2) indices of bodies, smaller first, without repetition; disabled bodies are in no pair.
+    """Return the filtered pairs of bodies (k, 2), smaller index first, without repetition and disabled bodies.
 
     Args:
         names: of all bodies, in order.
-        problems: gets the names of components that a split body does not have.
+        problems: receives problems about unknown components of split bodies.
     """
     disabled = {body.name for body in spec.body if not body.enabled}
     found = set()

@@ -66,7 +66,7 @@ def _set(data: dict[str, Any], override: str) -> None:
     for part in tables:
         table = table[part] if isinstance(part, int) else table.setdefault(part, {})
         if not isinstance(table, dict) and part not in NAMED_LISTS:
-            message = f"'{key}' leads through {part}, which is no table"
+            message = f"'{part}' in '{key}' is not a table"
             raise SceneError.of(message, key=key, value=override, file="-o", remedy="see `abd schema`")
     table[last] = value_of(text.strip())
     for other in EXCLUDES.get(key, ()):
@@ -74,7 +74,7 @@ def _set(data: dict[str, Any], override: str) -> None:
 
 
 def _path(data: dict[str, Any], key: str) -> list[str | int]:
-    """The key's path in the data: names of list items turned into positions; names may contain dots."""
+    """Return the path of a key in the data, with indices for names of list items; names may contain dots."""
     head, *rest = key.split(".")
     if head not in NAMED_LISTS:
         return [head, *rest]
@@ -90,7 +90,7 @@ def _path(data: dict[str, Any], key: str) -> list[str | int]:
     wanted = rest[0] if rest else ""
     finding = Finding((head,), f"there is no {head} '{wanted}'", wanted, did_you_mean(wanted, names))
     if not rest or wanted in names:
-        finding = Finding((head,), f"'{key}' names no value", key, f"write {head}.NAME.KEY=value")
+        finding = Finding((head,), f"'{key}' is not the key of a value", key, f"write {head}.NAME.KEY=value")
     raise SceneError([as_problem(finding, data, "-o")])
 
 

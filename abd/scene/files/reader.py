@@ -45,30 +45,30 @@ def define_types(data: dict[str, Any], directory: Path, allow_code: bool) -> lis
         if allow_code:
             key, message, remedy = _define(one, directory / one.file)
         else:
-            key, message = "file", "is Python code, which runs only if you allow it"
-            remedy = "read the file, and if you trust it add --allow-code (in Python: allow_code=True)"
+            key, message = "file", "Python code runs only with permission"
+            remedy = "if you trust the file, add --allow-code (in Python: allow_code=True)"
         if message:
             found.append(Finding(("joint_type", k, key), message, getattr(one, key), remedy))
     return found
 
 
 def _define(one: JointTypeSpec, path: Path) -> tuple[str, str, str]:
-    """Call the function of a file with the name of the type; key, message and remedy of what went wrong, empty if nothing did."""
+    """Call the function of a file with the name of the type; return key, message and remedy of an error, or empty strings."""
     if not path.is_file():
-        return "file", "there is no such file", "paths begin at the scene's folder"
+        return "file", "there is no such file", "paths are relative to the scene file"
     try:
         defined = runpy.run_path(str(path), run_name=f"abd_joint_type_{path.stem}")
-    except Exception as error:  # whatever the user's code raises is the user's to mend
-        return "file", f"stops with {type(error).__name__}: {error}", "mend the file"
+    except Exception as error:  # any error of the user's code becomes a problem of the scene
+        return "file", f"raises {type(error).__name__}: {error}", "correct the file"
     if not callable(defined.get(one.function)):
-        return "function", f"'{path.name}' has no such function", "name one that calls abd.joint_type(name, ...)"
+        return "function", f"'{path.name}' has no such function", "give a function that calls abd.joint_type(name, ...)"
     before = TYPES.get(one.name)
     try:
         defined[one.function](one.name)
     except SceneError as error:
-        return "function", "; ".join(problem.message for problem in error.problems), "mend the definition"
+        return "function", "; ".join(problem.message for problem in error.problems), "correct the definition"
     except Exception as error:
-        return "function", f"stops with {type(error).__name__}: {error}", "it is called with the name of the type"
+        return "function", f"raises {type(error).__name__}: {error}", "its argument is the name of the type"
     if TYPES.get(one.name) is before:
         return "name", f"{one.function} defines no joint type of this name", "call abd.joint_type(name, ...) in it"
     return "", "", ""
@@ -76,7 +76,7 @@ def _define(one: JointTypeSpec, path: Path) -> tuple[str, str, str]:
 
 LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
 NEEDED = {"name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms"}
-"""Keys of list items on which other items depend: an item where one of them is wrong is left out."""
+"""Keys of list items on which other items depend; items with errors in these keys are not checked further."""
 
 
 def read_scene(path: str | Path, allow_code: bool = False) -> SceneSpec:
@@ -168,9 +168,9 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise SceneError([_toml_problem(error, text, path)]) from error
     except RecursionError as error:
-        raise SceneError.of("is nested too deeply", file=str(path)) from error
+        raise SceneError.of("has too many nested tables", file=str(path)) from error
     if not isinstance(data, dict):
-        raise SceneError.of("should be a table { } at the top", file=str(path), line=1)
+        raise SceneError.of("must contain a table { } at the top", file=str(path), line=1)
     return data
 
 

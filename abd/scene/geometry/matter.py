@@ -104,7 +104,7 @@ def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
         if len(points):
             yield mass.balls(vertices, points, 1.0, surface.radius)
         return
-    # Only parts of one dimension can share a mass without knowing how thick they are.
+    # Without a thickness, a given mass can be distributed only over parts of one dimension.
     spread = spread and sum(len(part) > 0 for part in (triangles, lines, points)) == 1
     if len(triangles) and surface.closed:
         solid = mass.solid(vertices, triangles, 1.0)
@@ -113,26 +113,26 @@ def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
         yield mass.sheet(vertices, triangles, 1.0)
     elif len(triangles) and thickness == 0.0:
         sides = open_sides(vertices, triangles)
-        message = f"surface '{surface.name}' is open ({told(vertices, sides)}), and has mass only as a shell"
-        remedy = "close it there, or give a thickness > 0, or mass and inertia"
+        message = f"surface '{surface.name}' is open ({told(vertices, sides)}) and needs a thickness for its mass"
+        remedy = "close it, or give a thickness > 0, or mass and inertia"
         raise SceneError.of(message, key="thickness", value=thickness, remedy=remedy)
     elif len(triangles):
-        note = f"surface '{surface.name}' is open: it has the mass of a shell {thickness:g} m thick"
+        note = f"surface '{surface.name}' is open: its mass is that of a shell of thickness {thickness:g} m"
         yield replace(mass.shell(vertices, triangles, 1.0, thickness), notes=(note,))
     if len(lines) and spread and radius == 0.0:
         yield mass.lines(vertices, lines, 1.0)
     elif len(lines):
-        note = f"the lines of surface '{surface.name}' have the mass of rods of radius {radius:g} m"
+        note = f"the mass of the lines of surface '{surface.name}' is that of rods of radius {radius:g} m"
         yield replace(mass.rods(vertices, lines, 1.0, radius), notes=(note,))
     if len(points) and spread and radius == 0.0:
         yield mass.dots(vertices, points)
     elif len(points):
-        note = f"the points of surface '{surface.name}' have the mass of balls of radius {radius:g} m"
+        note = f"the mass of the points of surface '{surface.name}' is that of balls of radius {radius:g} m"
         yield replace(mass.balls(vertices, points, 1.0, radius), notes=(note,))
 
 
 def _has_matter(spec: BodySpec, surface: Surface) -> bool:
-    """Whether every part of a surface has what its mass needs."""
+    """Return whether the mass of every part of a surface is defined."""
     if surface.radius > 0.0:
         return True
     if surface.closed:
