@@ -69,7 +69,7 @@ class Format:
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             message = f"cannot be imported: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
             remedy = (
-                "look for a value that is out of range or of another type than its format says; else report the file"
+                "check the file for values out of range or of the wrong type; otherwise report it as a bug"
             )
             raise SceneError.of(message, file=str(path), remedy=remedy) from error
 
@@ -117,16 +117,16 @@ def find_scene(source: str | Path) -> Path:
     if path.is_file():
         known = (*SCENE_FILES, *imported_suffixes())
         if path.suffix.lower() not in known:
-            remedy = f"scenes are {enumerated(known, 'or')} files"
-            raise SceneError.of(f"no scene format has the suffix '{path.suffix}'", file=str(path), remedy=remedy)
+            remedy = f"use {enumerated(known, 'or')}"
+            raise SceneError.of(f"'{path.suffix}' is not the suffix of a scene file", file=str(path), remedy=remedy)
         return path
     if str(source) in shipped:
         return shipped[str(source)]
     if path.is_symlink() and not path.exists():
-        raise SceneError.of(f"is a link to {path.readlink()}, which is not there", file=str(path))
+        raise SceneError.of(f"is a link to {path.readlink()}, which does not exist", file=str(path))
     if path.is_dir():
         inside = sorted(item.name for item in path.iterdir() if item.suffix in (*SCENE_FILES, *imported_suffixes()))
-        remedy = f"name a file in it, such as '{inside[0]}'" if inside else "name a scene file"
+        remedy = f"give a file in it, such as '{inside[0]}'" if inside else "give a scene file"
         raise SceneError.of("is a folder, not a scene", file=str(path), remedy=remedy)
     neighbours = [str(item) for item in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
     files = [name for name in neighbours if name.endswith((*SCENE_FILES, *imported_suffixes()))]

@@ -36,7 +36,7 @@ class JsonTable:
         for key in self._data:
             if key not in known:
                 question = did_you_mean(key, known)
-                note = f"unknown key '{self.path(key)}' ignored; its default holds" + (
+                note = f"unknown key '{self.path(key)}' is ignored" + (
                     f" ({question})" if question else ""
                 )
                 notes.append(note)

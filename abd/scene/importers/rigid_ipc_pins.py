@@ -58,7 +58,7 @@ def apply_pins(
     held = {name for name, pins in world.items() if _hold([point for _, point in pins])}
     for name in sorted(held):
         notes.append(
-            f"body '{name}' is held by {len(world[name])} pins to the world that are not in line: it is static"
+            f"body '{name}' is static: it has {len(world[name])} pins to the world that are not collinear"
         )
     specs = [_static(body.spec) if body.spec.name in held else body.spec for body in bodies]
     still = {spec.name for spec in specs if spec.kind == "static"}

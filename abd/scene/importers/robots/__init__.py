@@ -31,4 +31,4 @@ def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[st
     try:
         return read_robot(path, options).scene()
     except RecursionError as error:
-        raise SceneError.of("is nested too deeply", file=str(path)) from error
+        raise SceneError.of("has too many nested elements", file=str(path)) from error

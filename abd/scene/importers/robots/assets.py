@@ -56,7 +56,7 @@ class Assets:
         self.searched = tuple(folder.resolve() for folder in self.searched)
         for folder in self.searched:
             if not folder.is_dir():
-                raise SceneError.of(f"--assets: {folder} is no folder", value=str(folder))
+                raise SceneError.of(f"--assets: {folder} is not a folder", value=str(folder))
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -101,7 +101,7 @@ class Assets:
             candidates = [(folder / rest, None) for folder in dict.fromkeys(folders)]
         else:
             raise self._refused(
-                reference, f"files of scheme '{scheme}' are not read", "give a path, or package://NAME/PATH"
+                reference, f"scheme '{scheme}' is not supported", "give a path, or package://NAME/PATH"
             )
         tried, outside = [], True
         for path, root in dict.fromkeys((Path(os.path.normpath(path)), root) for path, root in candidates):
@@ -116,8 +116,8 @@ class Assets:
                     break
                 return path, tried
         if outside and candidates:
-            message = f"'{reference}' lies outside of the robot's folder {self.folder}"
-            raise self._refused(reference, message, "give the folder that it may be read from by --assets DIR")
+            message = f"'{reference}' is outside of the robot's folder {self.folder}"
+            raise self._refused(reference, message, "allow its folder with --assets DIR")
         return None, tried
 
     def _in_packages(self, rest: PurePosixPath) -> list[tuple[Path, Path]]:
@@ -140,17 +140,17 @@ class Assets:
         """Read a mesh file; one that is of no use counts as missing."""
         size = path.stat().st_size
         if size > MOST_BYTES:
-            message = f"has {size / 2**20:.0f} MiB; meshes of at most {MOST_BYTES >> 20} MiB are read"
+            message = f"has {size / 2**20:.0f} MiB; at most {MOST_BYTES >> 20} MiB are allowed"
             raise SceneError.of(message, file=str(path), value=size, remedy="simplify the mesh")
         if path.suffix.lower() == ".msh":
             return
         if path.suffix.lower() not in READERS:
             known = ", ".join(READERS)
-            self.missing[key] = Missing(reference, (path,), f"format '{path.suffix}' is not known (use one of {known})")
+            self.missing[key] = Missing(reference, (path,), f"format '{path.suffix}' is not supported (use one of {known})")
             return
         mesh = read_mesh_file(path)
         if len(mesh.triangles) > MOST_TRIANGLES:
-            message = f"has {len(mesh.triangles)} triangles; at most {MOST_TRIANGLES} are taken"
+            message = f"has {len(mesh.triangles)} triangles; at most {MOST_TRIANGLES} are allowed"
             raise SceneError.of(message, file=str(path), value=len(mesh.triangles), remedy="simplify the mesh")
         if not len(mesh.triangles):
             self.missing[key] = Missing(reference, (path,), "has no triangles")

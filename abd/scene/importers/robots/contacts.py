@@ -80,20 +80,20 @@ class Contacts:
         return {(min(pair), max(pair)) for pair in link_of_body[bodies.reshape(-1, 2)].tolist()}
 
     def material(self, name: str, geoms: list[int]) -> str:
-        """The material of a body with these geoms, all of which touch, or none."""
+        """Return the material of a body with these geoms, which all have contact, or none has."""
         model = self.model
         masks = frozenset((int(model.geom_contype[g]), int(model.geom_conaffinity[g])) for g in geoms)
         pairs = frozenset(k for g in geoms for k in self.pairs.get(g, ()))
         rules = Rules(frozenset([(0, 0)]), (0.0, 0.0, 0.0), 1, 0, pairs)
         if rules.touches or masks != rules.masks:
             if len(masks) > 1 or (pairs and any(g not in self.pairs for g in geoms)):
-                message = "its shapes have different contype, conaffinity or pairs; what one collides with, all do"
+                message = "its shapes have different contype, conaffinity or pairs; the union of their rules applies to all"
                 self.notes.append(f"'{name}': {message}")
             priority = max((int(model.geom_priority[g]) for g in geoms), default=0)
             leading = [g for g in geoms if int(model.geom_priority[g]) == priority]
             friction = tuple(model.geom_friction[leading].max(axis=0).tolist())
             if len({float(model.geom_friction[g, 0]) for g in geoms}) > 1:
-                self.notes.append(f"'{name}': its shapes have different friction; {friction[0]:g} is taken")
+                self.notes.append(f"'{name}': its shapes have different friction; {friction[0]:g} is used")
             rules = Rules(masks, friction, int(model.geom_condim[leading].max()), priority, pairs)
         if rules not in self._names:
             self._names[rules] = self._name(rules)

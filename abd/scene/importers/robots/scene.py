@@ -45,8 +45,8 @@ def read_robot(path: Path, options: ImportOptions) -> Robot:
         source = Mjcf(tree, assets)
         compiled = compile_robot(source.prepared(), path, assets, options, source.hfields)
     else:
-        message = f"is neither URDF nor MJCF: its outermost element is <{tree.root.tag}>"
-        raise SceneError.of(message, file=str(path), line=1, remedy="<robot> or <mujoco> is expected")
+        message = f"is neither URDF nor MJCF: its root element is <{tree.root.tag}>"
+        raise SceneError.of(message, file=str(path), line=1, remedy="use <robot> or <mujoco>")
     return Robot(path, options, source, compiled)
 
 
@@ -204,7 +204,7 @@ class Robot:
         lifted = float(gravcomp @ masses)
         if lifted:
             if len(set(gravcomp[masses > 0.0])) > 1:
-                notes.append(f"'{link.name}': gravcomp of its parts acts at the centre of mass of all: its torque is missing")
+                notes.append(f"'{link.name}': gravcomp of its parts acts at their common centre of mass, without torque")
             keys["force"] = tuple((-lifted * np.array(self._gravity())).tolist())
         if kept:
             keys["material"] = contacts.material(link.name, kept)
@@ -237,7 +237,7 @@ class Robot:
         while name in taken:
             name += "_"
         if name != given:
-            notes.append(f"geom '{given}' of the world is called '{name}'")
+            notes.append(f"geom '{given}' of the world has the name '{name}' here")
         taken.add(name)
         return name
 
@@ -286,10 +286,10 @@ class Robot:
     def _note_options(self, notes: list[str]) -> None:
         option = self.compiled.model.opt
         if option.viscosity or (option.density and np.any(option.wind)) or option.density:
-            notes.append("not supported: the medium's density, viscosity and wind")
+            notes.append("not supported: density, viscosity and wind of the medium")
         keys = [name for name in self.start.keyframes if name != self.start.keyframe]
         if keys:
-            notes.append(f"other poses to start in by --keyframe: {', '.join(keys)}")
+            notes.append(f"other initial poses for --keyframe: {', '.join(keys)}")
 
 
 def model_name(model) -> str:
@@ -308,7 +308,7 @@ def _names(model, kind, count: int, default: str, taken: set[str], notes: list[s
         while one in used and (one != name or one in taken):
             one, number = f"{stem}_{number}", number + 1
         if name and one != name:
-            notes.append(f"{default} {name!r} is called '{one}'")
+            notes.append(f"{default} {name!r} has the name '{one}' here")
         used.add(one)
         out.append(one)
     return out
