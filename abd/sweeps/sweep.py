@@ -1,6 +1,6 @@
 """Run a scene with many parameters on Dask workers and collect the results in one table.
 
-The folder of a sweep contains `sweep.json`, `table.parquet`, and for each run a folder with the files of `abd run` and `row.json`.
+The folder of a sweep contains `sweep.json`, `table.parquet`, and for each run a folder with the files of `abd run` and its row.
 A run with a row is finished; the same sweep in the same folder skips it.
 """
 
