@@ -285,7 +285,7 @@ def test_the_twist_of_the_admissible_frame():
         ({"what": "rotation"}, "no quantity of a joint"),
         ({"body": "bar"}, "exactly one of joint and body"),
         ({"point": (0, 0, 1)}, "means nothing"),
-        ({"name": "a "}, "cannot be a name"),
+        ({"name": "a "}, "a name must not have"),
         ({"joint": "hinge"}, r"sensor\.s: the scene has no joint 'hinge'"),
     ],
 )

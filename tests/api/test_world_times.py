@@ -205,7 +205,7 @@ def test_time_steps_that_make_no_sense_are_refused():
         tumbling().replicate(2, dt=DT)
     scene = tumbling().replicate(2)
     scene.solver.world_dt = DT
-    with pytest.raises(SceneError, match="time steps of 3 worlds, and the bodies are of worlds 0 to 1"):
+    with pytest.raises(SceneError, match="one time step for each of the 2 worlds, not 3"):
         scene.compile()
     with pytest.raises(SceneError, match="world_dt"):
         scene.solver.world_dt = (0.01, -0.01)

@@ -271,6 +271,6 @@ def test_a_copy_that_is_changed_differs_from_the_others():
 def test_equal_faults_of_copies_are_told_once():
     scene = kinds()
     scene.add_body("thread", surface={"vertices": [(0, 0, 0), (1, 0, 0)], "edges": [(0, 1)]}, position=(0, 0, 20), mass=1.0)
-    with pytest.raises(SceneError, match=r"body 'w0_thread' \(and 2 more\): it is an ideal line") as caught:
+    with pytest.raises(SceneError, match=r"body 'w0_thread' \(and 2 more\): it has no inertia about its line") as caught:
         scene.replicate(3).compile()
     assert len(caught.value.problems) == 1

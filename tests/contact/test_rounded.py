@@ -132,7 +132,7 @@ def test_mass_and_inertia_are_those_of_the_solids():
 
 def test_a_ball_keeps_round():
     stretched = {"name": "a", "sphere": {"radius": 0.3}, "scale": (1.0, 2.0, 1.0)}
-    with pytest.raises(abd.errors.SceneError, match="different factors"):
+    with pytest.raises(abd.errors.SceneError, match="different scale factors"):
         compile_scene(SceneSpec(body=[stretched]))
     grown = compile_scene(SceneSpec(body=[{"name": "a", "sphere": {"radius": 0.3}, "scale": 2.0}])).bodies
     assert grown.radius[0] == 0.6 and grown.mass[0] == pytest.approx(1000.0 * 4.0 / 3.0 * np.pi * 0.6**3)

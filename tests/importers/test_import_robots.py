@@ -300,7 +300,7 @@ def test_names_stay_those_of_the_file(suffix, tmp_path):
         )
         text = mjcf("".join(bodies))
     scene = load(text, tmp_path, suffix)
-    assert not any("is called" in note for note in scene.notes)
+    assert not any("has the name" in note for note in scene.notes)
     scene.save(tmp_path / "scene.toml")
     assert main(["run", str(tmp_path / "scene.toml"), "--device", "numpy", "--steps", "2", "--out", str(tmp_path / "run")]) == 0
     simulation = abd.Simulation(abd.load(tmp_path / "scene.toml", overrides=["body.a/b.mass=7.0"]), device="numpy")
@@ -320,8 +320,8 @@ def test_changed_names_are_reported(tmp_path):
         '<geom name="box" size="0.1"/>' + falling("box", '<geom size="0.1"/>') + falling(" box", '<geom size="0.1"/>', "1 0 1")
     )
     scene = load(text, tmp_path)
-    assert_note(scene, "geom 'box' of the world is called 'box_'")
-    assert_note(scene, "body ' box' is called 'box_1'")
+    assert_note(scene, "geom 'box' of the world has the name 'box_'")
+    assert_note(scene, "body ' box' has the name 'box_1'")
     assert scene.body("box").kind == "dynamic"
 
 
@@ -336,7 +336,7 @@ def test_limits_efforts_and_speeds_of_urdf(tmp_path):
     assert scene.joint("j2").coordinate["theta"].range is None
     assert scene.joint("j3").type == "slider"
     assert {body.name for body in scene.spec.body} == {"a", "b", "c", "finger1", "finger2"}
-    assert_note(scene, "fixed to 'c'", "'tool', 'frame'")
+    assert_note(scene, "merged with 'c'", "'tool', 'frame'")
     mimic = scene.spec.coupling[0]
     assert (mimic.coordinate, mimic.terms[0].coordinate, mimic.terms[0].factor) == ("f2.theta", "f1.theta", -0.5)
     assert scene.body("c").mass == pytest.approx(1.2)
@@ -395,7 +395,7 @@ def test_ends_of_a_range_that_urdf_does_not_give_or_bound(limit, ends, tmp_path)
 def test_asymmetric_force_ranges_are_reported(tmp_path):
     arm, servo = '<body name="a"><joint name="j"/><geom size="0.1"/></body>', '<position name="s" joint="j" forcerange="-1 3"/>'
     scene = load(mjcf(arm, f"<actuator>{servo}</actuator>"), tmp_path)
-    assert_note(scene, "'s'", "from -1 to 3 are not symmetric")
+    assert_note(scene, "'s'", "range -1 .. 3 is not symmetric")
     assert scene.joint("j").coordinate["theta"].drive.effort == 1.0
 
 
@@ -441,7 +441,7 @@ def test_joints_at_an_end_of_their_range_start_inside(tmp_path):
         '<body><joint name="j" axis="0 1 0" range="0 90" limited="true"/><geom size="0.1" pos="0.2 0 0"/></body>'
     )
     scene = load(text, tmp_path)
-    assert_note(scene, "start inside", "'j' from 0 to 0.001")
+    assert_note(scene, "moved inside the range", "'j' from 0 to 0.001")
     simulation = abd.Simulation(scene, device="cpu")
     for _ in range(20):
         simulation.step()
@@ -524,7 +524,7 @@ def test_inertias_that_no_body_has(tmp_path):
     (tmp_path / "bot" / "meshes").mkdir(parents=True)
     (tmp_path / "bot" / "meshes" / "arm.obj").write_text(TETRAHEDRON)
     scene = load(URDF_WITH_MESH.format(0.9), tmp_path, ".urdf")
-    assert_note(scene, "'arm'", "no body has the principal inertias [0.13, 0.2, 0.9]", "nearest")
+    assert_note(scene, "'arm'", "principal inertias [0.13, 0.2, 0.9]", "nearest")
     values = np.sort(np.array(scene.body("arm").inertia))
     # S = diag(-0.285, 0.415, 0.485) with its negative entry at a millionth of the largest
     np.testing.assert_allclose(values, np.sort([0.9, 0.485, 0.415]), rtol=1e-5)
@@ -563,11 +563,11 @@ def test_muscles_activations_and_limits_of_tendons_are_in_the_report(tmp_path):
         '<adhesion body="v" name="sticky" ctrlrange="0 1"/></actuator>',
     )
     scene = load(text, tmp_path)
-    assert_note(scene, "actuators are ignored: biceps (with a gain of their own kind)")
+    assert_note(scene, "actuators are ignored: biceps (their type of gain is not supported)")
     assert_note(scene, "winch", "tendons")
     assert_note(scene, "sticky", "adhesion")
     assert_note(scene, "tendon 'sum'", "range is not supported")
-    assert_note(scene, "tendon 'cord'", "least length 0.1 m")
+    assert_note(scene, "tendon 'cord'", "smallest length 0.1 m")
 
 
 def test_mocap_bodies_hold_and_are_moved(tmp_path):
@@ -601,7 +601,7 @@ def test_a_free_base(tmp_path):
 def test_commands_take_robots(tmp_path, capsys):
     path = write_sample("serial", tmp_path)
     assert main(["check", str(path)]) == 0
-    assert "note: fixed to 'c'" in capsys.readouterr().out
+    assert "note: merged with 'c'" in capsys.readouterr().out
     assert main(["run", str(path), "--steps", "2", "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
     assert main(["convert", str(path), str(tmp_path / "out.toml"), "-o", "solver.dt=0.002"]) == 0
     assert abd.load(tmp_path / "out.toml").solver.dt == 0.002

@@ -226,7 +226,7 @@ def test_prims_of_one_name_get_distinct_names(maker):
     maker.shape("C_box", at=(3, 0, 0), size=0.1)
     scene = maker.load()
     assert {body.name: body.position[0] for body in scene.spec.body} == {"box": 0, "B_box": 1, "World_C_box": 2, "C_box": 3}
-    assert "/World/B/box is called 'B_box'" in scene.notes and "/World/C/box is called 'World_C_box'" in scene.notes
+    assert "/World/B/box has the name 'B_box'" in scene.notes and "/World/C/box has the name 'World_C_box'" in scene.notes
 
 
 def test_materials_and_colours(maker):
@@ -244,7 +244,7 @@ def test_materials_and_colours(maker):
         ("rubber", pytest.approx(0.7), pytest.approx(0.3))
     ]
     assert scene.body("box").color == pytest.approx((1.0, 0.5, 0.0), abs=1e-5)
-    assert any("the dynamic friction 0.7 counts" in note for note in scene.notes)
+    assert any("the dynamic friction 0.7 is used" in note for note in scene.notes)
 
 
 def test_instances_have_bodies_of_their_own(maker):
@@ -300,7 +300,7 @@ def test_instances_of_a_point_instancer_have_bodies_where_usd_puts_them(maker):
     np.testing.assert_allclose(scene.spec.body[names.index("ball_1")].position, whole[3, :3], atol=1e-3)
     assert scene.spec.body[names.index("post_1")].kind == "static"
     notes = " | ".join(scene.notes)
-    for told in ("1 instances of /World/many are scaled", f"joint {joint.GetPath()} joins the prototype"):
+    for told in ("1 scaled or mirrored instances of /World/many", f"joint {joint.GetPath()} joins the prototype"):
         assert told in notes
 
 

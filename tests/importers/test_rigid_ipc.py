@@ -233,7 +233,7 @@ def test_constraints_of_the_affine_family(folder):
     )
     assert [body.kind for body in spec.body] == ["static", "dynamic"]
     np.testing.assert_allclose(model.bodies.kappa, 5e9)
-    assert any("'base' is held by 3 pins" in note for note in notes) and any("is_dof_fixed" in note for note in notes)
+    assert any("'base' is static: it has 3 pins" in note for note in notes) and any("is_dof_fixed" in note for note in notes)
     first, second = model.joints
     assert (first.type, first.parent, first.child, first.collide) == ("pin", 0, 1, True)
     assert (second.parent, second.child) == (-1, 1)

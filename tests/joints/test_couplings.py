@@ -89,10 +89,10 @@ def test_functions_are_refused_on_devices_by_name():
     ("keys", "words"),
     [
         ({}, "has no terms"),
-        ({"formula": "a", "terms": [{"coordinate": "j1"}]}, "f has one form"),
+        ({"formula": "a", "terms": [{"coordinate": "j1"}]}, "one form of f"),
         ({"formula": "a"}, "has no variables"),
         ({"formula": "a + q", "variables": {"a": "j1"}}, "unknown name 'q'.*known are a, pi"),
-        ({"formula": "sin", "variables": {"sin": "j1"}}, "is no name for a variable"),
+        ({"formula": "sin", "variables": {"sin": "j1"}}, "is not a valid name of a variable"),
         ({"function": "nobody", "variables": {"a": "j1"}}, "there is no function 'nobody'"),
         ({"terms": [{"coordinate": "j1"}], "variables": {"a": "j1"}}, "has no effect with terms"),
         ({"formula": "a", "variables": {"a": "j9"}}, "there is no joint 'j9'"),

@@ -121,7 +121,7 @@ def test_a_scene_file_names_code_for_its_joint_types_which_runs_only_if_allowed(
     assert abd.load(tmp_path / "again.toml", allow_code=True) == scene
     for function, words in (
         ("nothing", "nothing defines no joint type of this name"),
-        ("broken", "stops with ValueError: no good"),
+        ("broken", "raises ValueError: no good"),
         ("missing", "'kinds.py' has no such function"),
     ):
         path.write_text(SCENE.replace('"bowl"', f'"{function}"'))

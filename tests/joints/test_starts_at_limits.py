@@ -47,7 +47,7 @@ def test_a_coordinate_may_not_start_beyond_its_range(beyond):
     scene = abd.Scene()
     scene.add_body("bar", box=(1, 0.1, 0.1), position=(0.5, 0, 0))
     scene.add_hinge("joint", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0), range=(beyond, 1.0))
-    with pytest.raises(SceneError, match="outside its range"):
+    with pytest.raises(SceneError, match="inside its range"):
         abd.Simulation(scene, device="numpy")
 
 

@@ -240,9 +240,9 @@ def test_all_problems_at_once():
     )
     text = "\n".join(str(problem) for problem in found)
     assert "body.card.thickness: body 'card_0_0_0' (and 8 more): surface '" in text
-    assert "body.rod: body 'rod': it is an ideal line" in text
+    assert "body.rod: body 'rod': it has no inertia about its line" in text
     assert "did you mean 'rubber'?" in text
-    assert "a dynamic body without surface needs inertia" in text
+    assert "a dynamic body without a surface needs inertia" in text
     assert "body.sheet: body 'sheet': the closed surface encloses no volume" in text
     assert "there is no body 'godo' -> did you mean 'good'?" in text
     assert len(found) == 6
@@ -271,7 +271,7 @@ def test_joint_of_a_body_that_is_fixed_altogether():
         {"name": "a", "box": (1, 1, 1), "fix": everything},
         joint=[{"name": "j", "type": "spherical", "child": "a", "anchor": (0, 0, 0)}],
     )
-    assert problem.key == "joint.j.child" and "neither 'world' nor 'a' moves freely" in problem.message
+    assert problem.key == "joint.j.child" and "neither 'world' nor 'a' is dynamic" in problem.message
 
 
 def test_joint_of_a_component_that_is_not_there():

@@ -148,8 +148,8 @@ def test_copies_that_do_not_move_along_are_compiled_one_by_one():
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"count": (5, 1, 1)}, "the last copy would need a child 'link_5_0_0', but of 'link' there are"),
-        ({"count": (2, 2, 1)}, "the last copy would need a parent 'link_1_1_0'"),
+        ({"count": (5, 1, 1)}, "the last copy has the child 'link_5_0_0', but 'link' has"),
+        ({"count": (2, 2, 1)}, "the last copy has the parent 'link_1_1_0'"),
         ({"count": (0, 1, 1)}, "three integers of at least 1"),
     ],
 )
@@ -172,7 +172,7 @@ def test_wrong_names_of_copies():
     scene.add_body("a", **PROXY)
     scene.add_spherical("ball", abd.WORLD, "a", anchor=(0, 0, 0), repeat={"count": (2, 1, 1)})
     (problem,) = scene.check()
-    assert "neither end is a copy of a body" in problem.message
+    assert "parent or child must be a copy" in problem.message
 
 
 def test_copies_survive_a_file(tmp_path):

@@ -119,10 +119,10 @@ def test_explicit_inertia_round_trip():
 
 
 def test_impossible_inertia_names_the_moments():
-    with pytest.raises(SceneError, match="principal moments 1, 1, 3: none may exceed the sum") as error:
+    with pytest.raises(SceneError, match="principal moments 1, 1, 3: the largest must not exceed the sum") as error:
         mass.explicit(1.0, np.zeros(3), (1.0, 1.0, 3.0), 1.0)
     assert "centre of mass" in error.value.problems[0].remedy
-    with pytest.raises(SceneError, match="not symmetric"):
+    with pytest.raises(SceneError, match="must be symmetric"):
         mass.explicit(1.0, np.zeros(3), np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]]), 1.0)
 
 

@@ -114,9 +114,9 @@ def test_wrong_parameters_are_named_by_their_key(type, keys, words):
         ("rope", {"distance": 1.9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "slack is -0.1"),
         ("spherical", {"max_tilt_deg": 10, "world_frame": np.eye(4), "child_world_frame":
          {"euler": {"order": "x", "degrees": [20]}}}, "tilt is -0.1745"),
-        ("distance", {"distance": 9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "it starts 7 m open"),
+        ("distance", {"distance": 9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "the anchors are 7 m apart"),
         ("slider", {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 2), "parent_axis": (1, 0, 0),
-         "child_axis": (1, 0, 0)}, "it starts 2 m open"),
+         "child_axis": (1, 0, 0)}, "the anchors are 2 m apart"),
     ],
 )  # fmt: skip
 def test_impossible_starts_are_refused(type, keys, words):
@@ -155,7 +155,7 @@ def test_opposed_axes_are_refused_with_both_directions(type, enforcement):
             type, "j", "world", "a", parent_axis=(0, 0, 1), child_axis=axis, enforcement=enforcement, **points, **more
         )
         if refused:
-            with pytest.raises(SceneError, match=re.escape("half a turn open") + ".*opposite to.*child_axis or parent_axis"):
+            with pytest.raises(SceneError, match=re.escape("opposite to that of the parent") + ".*opposite to.*child_axis or parent_axis"):
                 scene.compile()
         else:
             scene.compile()
@@ -192,11 +192,11 @@ def test_limits_of_a_ball_may_be_soft_with_a_share_of_critical_damping():
     assert ball.parameters["limit_damping"] == pytest.approx(2 * critical)
     assert hinge.coordinates[0].limit_damping == pytest.approx(critical)
     for keys, words in (
-        ({"limit_compliance": 1e-3}, "without a limit that could be soft"),
+        ({"limit_compliance": 1e-3}, "without max_tilt or max_rotation"),
         ({"max_tilt": 0.5, "limit_damping": 1.0}, "no effect on barriers"),
     ):
         with pytest.raises(SceneError, match=words):
             scene.add_joint("spherical", "t", "world", "a", **keys, **place)
     hard = {"theta": {"range": (-1, 1), "limit_damping": -1.0}}
-    with pytest.raises(SceneError, match="a share of critical damping needs a compliance"):
+    with pytest.raises(SceneError, match="a damping ratio \(negative\) needs a compliant limit"):
         scene.add_hinge("k", "world", "a", axis=(0, 0, 1), coordinate=hard, **place)

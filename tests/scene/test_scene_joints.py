@@ -224,7 +224,7 @@ def test_couplings_by_name():
     polynomials = [coupling.terms[0].polynomial for coupling in scene.compile().couplings]
     assert polynomials == [(0.0, -2.0), (0.5, 3.0), (0.0, 0.2)]
     notes = scene.compile().notes
-    assert notes == ["coupling 'mimic' does not hold at the start: it is -0.5 rad off"]
+    assert notes == ["coupling 'mimic' has an initial residual of -0.5 rad"]
     with pytest.raises(SceneError, match="there is a coupling 'gear' already"):
         scene.add_gear("gear", "p", "q", ratio=1)
 
@@ -252,7 +252,7 @@ WRONG = {
     "turned range": (f"{HINGE}{PLACE}range_deg = [9, -9]\n", 8, "joint.j.range_deg", "not below", "lower"),
     "both units": (f"{HINGE}{PLACE}range = [0, 1]\nrange_deg = [0, 1]\n", 9, "joint.j.range_deg", "as well", "keep one"),
     "start outside": (f"{HINGE}{PLACE}range = [0, 1]\ninitial = 2\n", 9, "joint.j.initial", "outside", "compliant"),
-    "default start outside": (f"{HINGE}{PLACE}range = [1, 2]\n", 8, "joint.j.range", "starts at 0, outside", "widen"),
+    "default start outside": (f"{HINGE}{PLACE}range = [1, 2]\n", 8, "joint.j.range", "must start inside", "widen"),
     "lock outside": (
         f"{HINGE}{PLACE}[joint.coordinate.theta]\nrange = [-1, 1]\nlocked = true\nlock_value = 3\n",
         *(11, "joint.j.coordinate.theta.lock_value", "outside", "inside"),
