@@ -57,8 +57,8 @@ CASES = {
     "empty": ("r.urdf", "", "not valid XML"),
     "no robot at all": ("r.xml", "<svg/>", "neither URDF nor MJCF"),
     "no links": ("r.urdf", urdf(""), "no links"),
-    "circle": ("r.urdf", urdf(links("a", "b", "c") + hinge("x", "a", "b") + hinge("y", "b", "a")), "circle"),
-    "own parent": ("r.urdf", urdf(links("a", "b") + hinge("x", "b", "b")), "circle"),
+    "circle": ("r.urdf", urdf(links("a", "b", "c") + hinge("x", "a", "b") + hinge("y", "b", "a")), "cycle"),
+    "own parent": ("r.urdf", urdf(links("a", "b") + hinge("x", "b", "b")), "cycle"),
     "two parents": (
         "r.urdf",
         urdf(links("a", "b", "c") + hinge("x", "a", "c") + hinge("y", "b", "c") + hinge("z", "a", "b")),
@@ -103,7 +103,7 @@ CASES = {
     "includes itself": ("r.xml", '<mujoco><include file="r.xml"/></mujoco>', "includes itself"),
     "external entity": ("r.urdf", EXTERNAL + urdf(links("a"), "&x;"), "entities"),
     "a billion laughs": ("r.xml", LAUGHS + mjcf("&a39;"), "entities"),
-    "too many nested": ("r.xml", mjcf("<body>" * 5000 + "</body>" * 5000), "deep"),
+    "too many nested": ("r.xml", mjcf("<body>" * 5000 + "</body>" * 5000), "nested"),
     "too many copies": (
         "r.xml",
         mjcf('<replicate count="50000"><replicate count="50000"><geom size="1"/></replicate></replicate>'),

@@ -566,7 +566,7 @@ def test_muscles_activations_and_limits_of_tendons_are_in_the_report(tmp_path):
     assert_note(scene, "actuators are ignored: biceps (their type of gain is not supported)")
     assert_note(scene, "winch", "tendons")
     assert_note(scene, "sticky", "adhesion")
-    assert_note(scene, "tendon 'sum'", "range is not supported")
+    assert_note(scene, "tendon 'sum'", "range is only supported")
     assert_note(scene, "tendon 'cord'", "smallest length 0.1 m")
 
 

@@ -75,7 +75,7 @@ def test_settings(folder):
     assert (settings.tolerance, settings.max_newton, settings.frames) == (1e-4, 77, 12)
     assert (settings.d_hat, settings.minimum_separation) == (1e-2, 1e-4)
     assert (settings.friction_iterations, settings.eps_v, model.materials.mu[0, 0]) == (-1, 1e-5, 0.3)
-    assert len(notes) == 1 and "balance" in notes[0] and settings.contact_set == "ipc"
+    assert len(notes) == 1 and "contact_set" in notes[0] and settings.contact_set == "ipc"
 
 
 def test_misspelt_keys_leave_the_default_and_are_noted(folder):

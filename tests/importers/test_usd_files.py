@@ -93,8 +93,8 @@ def test_unsupported_content_is_reported_once(maker):
     many = UsdGeom.PointInstancer.Define(maker.stage, f"{WORLD}/many")
     many.CreatePrototypesRel().SetTargets([UsdGeom.Sphere.Define(maker.stage, f"{WORLD}/many/ball").GetPath()])
     notes = " | ".join(maker.load().notes)
-    for told in ("schema PhysxRigidBodyAPI is ignored", "startsAsleep is ignored", "collider /World/ghost is disabled",
-                 "joint /World/loose is disabled", "instances of /World/many without bodies",
+    for told in ("schema PhysxRigidBodyAPI is ignored", "startsAsleep is ignored", "disabled collider /World/ghost",
+                 "disabled joint /World/loose", "instances of /World/many without bodies",
                  "IterationCount is ignored"):  # fmt: skip
         assert told in notes
 
@@ -186,7 +186,7 @@ BROKEN = {
         "the nearest possible one",
     ),
     "flat": (lambda maker, box: UsdGeom.Cube(box).GetSizeAttr().Set(0.0), "positive"),
-    "mirror": (lambda maker, box: UsdGeom.Xformable(box).AddScaleOp().Set(Gf.Vec3f(-1, 1, 1)), "mirrors"),
+    "mirror": (lambda maker, box: UsdGeom.Xformable(box).AddScaleOp().Set(Gf.Vec3f(-1, 1, 1)), "must not mirror"),
     "mesh": (lambda maker, box: maker.shape("mesh", UsdGeom.Mesh, **BAD_MESH), "beyond its points"),
     "joint": (lambda maker, box: maker.joint("j", UsdPhysics.RevoluteJoint, box, box, axis="Z"), "to itself"),
     "bare": (lambda maker, box: maker.frame("bare", (5, 0, 0)), "without a collider with a volume"),

@@ -112,7 +112,7 @@ def test_a_scene_file_names_code_for_its_joint_types_which_runs_only_if_allowed(
     (tmp_path / "kinds.py").write_text(CODE)
     path = tmp_path / "bead.toml"
     path.write_text(SCENE)
-    with pytest.raises(SceneError, match=r"bead\.toml:8.*Python code, which runs only if you allow it.*--allow-code"):
+    with pytest.raises(SceneError, match=r"bead\.toml:8.*Python code runs only with permission.*--allow-code"):
         abd.load(path)
     assert "my_bowl" not in TYPES
     scene = abd.load(path, allow_code=True)

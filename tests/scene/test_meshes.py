@@ -107,7 +107,7 @@ PLY = (
         ("mesh.txt", "", "its suffix is '.txt'"),
         ("cut.stl", "binary?", "no vertices"),
         ("broken.off", "OFF\n1 2\n", "broken.off"),
-        ("cut.ply", PLY[:100], r"no \.ply file that can be read"),
+        ("cut.ply", PLY[:100], r"not a valid \.ply file"),
         ("short.ply", PLY.replace("vertex 3", "vertex 4000000000"), "fewer than in its header"),
         ("faces.ply", PLY.replace("face 1", "face 9"), "fewer than in its header|not a valid .ply file"),
         ("huge.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 100000000000000000000\n", "huge.obj"),

@@ -67,9 +67,9 @@ WRONG = {
     "reflection": (f"{BALL}matrix = [[-1, 0, 0], [0, 1, 0], [0, 0, 1]]\n", 4, "matrix", "reflection", "mirror"),
     "Euler angles": (f'{BALL}euler = {{ order = "xy", degrees = [9] }}\n', 4, "euler.degrees", "has 1 angles", "one angle"),
     "unknown axis": (f'{BALL}fix = ["x", "rw"]\n', 4, "body.ball.fix[1]", "not 'rw'", ""),
-    "one fixed rotation": (f'{BALL}fix = ["rx"]\n', 4, "body.ball.fix", "none, two or three", "fix ry or rz as well"),
+    "one fixed rotation": (f'{BALL}fix = ["rx"]\n', 4, "body.ball.fix", "none, two or three", "add ry or rz"),
     "fixed twice": (f'{BALL}fix = ["x", "x"]\n', 4, "body.ball.fix", "twice", "once"),
-    "velocity of a static body": (f'{BALL}kind = "static"\nvelocity = [1, 0, 0]\n', 5, "velocity", "no effect", "drop"),
+    "velocity of a static body": (f'{BALL}kind = "static"\nvelocity = [1, 0, 0]\n', 5, "velocity", "no effect", "remove"),
     "velocity in two units": (
         f"{BALL}angular_velocity = [1, 0, 0]\nangular_velocity_deg = [9, 0, 0]\n",
         *(5, "angular_velocity_deg", "as well", "keep one"),
@@ -111,7 +111,7 @@ WRONG = {
     ),
     "motion of a dynamic body": (f"{BALL}motion = {{ velocity = [1, 0, 0] }}\n", 4, "motion", "kinematic", "set kind"),
     "kinematic without motion": (DRIVEN, 4, "body.cam.kind", "needs a motion", "static"),
-    "empty motion": (f"{DRIVEN}motion = {{}}\n", 5, "body.cam.motion", "says nothing", "velocity"),
+    "empty motion": (f"{DRIVEN}motion = {{}}\n", 5, "body.cam.motion", "has no velocity", "velocity"),
     "two forms of motion": (
         f'{DRIVEN}[body.motion]\nfile = "poses.csv"\nformulas = {{ x = "t" }}\n',
         *(7, "body.cam.motion.formulas", "one form", "keep one"),
@@ -130,7 +130,7 @@ WRONG = {
     ),
     "broken pose file": (
         f'{DRIVEN}motion = {{ file = "broken.csv" }}\n',
-        *(5, "body.cam.motion.file", "broken.csv:3: times must grow", ""),
+        *(5, "body.cam.motion.file", "broken.csv:3: times must increase", ""),
     ),
     "joint without anchor": (BALL + JOINT, 4, "joint.pivot", "no anchor", "parent_anchor and child_anchor"),
     "half of an anchor": (f"{BALL}{JOINT}child_anchor = [0, 0, 0]\n", 8, "child_anchor", "parent_anchor is missing", "both"),
@@ -146,9 +146,9 @@ WRONG = {
         f"{BALL}repeat = {{ count = [1, 1, 2], step = [0, 0, 3] }}\n{JOINT}anchor = [0, 0, 0]\n",
         *(8, "joint.pivot.child", "is a repeated body", "'ball_0_0_0'"),
     ),
-    "joined to itself": (f'{BALL}{JOINT}anchor = [0, 0, 0]\nparent = "ball"\n', 7, "child", "same body", "two bodies"),
+    "joined to itself": (f'{BALL}{JOINT}anchor = [0, 0, 0]\nparent = "ball"\n', 7, "child", "different bodies", "change one"),
     "world as child": (
-        f'{BALL}[[joint]]\nname = "j"\ntype = "pin"\nchild = "world"\nanchor = [0, 0, 0]\n', 7, "child", "world", "exchange",
+        f'{BALL}[[joint]]\nname = "j"\ntype = "pin"\nchild = "world"\nanchor = [0, 0, 0]\n', 7, "child", "world", "swap",
     ),
     "joint that holds nothing": (
         f'[[body]]\nname = "ball"\nbox = [1, 1, 1]\nkind = "static"\n{JOINT}anchor = [0, 0, 0]\n',
@@ -156,7 +156,7 @@ WRONG = {
     ),
     "different worlds": (
         f'{BALL}{CUBE}world = 1\n{JOINT}parent = "cube"\nanchor = [0, 0, 0]\n',
-        *(12, "joint.pivot.child", "in one world, not in 1 and 0", "one world"),
+        *(12, "joint.pivot.child", "in one world, not in 1 and 0", "change"),
     ),
     "axis too short to have a direction": (
         f'{BALL}[[joint]]\nname = "j"\ntype = "hinge"\nchild = "ball"\nanchor = [0, 0, 0]\naxis = [0, 1e-300, 0]\n',
@@ -224,7 +224,7 @@ def test_files_that_are_no_scenes(folder):
     for source, words in {
         folder: ("is a folder", "'latin.toml'"),
         folder / "latn.toml": ("no such scene", "latin.toml'"),
-        folder / "link.obj": ("suffix '.obj'", ".toml"),
+        folder / "link.obj": ("'.obj' is not the suffix", ".toml"),
         "no_such_scene_anywhere": ("no such scene", ""),
     }.items():
         with pytest.raises(SceneError) as error:

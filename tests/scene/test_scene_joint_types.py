@@ -94,7 +94,7 @@ def test_an_ellipsoid_joint_starts_on_the_surface():
         ("bushing", {"stiffness": -1, "anchor": (0, 0, 0)}, "joint.j.stiffness: must not be negative"),
         ("spherical", {"frame": "world", "anchor": (0, 0, 0)}, "joint.j.frame: has no effect without constrained"),
         ("screw", {"lead": 0, "anchor": (0, 0, 0), "axis": (0, 0, 1)}, "joint.j.lead: is zero"),
-        ("rope", {"distance": 1, "anchor": (0, 0, 0)}, "joint.j.anchor: a rope joins two points"),
+        ("rope", {"distance": 1, "anchor": (0, 0, 0)}, "joint.j.anchor: a rope connects two points"),
         ("slider", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range_deg": (0, 1)}, "range_deg: z is a length"),
         ("cylindrical", {"anchor": (0, 0, 0), "axis": (0, 0, 1), "range": (0, 1)}, "has the coordinates 'z' and 'theta'"),
         ("general", {"constrained": ("x", "ry"), "frame": "world", "anchor": (0, 0, 0), **{"enforcement": "compliant"}},
@@ -111,9 +111,9 @@ def test_wrong_parameters_are_named_by_their_key(type, keys, words):
 @pytest.mark.parametrize(
     "type, keys, words",
     [
-        ("rope", {"distance": 1.9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "slack is -0.1"),
+        ("rope", {"distance": 1.9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "slack must be greater than 0 at the start, not -0.1"),
         ("spherical", {"max_tilt_deg": 10, "world_frame": np.eye(4), "child_world_frame":
-         {"euler": {"order": "x", "degrees": [20]}}}, "tilt is -0.1745"),
+         {"euler": {"order": "x", "degrees": [20]}}}, "tilt must be greater than 0 at the start, not -0.1745"),
         ("distance", {"distance": 9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "the anchors are 7 m apart"),
         ("slider", {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 2), "parent_axis": (1, 0, 0),
          "child_axis": (1, 0, 0)}, "the anchors are 2 m apart"),
@@ -155,7 +155,7 @@ def test_opposed_axes_are_refused_with_both_directions(type, enforcement):
             type, "j", "world", "a", parent_axis=(0, 0, 1), child_axis=axis, enforcement=enforcement, **points, **more
         )
         if refused:
-            with pytest.raises(SceneError, match=re.escape("opposite to that of the parent") + ".*opposite to.*child_axis or parent_axis"):
+            with pytest.raises(SceneError, match="opposite to that of the parent.*child_axis or parent_axis"):
                 scene.compile()
         else:
             scene.compile()
@@ -193,7 +193,7 @@ def test_limits_of_a_ball_may_be_soft_with_a_share_of_critical_damping():
     assert hinge.coordinates[0].limit_damping == pytest.approx(critical)
     for keys, words in (
         ({"limit_compliance": 1e-3}, "without max_tilt or max_rotation"),
-        ({"max_tilt": 0.5, "limit_damping": 1.0}, "no effect on barriers"),
+        ({"max_tilt": 0.5, "limit_damping": 1.0}, "no effect without limit_compliance"),
     ):
         with pytest.raises(SceneError, match=words):
             scene.add_joint("spherical", "t", "world", "a", **keys, **place)
