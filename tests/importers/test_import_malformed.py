@@ -137,7 +137,7 @@ def refused(path, capsys, *options: str) -> str:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_one_message(case, tmp_path, capsys):
+def test_malformed_files_give_one_message(case, tmp_path, capsys):
     name, text, words = CASES[case]
     path = tmp_path / name
     path.write_text(text)
@@ -154,7 +154,7 @@ def test_huge_files(tmp_path, capsys):
     assert "10240 MiB" in refused(tmp_path / "huge.xml", capsys)
 
 
-def test_a_mesh_that_claims_billions_of_triangles(tmp_path, capsys):
+def test_mesh_header_with_billions_of_triangles(tmp_path, capsys):
     (tmp_path / "r.urdf").write_text(urdf(mesh_link("m.stl")))
     (tmp_path / "m.stl").write_bytes(bytes(80) + struct.pack("<I", 4_000_000_000) + bytes(50))
     assert "has no triangles" in refused(tmp_path / "r.urdf", capsys)
@@ -175,7 +175,7 @@ def test_zip_bombs(tmp_path, capsys):
     assert "not the suffix of a scene file" in refused(tmp_path / "r.mjz", capsys)
 
 
-def test_a_picture_that_unpacks_to_gigabytes(tmp_path, capsys):
+def test_picture_that_decompresses_to_gigabytes(tmp_path, capsys):
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
@@ -188,7 +188,7 @@ def test_a_picture_that_unpacks_to_gigabytes(tmp_path, capsys):
     assert "too large" in refused(path, capsys)
 
 
-def test_links_that_lead_out(tmp_path, capsys):
+def test_symbolic_links_out_of_the_folder(tmp_path, capsys):
     folder = tmp_path / "robot"
     folder.mkdir()
     (tmp_path / "secret.obj").write_text("v 0 0 0\n")

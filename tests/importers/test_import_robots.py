@@ -243,7 +243,7 @@ def test_a_body_that_collides_by_a_pair_rests_on_the_floor(dt, tmp_path):
     assert simulation.bodies["body"].position[2] == pytest.approx(0.1, abs=4e-3)
 
 
-def test_contact_with_the_world_may_be_excluded(tmp_path):
+def test_contact_with_the_world_can_be_excluded(tmp_path):
     floor, geom = '<geom name="floor" type="plane" size="2 2 .1"/>', '<geom type="box" size=".05 .05 .05" mass="1"/>'
     text = mjcf(floor + falling("a", geom, "0 0 0.06"), '<contact><exclude body1="world" body2="a"/></contact>')
     simulation = abd.Simulation(load(text, tmp_path), device="cpu")
@@ -286,7 +286,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("suffix", [".urdf", ".xml"])
-def test_names_stay_those_of_the_file(suffix, tmp_path):
+def test_names_of_the_file_are_kept(suffix, tmp_path):
     """Bodies and joints of all names are told apart in Python, in a scene file, in a trajectory, and in what is exported."""
     if suffix == ".urdf":
         links = "".join(link(name, 1.0 + k) for k, name in enumerate(NAMES))
@@ -385,7 +385,7 @@ def test_ranges_without_extent_are_reported_in_urdf(kind, limit, words, tmp_path
         ("", None),
     ],
 )
-def test_ends_of_a_range_that_urdf_does_not_give_or_bound(limit, ends, tmp_path):
+def test_missing_and_infinite_bounds_in_urdf(limit, ends, tmp_path):
     """An end that is not given is 0."""
     one = joint("j", "prismatic", "base", "arm", f'<limit {limit} effort="10" velocity="1"/>')
     scene = load(f'<robot name="r">{link("base")}{link("arm")}{one}</robot>', tmp_path, ".urdf")
@@ -405,7 +405,7 @@ def test_gravcomp_of_a_part_is_reported(tmp_path):
     assert_note(scene, "'a'", "gravcomp")
 
 
-def test_massless_links_join_the_next_joint(tmp_path):
+def test_massless_links_are_merged_with_the_next_joint(tmp_path):
     scene = abd.load(write_sample("roving", tmp_path))
     assert scene.joint("pan+tilt").type == "universal" and scene.joint("pan+tilt").parent == "cart"
     assert scene.joint("plane").type == "planar"
@@ -436,7 +436,7 @@ def test_balls_have_ranges_rotors_and_friction(tmp_path):
     assert found == (0.4, 0.1, 0.2, 0.3)
 
 
-def test_joints_at_an_end_of_their_range_start_inside(tmp_path):
+def test_joints_at_a_bound_start_inside_their_range(tmp_path):
     text = mjcf(
         '<body><joint name="j" axis="0 1 0" range="0 90" limited="true"/><geom size="0.1" pos="0.2 0 0"/></body>'
     )
@@ -520,7 +520,7 @@ def test_packages_are_found(tmp_path, monkeypatch):
     assert "path" in load(URDF_WITH_MESH.format(0.25), tmp_path / "x", ".urdf").body("arm").mesh
 
 
-def test_inertias_that_no_body_has(tmp_path):
+def test_impossible_inertias(tmp_path):
     (tmp_path / "bot" / "meshes").mkdir(parents=True)
     (tmp_path / "bot" / "meshes" / "arm.obj").write_text(TETRAHEDRON)
     scene = load(URDF_WITH_MESH.format(0.9), tmp_path, ".urdf")
@@ -570,7 +570,7 @@ def test_muscles_activations_and_limits_of_tendons_are_in_the_report(tmp_path):
     assert_note(scene, "tendon 'cord'", "smallest length 0.1 m")
 
 
-def test_mocap_bodies_hold_and_are_moved(tmp_path):
+def test_mocap_bodies_are_kinematic(tmp_path):
     text = mjcf(
         '<body name="hand/left" mocap="true" pos="0 0 1"/>' + falling("held", '<geom size="0.1"/>'),
         '<equality><weld body1="hand/left" body2="held"/></equality>',

@@ -33,7 +33,7 @@ def pendulum(path):
     return maker
 
 
-def test_a_stage_of_every_joint_runs_to_the_same_bits_once_converted(maker):
+def test_converted_stage_runs_bitwise_equal(maker):
     boxes = [maker.shape(f"box{k}", at=(0.5 * k, 0, 1), size=0.2) for k in range(8)]
     kinds = {
         "turns": (UsdPhysics.RevoluteJoint, {"axis": "Y", "lowerLimit": -40.0, "upperLimit": 60.0}),
@@ -109,7 +109,7 @@ def refused(path, **options) -> str:
     return str(caught.value)
 
 
-def test_files_that_are_no_stages(tmp_path):
+def test_invalid_stages_are_refused(tmp_path):
     contents = {
         "truncated.usda": b'#usda 1.0\ndef Xform "World" {',
         "empty.usd": b"",
@@ -194,7 +194,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_values_that_no_body_can_have_are_refused(maker, name):
+def test_impossible_values_are_refused(maker, name):
     change, words = BROKEN[name]
     change(maker, maker.shape("box", size=0.2))
     maker.stage.GetRootLayer().Save()

@@ -20,7 +20,7 @@ def assert_refused(define, message, *arguments, name="mine", **keys):
         define(name, *arguments, **({"rows": THREE} | keys))
 
 
-def test_what_is_wrong_with_a_definition_is_said(define):
+def test_errors_in_definitions_are_reported(define):
     assert_refused(define, "already exists", cubes, name="hinge")
     assert_refused(define, "already exists", cubes, name="revolute")
     assert_refused(define, "row 'a': is neither LINEAR nor ROTARY", cubes, rows={"a": RowFlags.BILATERAL})

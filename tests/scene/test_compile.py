@@ -255,7 +255,7 @@ def test_missing_mesh_is_named_once(tmp_path):
     assert len(error.value.problems) == 1
 
 
-def test_unusable_mesh_is_named_with_its_place(tmp_path):
+def test_unusable_mesh_is_named_with_its_location(tmp_path):
     (tmp_path / "bad.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 7\n")
     body = {"name": "bad", "mesh": "bad.obj", "repeat": {"count": (3, 1, 1), "step": (1, 0, 0)}}
     with pytest.raises(SceneError) as error:
@@ -265,7 +265,7 @@ def test_unusable_mesh_is_named_with_its_place(tmp_path):
     assert problem.file.endswith("bad.obj")
 
 
-def test_joint_of_a_body_that_is_fixed_altogether():
+def test_joint_of_a_fixed_body():
     everything = ["x", "y", "z", "rx", "ry", "rz"]
     (problem,) = problems(
         {"name": "a", "box": (1, 1, 1), "fix": everything},
@@ -274,7 +274,7 @@ def test_joint_of_a_body_that_is_fixed_altogether():
     assert problem.key == "joint.j.child" and "neither 'world' nor 'a' is dynamic" in problem.message
 
 
-def test_joint_of_a_component_that_is_not_there():
+def test_joint_of_an_unknown_component():
     two = {"vertices": [*LINE["vertices"], [0, 5, 0], [2, 5, 0]], "edges": [[0, 1], [2, 3]]}
     (problem,) = problems(
         {"name": "rod", "surface": two, "radius": 0.1, "split_components": True},
@@ -290,7 +290,7 @@ def test_the_spec_is_not_modified(tmp_path):
     assert spec.body[0].mesh == "line.obj"
 
 
-def test_a_static_surface_needs_no_matter():
+def test_static_surface_needs_no_mass():
     model = compiled({"name": "floor", "surface": CARD, "kind": "static"})
     assert model.bodies.mass[0] == 0.0 and model.notes == []
 

@@ -52,7 +52,7 @@ def test_mass_properties_are_those_of_the_closed_form(name):
     np.testing.assert_allclose(body.inertia, np.trace(second_moment) * np.eye(3) - second_moment, atol=1e-12 * max(1.0, total))
 
 
-def test_inside_out_surface_is_turned_with_a_note():
+def test_inside_out_surface_is_reversed_with_a_note():
     right, wrong = (mass.solid(BOX, triangles, 1.0) for triangles in (BOX_TRIANGLES, BOX_TRIANGLES[:, ::-1]))
     assert wrong.volume == pytest.approx(right.volume)
     np.testing.assert_allclose(wrong.second_moment, right.second_moment, atol=1e-14)

@@ -240,7 +240,7 @@ def test_the_volume_is_that_of_the_solid(name, size, move):
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_an_open_surface_is_refused_with_the_place_of_its_edges(size):
+def test_open_surface_is_refused_with_its_open_edges(size):
     vertices, triangles = CUBE
     scene = abd.Scene()
     scene.add_body("body", mesh=(size * vertices, triangles[1:]))

@@ -217,7 +217,7 @@ def test_json_of_the_same_schema(folder):
     assert "at the top" in problems_of(path)[0].message
 
 
-def test_files_that_are_no_scenes(folder):
+def test_invalid_scene_files_are_refused(folder):
     (folder / "latin.toml").write_bytes(b'a = 1\nname = "caf\xe9"\n')
     problem = problems_of(folder / "latin.toml")[0]
     assert problem.line == 2 and "UTF-8" in problem.message

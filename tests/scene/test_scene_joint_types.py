@@ -111,9 +111,9 @@ def test_wrong_parameters_are_named_by_their_key(type, keys, words):
 @pytest.mark.parametrize(
     "type, keys, words",
     [
-        ("rope", {"distance": 1.9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "slack must be greater than 0 at the start, not -0.1"),
+        ("rope", {"distance": 1.9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "slack must be .* not -0.1"),
         ("spherical", {"max_tilt_deg": 10, "world_frame": np.eye(4), "child_world_frame":
-         {"euler": {"order": "x", "degrees": [20]}}}, "tilt must be greater than 0 at the start, not -0.1745"),
+         {"euler": {"order": "x", "degrees": [20]}}}, "tilt must be .* not -0.1745"),
         ("distance", {"distance": 9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "the anchors are 7 m apart"),
         ("slider", {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 2), "parent_axis": (1, 0, 0),
          "child_axis": (1, 0, 0)}, "the anchors are 2 m apart"),
@@ -127,7 +127,7 @@ def test_impossible_starts_are_refused(type, keys, words):
         scene.compile()
 
 
-def test_a_slider_may_start_along_its_axis():
+def test_slider_can_start_along_its_axis():
     scene = box_scene()
     local = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0), "parent_x_axis": (0, 0, 1), "child_x_axis": (0, 0, 1)}
     scene.body("b").euler = None
@@ -155,13 +155,13 @@ def test_opposed_axes_are_refused_with_both_directions(type, enforcement):
             type, "j", "world", "a", parent_axis=(0, 0, 1), child_axis=axis, enforcement=enforcement, **points, **more
         )
         if refused:
-            with pytest.raises(SceneError, match="opposite to that of the parent.*child_axis or parent_axis"):
+            with pytest.raises(SceneError, match=r"opposite to that of the parent.*child_axis or parent_axis"):
                 scene.compile()
         else:
             scene.compile()
 
 
-def test_rings_of_couplings_turn_where_their_factors_agree_and_lock_where_not():
+def test_rings_of_couplings_turn_if_consistent_and_lock_otherwise():
     """Three wheels, each geared to the others: the third relation says what the first two say already, or locks all."""
     scene = box_scene()
     for k, name in enumerate("pqr"):
@@ -181,7 +181,7 @@ def test_rings_of_couplings_turn_where_their_factors_agree_and_lock_where_not():
             assert simulation.joints["p"].coordinates[0] == pytest.approx(angle, abs=1e-4)
 
 
-def test_limits_of_a_ball_may_be_soft_with_a_share_of_critical_damping():
+def test_limits_of_a_ball_can_be_compliant_with_a_damping_ratio():
     scene = box_scene()
     place = {"anchor": (0, 0, 0)}
     scene.add_joint("spherical", "s", "world", "a", max_tilt=0.5, limit_compliance=1e-3, limit_damping=-2.0, **place)
@@ -198,5 +198,5 @@ def test_limits_of_a_ball_may_be_soft_with_a_share_of_critical_damping():
         with pytest.raises(SceneError, match=words):
             scene.add_joint("spherical", "t", "world", "a", **keys, **place)
     hard = {"theta": {"range": (-1, 1), "limit_damping": -1.0}}
-    with pytest.raises(SceneError, match="a damping ratio \(negative\) needs a compliant limit"):
+    with pytest.raises(SceneError, match=r"a damping ratio \(negative\) needs a compliant limit"):
         scene.add_hinge("k", "world", "a", axis=(0, 0, 1), coordinate=hard, **place)

@@ -137,7 +137,7 @@ def test_a_hinge_starts_at_its_initial_angle(degrees):
     assert joint.coordinates[0].initial == pytest.approx(np.radians(degrees))
 
 
-def test_all_forms_of_a_place_give_the_same_frames():
+def test_all_forms_of_placement_give_equal_frames():
     """World features, features of the bodies, frames in the world and in the bodies, frames as matrices."""
     turn = Rotation.from_euler("xyz", (10, 20, 30), degrees=True).as_matrix()
     D = np.eye(4)
@@ -164,7 +164,7 @@ def test_all_forms_of_a_place_give_the_same_frames():
             np.testing.assert_allclose(frame, D, atol=1e-14, err_msg=name)
 
 
-def test_a_measured_start_counts_turns_and_refuses_contradictions():
+def test_measured_initial_values_count_turns_and_refuse_contradictions():
     frame = np.eye(4)
     frame[:3, :3] = Rotation.from_rotvec((0, 0, 0.7)).as_matrix()
     for given, start in ((None, 0.7), (0.7 + 4 * np.pi, 0.7 + 4 * np.pi)):
@@ -178,7 +178,7 @@ def test_a_measured_start_counts_turns_and_refuses_contradictions():
         scene.compile()
 
 
-def test_uniform_compliance_brings_critical_damping_along():
+def test_uniform_compliance_has_critical_damping():
     """Of the reduced mass of both ends, and of the reduced inertia about the row's axis through the joint's point."""
     scene = box_scene()
     scene.add_body("light", box=(1, 1, 1), density=10, position=(0, 5, 0))
@@ -316,7 +316,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text, line, key, message, remedy", WRONG.values(), ids=WRONG)
-def test_wrong_joints_are_named_with_their_line(tmp_path, text, line, key, message, remedy):
+def test_wrong_joints_are_reported_with_their_line(tmp_path, text, line, key, message, remedy):
     path = tmp_path / "wrong.toml"
     path.write_text(BODIES + text)
     with pytest.raises(SceneError) as error:

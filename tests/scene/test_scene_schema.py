@@ -106,7 +106,7 @@ def everything(tmp_path):
     return path
 
 
-def test_reading(everything):
+def test_reading_a_scene(everything):
     spec = read_scene(everything)
     assert spec.gravity == (0.0, -9.81, 0.0)
     assert [body.kind for body in spec.body[:2]] == ["static", "dynamic"]
@@ -163,7 +163,7 @@ def test_building_in_code_equals_reading(tmp_path):
     assert scene != abd.Scene("built")
 
 
-def test_errors_in_code_are_raised_where_they_are_made():
+def test_errors_in_code_are_raised_at_the_call():
     scene = abd.Scene()
     scene.add_body("a", box=(1, 1, 1))
     for words, mistake in {
@@ -312,7 +312,7 @@ def test_json_schema_describes_the_models():
     assert {"type": "number", "exclusiveMinimum": 0} in body["kappa"]["anyOf"]
 
 
-def test_shipped_scenes_are_those_of_the_checkout():
+def test_shipped_scenes_equal_those_of_the_checkout():
     names = shipped_scenes()
     assert all(path.parent == ROOT / "scenes" for path in names.values())
     for name in names:

@@ -105,7 +105,7 @@ def test_lattice_and_wall():
     assert np.array_equal(again.bodies.q, free.bodies.q)
 
 
-def test_letters_touch_by_faces_that_their_hulls_hide():
+def test_letters_touch_at_faces_inside_their_hulls():
     third = 1.0 / 3.0
     crumb = {"name": "c", "box": (third, third, third), "position": (0, 0, 0)}
     _, far = moved(compiled(letter("L", 0, 0, 0), crumb))
@@ -114,7 +114,7 @@ def test_letters_touch_by_faces_that_their_hulls_hide():
     assert 0.0 < far.max() < 10.0 * GAP
 
 
-def test_joined_bodies_move_together():
+def test_connected_bodies_move_together():
     hinge = {"name": "j", "type": "hinge", "parent": "a", "child": "b", "anchor": (0, 0, 1.5), "axis": (1, 0, 0)}
     model = compiled(FLOOR, box("a", 0, 0, 0.5), box("b", 0, 0, 2.5), joint=[{**hinge, "enforcement": "exact"}])
     _, far = moved(model)
@@ -147,7 +147,7 @@ def freed(model, problem):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_displacement_frees_the_pair(seed):
+def test_proposed_displacement_separates_the_pair(seed):
     rng = np.random.default_rng(seed)
     kinds = [{"box": (1, 0.5, 0.8)}, {"sphere": {"radius": 0.4, "subdivisions": 1}}, {"surface": letter_surface("U")}]
     bodies = [
@@ -167,7 +167,7 @@ def test_the_displacement_frees_the_pair(seed):
     assert sorted((p.value for p in problems), reverse=True) == [p.value for p in problems]
 
 
-def test_depth_out_of_a_slot_is_the_way_out():
+def test_depth_in_a_slot_is_the_separating_distance():
     crumb = {"name": "c", "box": (0.2, 0.2, 0.2), "position": (-1 / 6 + 0.1 - 0.01, 0, 0.1)}
     model = compiled(letter("U", 0, 0, 0, kind="static"), crumb)
     with pytest.raises(SceneError) as caught:
@@ -184,14 +184,14 @@ def test_many_overlaps_are_counted():
     assert len(told) == 10 and more.value == 19 and "19 more pairs intersect" in more.message
 
 
-def test_python_refuses_overlap_and_accepts_touch():
+def test_overlap_is_refused_and_touching_is_accepted():
     with pytest.raises(SceneError, match=r"'a' lies partly below 'floor' at t = 0, depth 0.1 m"):
         Simulation(compiled(FLOOR, box("a", 0, 0, 0.4)), "numpy")
     simulation = Simulation(compiled(FLOOR, box("a", 0, 0, 0.5)), "numpy")
     assert simulation.step().converged
 
 
-def test_states_given_later_are_checked():
+def test_states_set_at_run_time_are_checked():
     model = compiled(FLOOR, box("a", 0, 0, 0.7), box("b", 0, 0, 2))
     simulation = Simulation(model, "numpy")
     saved, q = simulation.checkpoint(), model.bodies.q.copy()
@@ -224,7 +224,7 @@ repeat = { count = [2, 1, 1], step = [SPACING, 0, 0] }
 """
 
 
-def test_the_command_line_tells_file_and_line(tmp_path, capsys):
+def test_command_line_reports_file_and_line(tmp_path, capsys):
     path = tmp_path / "scene.toml"
     path.write_text(SCENE.replace("HEIGHT", "0.4").replace("SPACING", "0.5"))
     for command in (["check", str(path)], ["run", str(path), "--device", "numpy", "--out", str(tmp_path / "run")]):
@@ -249,14 +249,14 @@ def test_a_touching_scene_runs_and_resumes(tmp_path, capsys):
     assert main([*run, "--steps", "2", "--resume"]) == 0
 
 
-def test_a_row_of_balls_in_touch_is_set_apart():
+def test_touching_balls_are_separated():
     """Whose distances are 0 but for rounding of either sign."""
     balls = [{"name": f"o{k}", "sphere": {"radius": 0.05}, "position": (0.2 + 0.1 * k, 0, 0.5)} for k in range(8)]
     _, far = moved(compiled(*balls))
     assert 0.0 < far.max() < 5e-4
 
 
-def test_a_body_that_touches_one_wall_of_a_slot_keeps_half_of_its_clearance_to_the_other():
+def test_body_touching_a_wall_of_a_slot_shares_its_clearance():
     walls = [box("w", 0, 0, 0, kind="static"), box("v", 2 + 1e-6, 0, 0, kind="static")]
     _, far = moved(compiled(*walls, box("a", 1, 0, 0)))
     assert far[2] == pytest.approx(5e-7, rel=0.02)

@@ -102,7 +102,7 @@ def test_the_command_lists_failures_and_draws(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_sweep_that_was_stopped_goes_on(tmp_path, how):
+def test_interrupted_sweep_continues(tmp_path, how):
     words = ["sweep", "falling_box", "--grid", f"{MU}=0.1:0.8:8", "--duration", "1.5", "--workers", "2", "--out", str(tmp_path)]
     first = subprocess.Popen([sys.executable, "-m", "abd.cli", *words], start_new_session=True, stderr=subprocess.PIPE)
     while not list(tmp_path.glob("run-*/row.json")):
@@ -119,7 +119,7 @@ def test_a_sweep_that_was_stopped_goes_on(tmp_path, how):
 
 
 @pytest.mark.slow
-def test_an_existing_scheduler_serves(tmp_path):
+def test_existing_scheduler_is_used(tmp_path):
     dask = [sys.executable, "-m", "dask"]
     scheduler = subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
                                   "--scheduler-file", str(tmp_path / "scheduler.json")])  # fmt: skip
