@@ -201,7 +201,7 @@ def test_invalid_time_steps_are_refused():
     for wrong, message in (([0.01] * 3, "one number or 2"), ((0.01, 0.0), "positive"), (np.nan, "positive")):
         with pytest.raises(ValueError, match=message):
             sim.worlds.dt = wrong
-    with pytest.raises(ValueError, match="3 time steps are given for 2 copies"):
+    with pytest.raises(ValueError, match="one time step for each of the 2 copies, not 3"):
         tumbling().replicate(2, dt=DT)
     scene = tumbling().replicate(2)
     scene.solver.world_dt = DT

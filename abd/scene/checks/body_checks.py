@@ -1,4 +1,4 @@
-"""What must hold between the keys of one body, its rotation, files and motion; nothing here needs the geometry of its surface."""
+"""Checks of a body: keys, rotation, files and motion, without the geometry of its surface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from abd.scene.schema.findings import Finding, check_file, shown, within
 from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, Keyframe, MotionSpec, Surface
 
 ROTATION_TOLERANCE = 1e-4
-"""Largest departure of R R^T from 1 of a matrix that counts as a rotation: the digits of a text file."""
+"""Largest deviation of R R^T from 1 for a rotation matrix, given the digits of a text file."""
 
 
 def check_orientation(spec: Orientation) -> Iterator[Finding]:
@@ -111,7 +111,7 @@ WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
         *("motion", "repeat", *ONLY_DYNAMIC),
     ),
 }
-"""Keys that are errors for a surface, because they would have no effect."""
+"""Keys without effect on a type of surface, which are errors."""
 
 
 def check_body(body: BodySpec) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What must hold in a scene as a whole, beyond the type and range of every value."""
+"""Checks of a whole scene, beyond the type and range of every value."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def once(check: Callable[[Any], Iterable[Finding]], *without: str) -> Callable[[
 
 
 SHORTEST, LONGEST = 1e-12, 1e12
-"""Time steps [s]."""
+"""Bounds of time steps [s]."""
 
 
 def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None) -> list[Finding]:
-    """All findings of a scene, in the order of its lists.
+    """Yield all findings of a scene, in the order of its lists.
 
     Args:
         spec: the scene; paths of meshes and pose files absolute or relative to the working directory.

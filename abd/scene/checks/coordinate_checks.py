@@ -1,4 +1,4 @@
-"""What must hold in the coordinates of a joint."""
+"""Checks of the coordinates of a joint."""
 
 from __future__ import annotations
 

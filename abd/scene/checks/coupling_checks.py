@@ -1,4 +1,4 @@
-"""What must hold in couplings, given the joints of the scene."""
+"""Checks of couplings, given the joints of the scene."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from abd.scene.schema.formula import WORDS
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 
 Coordinates = dict[str, list[str] | None]
-"""Names of the coordinates of every joint; None where the joint's own table is wrong."""
+"""Names of the coordinates of every joint; None for a joint with an invalid table."""
 
 
 def check_coupling(coupling: CouplingSpec) -> Iterator[Finding]:
-    """Findings that need no other table, with paths relative to the coupling."""
+    """Yield findings that need no other table, with paths relative to the coupling."""
     yield from _check_function(coupling)
     for position, term in enumerate(coupling.terms):
         yield from within(_check_term(term), "terms", position)
@@ -30,7 +30,7 @@ def check_coupling(coupling: CouplingSpec) -> Iterator[Finding]:
 
 
 def check_coupled(coupling: CouplingSpec, joints: Coordinates) -> Iterator[Finding]:
-    """Findings about the coordinates that a coupling names, with paths relative to it."""
+    """Yield findings about the coordinates of a coupling, with paths relative to it."""
     places = [(("coordinate",), coupling.coordinate)]
     places += [(("terms", k, "coordinate"), term.coordinate) for k, term in enumerate(coupling.terms)]
     places += [(("variables", name), text) for name, text in coupling.variables.items()]
@@ -42,7 +42,7 @@ def check_coupled(coupling: CouplingSpec, joints: Coordinates) -> Iterator[Findi
 
 
 def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
-    """f has one form: terms, or a formula or function of variables."""
+    """Check that f has one form: terms, or a formula or function of variables."""
     forms = given(coupling, ("terms", "formula", "function"))
     yield from at_most_one(coupling, ("terms", "formula", "function"), "a coupling has one form of f")
     if not forms:

@@ -1,4 +1,4 @@
-"""What must hold in one joint: its frames, parameters and enforcement, and the bodies that it joins."""
+"""Checks of a joint: frames, parameters, enforcement, and the connected bodies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARALLEL = 1e-6
 
 
 def check_frames(joint: JointSpec) -> Iterator[Finding]:
-    """Findings with paths relative to the joint."""
+    """Yield findings about the frames, with paths relative to the joint."""
     frames = given(joint, PARENT_FRAMES + CHILD_FRAMES)
     directions = given(joint, AXIS_KEYS + X_AXIS_KEYS)
     for key in directions:
@@ -59,7 +59,7 @@ def check_frames(joint: JointSpec) -> Iterator[Finding]:
 
 
 def _check_whole_frames(joint: JointSpec, frames: list[str]) -> Iterator[Finding]:
-    """One frame of the parent, one of the child at most, and nothing else."""
+    """Check for one frame of the parent and at most one of the child, without other keys of frames."""
     parts = given(joint, ANCHOR_KEYS + AXIS_KEYS + X_AXIS_KEYS)
     if parts:
         message = f"{frames[0]} is given as well, and determines it"
@@ -75,7 +75,7 @@ def _check_whole_frames(joint: JointSpec, frames: list[str]) -> Iterator[Finding
 
 
 def _check_apart(joint: JointSpec) -> Iterator[Finding]:
-    """A point of each body."""
+    """Check for a point of each body."""
     if joint.anchor is not None:
         message = f"a {joint.type} connects two points, one of each body"
         yield Finding(("anchor",), message, joint.anchor, "give parent_anchor and child_anchor")
@@ -161,7 +161,7 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
 
 
 def check_type(joint: JointSpec) -> Iterator[Finding]:
-    """What the type itself has to say about parameters that passed `check_parameters`."""
+    """Yield findings of the joint type about parameters that have passed `check_parameters`."""
     unplaced = unplaced_joint(joint)
     kind = TYPES[unplaced.type]
     functions = [kind.rows, kind.measured, kind.coordinates, kind.combined]
@@ -178,7 +178,7 @@ def check_type(joint: JointSpec) -> Iterator[Finding]:
 
 
 def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
-    """Findings about compliance and damping of constraint rows, with paths relative to the joint."""
+    """Yield findings about compliance and damping of constraint rows, with paths relative to the joint."""
     owned = traits(joint.type).parameters
     own = [key for key in COMPLIANT if key not in owned]
     if joint.enforcement != "compliant":
@@ -201,7 +201,7 @@ def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
 
 
 def _check_rows(joint: JointSpec, key: str) -> Iterator[Finding]:
-    """A number for every row at most, none of them negative."""
+    """Check for at most one nonnegative number per row."""
     values = getattr(joint, key)
     if np.ndim(values) > 1:
         yield Finding((key,), f"a {joint.type} joint takes no matrix", values, "give one number per row")
@@ -216,7 +216,7 @@ def _check_rows(joint: JointSpec, key: str) -> Iterator[Finding]:
 
 
 def check_joint(joint: JointSpec) -> Iterator[Finding]:
-    """Findings that need no other table, with paths relative to the joint."""
+    """Yield findings that need no other table, with paths relative to the joint."""
     yield from one_unit(joint, [key for key in keys_with_degrees(JointSpec) if key not in CoordinateKeys.model_fields])
     yield from check_frames(joint)
     parameters = list(check_parameters(joint)) or list(check_type(joint))
@@ -259,7 +259,7 @@ def check_joined_bodies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]
 
 
 def _check_copies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
-    """Every copy of a joint joins two bodies of its own."""
+    """Check that every copy of a joint connects other bodies."""
     last = tuple(count - 1 for count in joint.repeat.count)
     copied = False
     for key in ("parent", "child"):

@@ -1,4 +1,4 @@
-"""Rules that tables of all kinds share: keys of which one is given at most, keys without an effect, angles in one unit."""
+"""Common checks of tables: alternative keys, keys without effect, angles in one unit."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def one_unit(table: Spec, keys: Iterable[str] | None = None) -> Iterator[Finding
 
 
 def findings_of(error: SceneError, *path: str) -> Iterator[Finding]:
-    """The problems of an error as findings about the value at a path."""
+    """Yield the problems of an error as findings about the value at a path."""
     for problem in error.problems:
         yield Finding(path, problem.message, problem.value, problem.remedy)

@@ -1,4 +1,4 @@
-"""Bodies: from their specs and surfaces to the numbers of `abd.model.Bodies`; equal ones are compiled once."""
+"""Compilation of bodies from specs and surfaces to the values of `abd.model.Bodies`; equal bodies are compiled once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BodyRecord:
     free_rotation: int = 0
     radius: float = 0.0
     center: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    """From the origin of the mesh frame to that of the internal frame at the start, world axes [m]."""
+    """Initial vector from the origin of the mesh frame to that of the internal frame, world axes [m]."""
     motion: Motion | None = None
     notes: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -95,7 +95,7 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
 
 
 def surface_size(record: BodyRecord) -> float:
-    """Diagonal [m] of the box around the body's surface, its contact radius included; 0 for bodies without one."""
+    """Return the diagonal [m] of the bounding box of the body's surface with contact radius; 0 without a surface."""
     if record.piece is None:
         return 0.0
     return float(np.linalg.norm(np.ptp(record.piece.surface.vertices, axis=0) + 2.0 * record.radius))
@@ -180,7 +180,7 @@ def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None) -> Motion:
 
 @dataclass(frozen=True, eq=False)
 class Records(Sequence):
-    """All bodies in order; those that differ in their names, worlds and places alone share a record.
+    """All bodies in order; bodies that differ only in names, worlds and positions share a record.
 
     Attributes:
         firsts: the records, in the order of the first body of each.
@@ -202,19 +202,19 @@ class Records(Sequence):
 
     @property
     def counts(self) -> np.ndarray:
-        """Numbers of the bodies of the records."""
+        """Number of bodies of each record."""
         return np.bincount(self.first, minlength=len(self.firsts))
 
     def identity(self, k: int) -> Hashable:
-        """What is equal of bodies that differ in their names and worlds alone; k may be `WORLD`."""
+        """Return a key that is equal for bodies that differ only in names and worlds; k may be `WORLD`."""
         return None if k == WORLD else (int(self.first[k]), *self.position[k].tolist())
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """(n, ...) of all bodies from values of the records."""
+        """Return values of all bodies (n, ...) from those of the records."""
         return values[self.first]
 
     def chosen(self, records: Iterable[bool]) -> np.ndarray:
-        """Indices of the bodies of some records, given as one bool for each."""
+        """Return the indices of the bodies of selected records (bool for each)."""
         return np.flatnonzero(np.fromiter(records, dtype=bool, count=len(self.firsts))[self.first])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Couplings: from names of joints and coordinates to `abd.model.Coupling`."""
+"""Compilation of couplings from names of joints and coordinates to `abd.model.Coupling`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 
 SAME = ("scale", "enforcement", "strength_ratio", "compliance", "damping", "active")
-"""Keys that a coupling has as the scene gives them."""
+"""Keys of a coupling that are copied from the scene."""
 CLOSED = 1e-6
-"""Residual [m or rad] up to which a coupling counts as one that holds."""
+"""Largest residual [m or rad] of a closed coupling."""
 
 
 def split_reference(text: str, joints: dict[str, list[str]]) -> tuple[str, str | None]:
-    """Joint and coordinate of a reference such as "wheel.theta".
+    """Return joint and coordinate of a reference such as "wheel.theta".
 
     A reference that is a joint's name means its single coordinate, None where it has more or fewer. The name of a joint
     may contain dots.
