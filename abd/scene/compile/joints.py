@@ -1,4 +1,4 @@
-"""Joints: from the tables of a scene to frames in the internal rest coordinates of both bodies."""
+"""Compilation of joints from the tables of a scene to frames in the internal rest coordinates of both bodies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawi
 from abd.scene.schema.joint_types import type_of
 
 HALF_TURN = 2.0 * np.sin(np.radians(87.5))
-"""Distance of two unit directions from which on they count as opposed: 175 degrees."""
+"""Smallest distance of two opposite unit directions: 175 degrees."""
 
 
 def compile_joint(spec: JointSpec, records: Records) -> Joint:
@@ -185,7 +185,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
 
 
 def _held_directions(rows: list[Row]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Unit directions (3,) of parent and child that rows hold together: their own, and those between their points."""
+    """Yield unit directions (3,) of parent and child that the rows align: directions of rows, and between their points."""
     for row in rows:
         if not row.is_point:
             yield row.parent[1:], row.child[1:]
@@ -194,7 +194,7 @@ def _held_directions(rows: list[Row]) -> Iterator[tuple[np.ndarray, np.ndarray]]
 
 
 def _pose(record: BodyRecord) -> np.ndarray:
-    """(4, 4) initial pose of the internal frame."""
+    """Return the initial pose (4, 4) of the internal frame."""
     return pose(record.q[3:].reshape(3, 3), record.q[:3])
 
 
@@ -212,7 +212,7 @@ def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> floa
 
 
 def _with_critical_limits(joint: Joint, bodies: list[BodyRecord | None]) -> Joint:
-    """The joint with negative dampings of soft limits as shares of critical damping, ``|d| 2 sqrt(m / c)`` (ArtiSynth's rule)."""
+    """Return the joint with negative dampings of compliant limits as damping ratios, ``|d| 2 sqrt(m / c)`` (as in ArtiSynth)."""
     given = joint.parameters.get("limit_damping", 0.0)
     if given < 0.0:
         among, _, q, ends = _ends(joint, [], bodies)
@@ -232,7 +232,7 @@ def _with_critical_limits(joint: Joint, bodies: list[BodyRecord | None]) -> Join
 
 
 def _ends(joint: Joint, measures: list[Measure], bodies: list[BodyRecord | None]):
-    """Arguments of `reduced_masses` from the records of parent and child, None for the world."""
+    """Return the arguments of `reduced_masses` from the records of parent and child, None for the world."""
     among, q = on_states(joint, [None if record is None else record.q for record in bodies])
     moving = {k: (one.mass, one.moment) for k, one in enumerate(bodies) if one is not None and one.kind is Kind.DYNAMIC}
     return among, measures, q, moving

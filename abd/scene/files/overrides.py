@@ -19,15 +19,15 @@ EXCLUDES = {
     "output.frames": ("duration",),
     "output.duration": ("frames",),
 }
-"""Keys that take the place of others."""
+"""Keys that replace other keys."""
 
 
 def apply_overrides(spec: SceneSpec, overrides: Iterable[str]) -> SceneSpec:
-    """A new scene with some values replaced; `spec` stays as it is.
+    """Return a new scene with some values replaced; `spec` is not modified.
 
     Args:
         spec: the scene.
-        overrides: texts ``key=value``: the key names tables as in the file, items of lists by their name; the value is
+        overrides: texts ``key=value``: keys are paths of tables, with items of lists by their name; the value is
             TOML, and a text needs no quotes.
 
     Raises:

@@ -67,7 +67,7 @@ def enclosed_volume(vertices: np.ndarray, triangles: np.ndarray) -> float:
 
 
 def shell(vertices: np.ndarray, triangles: np.ndarray, density: float, thickness: float) -> MassProperties:
-    """The surface itself with a `thickness` t [m]: mass ``area t rho``, plus ``m_f t^2/12 n n^T`` per face.
+    """Return the mass of a shell of `thickness` t [m]: mass ``area t rho``, plus ``m_f t^2/12 n n^T`` per face.
 
     Raises:
         SceneError: the thickness or the area is not positive.
@@ -179,7 +179,7 @@ def dots(vertices: np.ndarray, points: np.ndarray) -> MassProperties:
 
 
 def explicit(mass: float, center: np.ndarray, inertia: np.ndarray, volume: float) -> MassProperties:
-    """Mass properties as the user states them.
+    """Return explicit mass properties of the user.
 
     Args:
         mass: [kg].

@@ -1,4 +1,4 @@
-"""Mass properties of bodies from their specs: what their surface is made of, or what the user states."""
+"""Mass properties of bodies: from the surface and density, or from explicit values."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Matter:
 
     @classmethod
     def of(cls, body: MassProperties) -> Matter:
-        """With the frame that `principal_frame` chooses."""
+        """Return the matter of a body with its `principal_frame`."""
         axes, moments = principal_frame(body.second_moment)
         diagonal = np.diag(body.second_moment).copy()
         return cls(body.mass, body.volume, body.center, axes, moments, diagonal, body.notes)
 
     def times(self, factor: float) -> Matter:
-        """The same body with `factor` times the density."""
+        """Return the matter with `factor` times the density."""
         changed = {"mass": factor * self.mass, "moments": factor * self.moments}
         return replace(self, **changed, mesh_moments=factor * self.mesh_moments)
 
@@ -77,7 +77,7 @@ class MatterSource:
         return matter if spec.center_of_mass is None else replace(matter, center=np.array(spec.center_of_mass))
 
     def _stated(self, spec: BodySpec, piece: Piece | None) -> Matter:
-        """Mass and inertia as given; centre and volume those of the surface where nothing else is said."""
+        """Return explicit mass and inertia; centre and volume are by default those of the surface."""
         center, volume = spec.center_of_mass, spec.mass / spec.density
         if center is None:
             center = np.zeros(3) if piece is None else self._unit(spec, piece).center
@@ -86,7 +86,7 @@ class MatterSource:
         return Matter.of(mass.explicit(spec.mass, np.array(center), np.array(spec.inertia), volume))
 
     def _unit(self, spec: BodySpec, piece: Piece) -> Matter:
-        """Of the surface at unit density: per area or length where a stated mass spreads over one without thickness."""
+        """Return properties at unit density of the surface; per area or length for an explicit mass without thickness."""
         spread = spec.mass is not None
         key = (piece.key, spec.thickness, spec.radius, spread)
         if key not in self._known:

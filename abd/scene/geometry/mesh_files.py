@@ -1,4 +1,4 @@
-"""Mesh files as arrays: vertices, triangles, and where the format has them polylines and points.
+"""Reader of mesh files: vertices, triangles, and polylines and points if the format has them.
 
 OBJ is read here, because general-purpose readers drop its `l` and `p` elements and split vertices at texture seams; STL, PLY,
 OFF and GLB are read by trimesh. STL and GLB repeat the vertices of
@@ -19,12 +19,12 @@ from abd.scene.schema.findings import as_problem, check_file
 from abd.scene.schema.values import LARGEST
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
-"""What readers raise of files that hold something else."""
+"""Exceptions of readers for invalid files."""
 
 
 @dataclass
 class RawMesh:
-    """What a file says: vertices (v, 3), triangles (f, 3), polyline segments (e, 2), points (p,), notes."""
+    """Content of a file: vertices (v, 3), triangles (f, 3), polyline segments (e, 2), points (p,), notes."""
 
     vertices: np.ndarray
     triangles: np.ndarray
@@ -37,7 +37,7 @@ def read_mesh_file(path: Path) -> RawMesh:
     """Read an .obj, .stl, .ply, .off or .glb file, chosen by its suffix.
 
     Raises:
-        SceneError: the file is missing, of another kind, or cannot be understood; with its name and line.
+        SceneError: the file is missing or invalid; with its name and line.
     """
     problems = [as_problem(finding, None, str(path)) for finding in check_file(path, READERS, "mesh file")]
     if problems:

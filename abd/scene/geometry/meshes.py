@@ -1,4 +1,4 @@
-"""Surfaces: checked and tidied meshes of triangles, polylines and points, before mass and pose are known.
+"""Surfaces: checked and cleaned meshes of triangles, polylines and points, without mass and pose.
 
 Tidying drops what can neither collide nor carry mass (triangles without area, repeated triangles, unused vertices),
 turns triangles that face against their neighbours, and says so in a note. Vertices are never moved.
@@ -19,7 +19,7 @@ from abd.scene.geometry.mass import enclosed_volume
 from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
 
 _SLIVER = 1e-12
-"""Height of a triangle, relative to its longest edge, below which it counts as having no area."""
+"""Relative height, by its longest edge, below which a triangle has no area."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class Surface:
 
 
 def load_surface(path: Path) -> Surface:
-    """The surface in the file at a resolved path.
+    """Return the surface of a file.
 
     Raises:
-        SceneError: the file cannot be read or holds no usable surface.
+        SceneError: the file is invalid or has no valid surface.
     """
     return make_surface(path.stem, read_mesh_file(path), file=str(path))
 
