@@ -274,7 +274,7 @@ def test_a_link_collides_with_fixed_bodies_and_not_with_its_parent(tmp_path):
         load(mjcf(fixed + arm), tmp_path).started()
     scene = load(mjcf(fixed + arm), tmp_path, allow_overlaps=True)
     assert scene.spec.contact_filter[0].bodies == ["post", "arm"]
-    assert_note(scene, "overlaps at the start", "'post' and 'arm'")
+    assert_note(scene, "initial overlaps", "'post' and 'arm'")
 
 
 # names

@@ -333,7 +333,7 @@ def test_overlaps_and_soft_bodies_are_refused():
         simulate(abd.newton.SolverABD(model), model, 1, 0.01)
     solver = abd.newton.SolverABD(model, allow_overlaps=True)
     simulate(solver, model, 2, 0.01)
-    assert any("overlaps at the start" in note for note in solver.notes)
+    assert any("initial overlaps" in note for note in solver.notes)
     builder = newton.ModelBuilder()
     builder.add_particle((0, 0, 0), (0, 0, 0), 1.0)
     soft = builder.finalize(device="cpu")

@@ -78,7 +78,7 @@ type = "hinge"
 child = "crank"
 anchor = [0, 0, 120]
 axis = [0, 1, 0]
-range = [1, 2]                                          #! outside its range
+range = [1, 2]                                          #! must start inside its range
 [[joint]]
 name = "wheel"
 type = "hinge"

@@ -63,7 +63,7 @@ CASES = {
     "rod and point apart": ([CLOUD, {**ROD, "position": (9, 0, -0.75)}], None, 0, 0),
     "half-space": (
         [FLOOR, box("a", 0, 0, 1.2), box("b", 3, 0, 1.6), box("wall", 0, 5, 0, kind="static")],
-        *("a lies partly below floor", 0.3, 1e-6),
+        *("a is partly below floor", 0.3, 1e-6),
     ),
 }
 

@@ -111,9 +111,9 @@ def test_wrong_parameters_are_named_by_their_key(type, keys, words):
 @pytest.mark.parametrize(
     "type, keys, words",
     [
-        ("rope", {"distance": 1.9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "slack must be .* not -0.1"),
+        ("rope", {"distance": 1.9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "slack must be greater than 0"),
         ("spherical", {"max_tilt_deg": 10, "world_frame": np.eye(4), "child_world_frame":
-         {"euler": {"order": "x", "degrees": [20]}}}, "tilt must be .* not -0.1745"),
+         {"euler": {"order": "x", "degrees": [20]}}}, "tilt must be greater than 0"),
         ("distance", {"distance": 9, "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}, "the anchors are 7 m apart"),
         ("slider", {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 2), "parent_axis": (1, 0, 0),
          "child_axis": (1, 0, 0)}, "the anchors are 2 m apart"),

@@ -100,7 +100,7 @@ def test_a_box_that_touches_a_slope_slides_as_one_that_is_near(gap):
     turned = {"order": "xyz", "degrees": [0, np.degrees(slope), 0]}
     scene.add_body("box", box=(0.2, 0.2, 0.2), mass=1.0, position=(0.1 + gap) * normal, euler=turned)
     sim = abd.Simulation(scene, device=NAME)
-    assert any("set apart" in note for note in sim.model.notes)
+    assert any("separated" in note for note in sim.model.notes)
     begin = np.array(sim.bodies["box"].position)
     assert np.linalg.norm(begin - 0.1 * normal) < 5e-5
     for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Starts: bodies that touch are set apart, deeper overlap is refused wherever a state comes from."""
+"""Starts: bodies that touch are separated, deeper overlap is refused wherever a state comes from."""
 
 from itertools import product
 
@@ -72,8 +72,8 @@ def gaps(free, reach=1e-3):
 def test_a_box_on_the_ground_is_lifted():
     free, far = moved(compiled(FLOOR, box("a", 0, 0, 0.5), box("b", 3, 0, 0.7)))
     assert far[0] == far[2] == 0.0 and far[1] == pytest.approx(GAP, rel=1e-6)
-    (note,) = [note for note in free.notes if "set apart" in note]
-    assert note == "bodies that touch at t = 0 were set apart: 'a' by 0.0002 m"
+    (note,) = [note for note in free.notes if "separated" in note]
+    assert note == "bodies that touch at t = 0 were separated: 'a' by 0.0002 m"
     assert free_start(free) is free
 
 
@@ -81,7 +81,7 @@ def test_a_stack_opens_by_one_gap_each():
     free, far = moved(compiled(FLOOR, *[box(f"b{k}", 0, 0, k + 0.5) for k in range(20)]))
     assert far[1:] == pytest.approx(GAP * np.arange(1, 21), rel=1e-5)
     assert min(gaps(free)) == pytest.approx(GAP, rel=1e-5)
-    (note,) = [note for note in free.notes if "set apart" in note]
+    (note,) = [note for note in free.notes if "separated" in note]
     assert "'b19' by 0.004 m" in note and note.endswith("and 17 more by less") and len(note) < 140
 
 
@@ -185,7 +185,7 @@ def test_many_overlaps_are_counted():
 
 
 def test_overlap_is_refused_and_touching_is_accepted():
-    with pytest.raises(SceneError, match=r"'a' lies partly below 'floor' at t = 0, depth 0.1 m"):
+    with pytest.raises(SceneError, match=r"'a' is partly below 'floor' at t = 0, depth 0.1 m"):
         Simulation(compiled(FLOOR, box("a", 0, 0, 0.4)), "numpy")
     simulation = Simulation(compiled(FLOOR, box("a", 0, 0, 0.5)), "numpy")
     assert simulation.step().converged
@@ -230,9 +230,9 @@ def test_command_line_reports_file_and_line(tmp_path, capsys):
     for command in (["check", str(path)], ["run", str(path), "--device", "numpy", "--out", str(tmp_path / "run")]):
         assert main(command) == 2
         told = capsys.readouterr().err
-        assert f"{path}:6: body.a: 'a' lies partly below 'floor' at t = 0, depth 0.1 m" in told
+        assert f"{path}:6: body.a: 'a' is partly below 'floor' at t = 0, depth 0.1 m" in told
         assert f"{path}:11: body.row_0_0_0: 'row_0_0_0' intersects 'row_1_0_0' at t = 0, depth 0.5 m" in told
-        assert "moving 'a' by (0, 0, 0.100001) m frees them" in told and "2 problems" in told
+        assert "moving 'a' by (0, 0, 0.100001) m separates them" in told and "2 problems" in told
     assert not (tmp_path / "run").exists()
     with pytest.raises(SceneError, match=f"{path}:6"):
         Simulation(path, "numpy")
@@ -242,10 +242,10 @@ def test_a_touching_scene_runs_and_resumes(tmp_path, capsys):
     path = tmp_path / "scene.toml"
     path.write_text(SCENE.replace("HEIGHT", "0.5").replace("SPACING", "1"))
     assert main(["check", str(path)]) == 0
-    assert "note: bodies that touch at t = 0 were set apart: '" in capsys.readouterr().out
+    assert "note: bodies that touch at t = 0 were separated: '" in capsys.readouterr().out
     run = ["run", str(path), "--device", "numpy", "--out", str(tmp_path / "run")]
     assert main([*run, "--steps", "1"]) == 0
-    assert "set apart" in capsys.readouterr().err
+    assert "separated" in capsys.readouterr().err
     assert main([*run, "--steps", "2", "--resume"]) == 0
 
 

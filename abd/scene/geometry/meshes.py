@@ -164,7 +164,7 @@ def is_closed(vertices: np.ndarray, triangles: np.ndarray) -> bool:
 
 
 def _check(name: str, raw: RawMesh, file: str) -> None:
-    """Raise SceneError with all that makes a mesh unusable."""
+    """Raise SceneError with all errors of a mesh."""
     count = len(raw.vertices)
     if count == 0:
         raise SceneError.of(f"mesh '{name}' is empty: it has no vertices", file=file)

@@ -1,4 +1,4 @@
-"""The formats of scene files, by suffix, what a user may say about an import, and where scenes are found.
+"""Formats of scene files by suffix, options of an import, and the search for scenes.
 
 Shipped scenes are next to the package in a checkout and in it in an installed wheel.
 """
@@ -18,7 +18,7 @@ from abd.scene.schema.schema import SceneSpec
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What a user may say about an import; native scenes need none of it.
+    """Options of an import; native scenes need none.
 
     Attributes:
         missing_meshes: "fail", or "boxes": bodies whose meshes are not there get boxes of their mass and inertia.
@@ -43,7 +43,7 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class Format:
-    """A family of formats that one module reads.
+    """Formats with a common reader.
 
     Attributes:
         suffixes: of its files, in lower case.
@@ -54,7 +54,7 @@ class Format:
     module: str
 
     def read(self, path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
-        """The scene in a file, and notes.
+        """Return the scene of a file, and notes.
 
         Raises:
             SceneError: what the format's module finds, values that no scene can have, or that have another type than the format
@@ -81,7 +81,7 @@ FORMATS = (
 
 
 def format_of(path: Path) -> Format | None:
-    """The format of a file by its suffix; None for native scenes."""
+    """Return the format of a file by its suffix; None for native scenes."""
     suffix = path.suffix.lower()
     return next((one for one in FORMATS if suffix in one.suffixes), None)
 
@@ -96,7 +96,7 @@ SCENE_FILES = (".toml", ".json")
 
 
 def scenes_directory() -> Path:
-    """Folder of the shipped scenes: the checkout's own, which is the newer one, where there is a checkout."""
+    """Return the folder of the shipped scenes, in a checkout that of the checkout."""
     checkout = PACKAGE.parent
     return checkout / "scenes" if (checkout / "pyproject.toml").is_file() else PACKAGE / "scenes"
 
@@ -111,7 +111,7 @@ def shipped_scenes() -> dict[str, Path]:
 
 
 def find_scene(source: str | Path) -> Path:
-    """The file that a path or the name of a shipped scene stands for."""
+    """Return the file of a path or of the name of a shipped scene."""
     path = Path(source).expanduser()
     shipped = shipped_scenes()
     if path.is_file():

@@ -68,7 +68,7 @@ DOF_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
 
 def read_rigid_ipc(path: str | Path) -> tuple[SceneSpec, list[str]]:
-    """The scene in a rigid-ipc JSON file, and notes on what was followed, changed or ignored.
+    """Return the scene of a rigid-ipc JSON file, and notes about changed or ignored content.
 
     Mesh paths of the returned scene are absolute.
 
@@ -172,7 +172,7 @@ class _Importer:
         return OutputSpec(frames=100)
 
     def _validated(self, model: type, values: dict, table: JsonTable):
-        """An object of the schema; None, with problems, where the schema refuses a value."""
+        """Return an object of the schema; None, with problems, for invalid values."""
         try:
             return model(**values)
         except ValidationError as error:
@@ -182,7 +182,7 @@ class _Importer:
             return None
 
     def _bodies(self, name: str, table: JsonTable, kappa: float) -> list[ScaledBody]:
-        """The bodies that one entry of `rigid_bodies` stands for; none, with problems, where it cannot be read."""
+        """Return the bodies of an entry of `rigid_bodies`; none, with problems, for an invalid entry."""
         try:
             surface, file = self._surface(name, table)
         except SceneError as error:
@@ -222,7 +222,7 @@ class _Importer:
         return make_surface(name, raw), None
 
     def _mesh_folder(self) -> Path:
-        """The nearest folder `meshes` next to the file or one of its parents; the file's own where there is none."""
+        """Return the nearest folder `meshes` next to the file or one of its parents; by default the folder of the file."""
         own = self.path.resolve().parent
         return next((folder / "meshes" for folder in (own, *own.parents) if (folder / "meshes").is_dir()), own)
 
@@ -307,7 +307,7 @@ class _Importer:
 
 
 def _thin_matter(surface: Surface, density: float) -> MassProperties | None:
-    """Mass properties of an open mesh as rigid-ipc sees them; None for closed ones and clouds of points."""
+    """Return mass properties of an open mesh as in rigid-ipc; None for closed meshes and point clouds."""
     if surface.closed:
         return None
     if len(surface.triangles):
@@ -336,7 +336,7 @@ def _upstream_axes(inertia: np.ndarray) -> np.ndarray:
 
 
 def _free(value: np.ndarray | tuple[float, float, float], fixed: list[bool]) -> tuple[float, ...]:
-    """A vector whose parts along fixed axes are zero."""
+    """Return the vector with zero components along fixed axes."""
     return tuple(np.where(fixed, 0.0, value).tolist())
 
 
@@ -354,7 +354,7 @@ def _slashes(text: str) -> str:
 
 
 def _stem(table: JsonTable) -> str:
-    """Name of a body: the given one, else the stem of its mesh."""
+    """Return the name of a body: the given one, or else the stem of its mesh."""
     return table.text("name") or Path(_slashes(table.text("mesh"))).stem or "body"
 
 

@@ -21,7 +21,7 @@ from abd.scene.importers.formats import ImportOptions
 
 
 def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[str]]:
-    """The scene in a URDF or MJCF file, and notes on what was changed, merged or ignored.
+    """Return the scene of a URDF or MJCF file, and notes about changed, merged or ignored content.
 
     Raises:
         SceneError: what is wrong, in one problem where the file as such cannot be used.

@@ -1,4 +1,4 @@
-"""MuJoCo's compiler and its input: meshes, boxes for missing ones, inertias that bodies can have."""
+"""MuJoCo's compiler and its input: meshes, boxes for missing meshes, corrected inertias."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from abd.scene.importers.robots.assets import Assets
 mujoco = required("mujoco", "robots", "mujoco", "reading URDF and MJCF")
 
 SMALL = 1e-3
-"""Mass of a massless link over the least mass of the robot's others."""
+"""Mass of a massless link, relative to the smallest mass of the robot's other links."""
 FAR = 1e9
-"""End of a range [rad or m] from which on there is none."""
+"""Smallest bound of a range [rad or m] that means no bound."""
 THIN = 1e-6
 """Least moment of S = tr(I)/2 - I, over the largest, of an inertia that is put in place of an impossible one."""
 
@@ -100,7 +100,7 @@ def _one_line(text: str) -> str:
 
 
 def _place_meshes(out: Compiled, options: ImportOptions, path: Path) -> None:
-    """Give every mesh its vertices; replace or report those that are missing."""
+    """Set the vertices of every mesh; replace or report missing meshes."""
     spec, assets = out.spec, out.assets
     gone: dict[str, str] = {}
     for mesh in spec.meshes:
@@ -151,7 +151,7 @@ def _place_meshes(out: Compiled, options: ImportOptions, path: Path) -> None:
 
 
 def _add_box(body, geom) -> str:
-    """A box of the body's mass and inertia, with the contact settings of a geom; its extents, or "" where it has none."""
+    """Add a box of the body's mass and inertia with the contact settings of a geom; return its extents, "" without inertia."""
     inertia = _inertia(body)
     if inertia is None or not body.mass > 0.0:
         return ""
@@ -179,7 +179,7 @@ def _inertia(body) -> np.ndarray | None:
 
 
 def _correct_inertia(body, notes: list[str]) -> None:
-    """Put the nearest inertia that a body can have in place of one that no body has.
+    """Replace an impossible inertia by the nearest possible one.
 
     See `abd.scene.geometry.mass.nearest_inertia`.
     """
@@ -234,7 +234,7 @@ def _give_mass(spec, out: Compiled) -> None:
 
 
 def _note_ranges(spec, notes: list[str]) -> None:
-    """Notes on ranges whose lower end is not below the upper one: MuJoCo ignores them."""
+    """Add notes about empty ranges, which MuJoCo ignores."""
     ranges = {
         "joint": (spec.joints, ("range", "actfrcrange")),
         "tendon": (spec.tendons, ("range", "actfrcrange")),
@@ -256,7 +256,7 @@ def ignored_range(key: str, lower: float, upper: float) -> str:
 
 
 def _has_mass(body) -> bool:
-    """Whether a body, or one that is fixed to it, has matter."""
+    """Return whether a body, or a body fixed to it, has mass."""
     if body.explicitinertial and body.mass > 0.0:
         return True
     for geom in body.geoms:

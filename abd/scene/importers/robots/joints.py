@@ -13,7 +13,7 @@ from abd.scene.importers.robots.compiled import FAR, disables, mujoco
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of, quaternion_of
 
 CARRIER = 1e-4
-"""Mass and inertia of a carrier over those of the link that it carries."""
+"""Mass and inertia of a carrier, relative to those of its link."""
 ENFORCEMENT = "exact"
 
 
@@ -162,7 +162,7 @@ class Joints:
         return axes
 
     def _is_free(self, axes: list[Axis]) -> bool:
-        """Whether these are three sliders and a ball on which nothing acts: a free body."""
+        """Return whether these axes are three sliders and a ball without loads: a free body."""
         numbers = [axis.number for axis in axes]
         dofs = [k for k in range(self.model.nv) if int(self.model.dof_jntid[k]) in numbers]
         present = any(getattr(self.model, f"dof_{name}")[dofs].any() for name in ("damping", "armature", "frictionloss"))
@@ -303,7 +303,7 @@ class Joints:
 
 
 def _joined(names: list[str]) -> str:
-    """The name of a joint for several of MuJoCo's; that of the file for those that MuJoCo makes of a planar one."""
+    """Return the name of a joint for several MuJoCo joints; the name of the file for those of a planar joint."""
     if len(names) == 3 and [name[-3:] for name in names] == ["_TX", "_TY", "_RZ"]:
         return names[0][:-3]
     return "+".join(names)

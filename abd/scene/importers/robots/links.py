@@ -1,4 +1,4 @@
-"""Links: what of a robot is one rigid body, and where it starts. MuJoCo's bodies without joints belong to their parents."""
+"""Links: rigid bodies of a robot and their initial poses. MuJoCo bodies without joints belong to their parents."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def start_of(
     notes: list[str],
     state: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Start:
-    """The state that a scene starts in.
+    """Return the initial state of a scene.
 
     Args:
         keyframe: name or number, "" for the reference pose; names: of the joints;
@@ -114,7 +114,7 @@ def _move_inside(model, data, names: list[str], notes: list[str]) -> None:
 
 
 STATIC = 0
-"""Index of the link that everything fixed to the world belongs to."""
+"""Index of the link with all bodies fixed to the world."""
 
 
 @dataclass

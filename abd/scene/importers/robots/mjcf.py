@@ -1,4 +1,4 @@
-"""MJCF, made ready for MuJoCo's compiler: one tree without references to files, and a list of what is not supported."""
+"""Preparation of MJCF for MuJoCo's compiler: one tree without references to files, and unsupported content."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNKNOWN = ("flex", "flexcomp", "extension", "plugin", "model", "attach")
 
 @dataclass
 class Mjcf:
-    """What an MJCF file holds that MuJoCo does not keep.
+    """Content of an MJCF file that MuJoCo does not store.
 
     Attributes:
         hfields: content of the files of height fields, by the keys that stand for them.
@@ -63,7 +63,7 @@ class Mjcf:
         return self.tree.text()
 
     def _include(self, parent: Element, path: list[Path]) -> None:
-        """Put the content of included files where they are included."""
+        """Replace inclusions by the content of the included files."""
         for index in reversed(range(len(parent))):
             child = parent[index]
             if child.tag != "include":
@@ -96,7 +96,7 @@ class Mjcf:
             self._count_copies(child, outside)
 
     def _drop(self) -> None:
-        """Remove what is not supported, with a note on what a user could miss."""
+        """Remove unsupported elements, with notes about relevant ones."""
         root = self.tree.root
         ignored: Counter[str] = Counter()
         for parent in list(root.iter()):

@@ -1,4 +1,4 @@
-"""URDF, made ready for MuJoCo's compiler: content that it drops is kept or reported."""
+"""Preparation of URDF for MuJoCo's compiler: content that it ignores is stored or reported."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ KNOWN = {
     "link": ("inertial", "visual", "collision"),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
-"""Elements that mean something; others are reported as not supported."""
+"""Supported elements; others are reported."""
 SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 """Shapes, and the attributes that must be above 0."""
 
 
 @dataclass
 class Urdf:
-    """What a URDF file holds that MuJoCo does not keep.
+    """Content of a URDF file that MuJoCo does not store.
 
     Attributes:
         velocity_limits: [m/s or rad/s] by joint; floating: joint of that type by its child; problems, notes: of the file.
