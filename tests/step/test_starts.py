@@ -120,7 +120,7 @@ def test_connected_bodies_move_together():
     _, far = moved(model)
     assert far[1] == pytest.approx(far[2], rel=1e-6) and far[1] > 0.0
     post = {"name": "p", "type": "fixed", "child": "a", "anchor": (0, 0, 0.5)}
-    with pytest.raises(SceneError, match="'a' touches 'floor' at t = 0, and cannot be separated"):
+    with pytest.raises(SceneError, match="'a' touches 'floor' at t = 0 and cannot be separated"):
         free_start(compiled(FLOOR, box("a", 0, 0, 0.5), joint=[post]))
 
 
