@@ -215,7 +215,7 @@ def test_copies_keep_couplings_filters_and_materials():
     assert twice.spec.contact_filter[1].bodies == ["w1_box0", "w1_box1"]
     assert twice.body("w1_box2").world == 1 and not twice.check()
     assert twice.replicate(2).body("w1_w1_box2").world == 3
-    with pytest.raises(ValueError, match="1 time or more, not 0"):
+    with pytest.raises(ValueError, match="count must be at least 1, not 0"):
         scene.replicate(0)
 
 

@@ -67,7 +67,7 @@ def test_a_function_that_only_pulls_carries_where_it_is_taut():
         sim.run(steps=150)
         assert -sim.bodies["a"].position[2] - 1.1 == pytest.approx((2.0 * 9.81 / 5e4) ** (1.0 / 3.0), rel=1e-4)
         assert sim.joints["tie"].wrench()[0][2] == pytest.approx(2.0 * 9.81, rel=1e-4)
-        with pytest.raises(SceneError, match="nothing says how it scales"):
+        with pytest.raises(SceneError, match="units of a function are unknown"):
             scaled(scene.spec, 2.0)
     finally:
         del FUNCTIONS["cubic rope"]
