@@ -1,6 +1,6 @@
 """abd: an affine-body barrier solver.
 
-The names below are loaded when they are first used, so that ``import abd`` costs nothing.
+The names below are imported at their first use, so that ``import abd`` is fast.
 """
 
 from __future__ import annotations

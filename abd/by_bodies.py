@@ -1,4 +1,4 @@
-"""Numbers that are equal for all bodies or differ between them, such as the times and steps of worlds."""
+"""Numbers that are common to all bodies or differ between them, such as the times and steps of worlds."""
 
 from __future__ import annotations
 

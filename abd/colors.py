@@ -1,4 +1,4 @@
-"""Colours of pictures: of bodies whose scene gives none, of the ground, of joints, forces and the sky. sRGB, 0 to 1."""
+"""Default colours of pictures (sRGB, 0 to 1): bodies, ground, joints, forces and sky."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PALETTE = np.array(
         [0.83, 0.70, 0.29],
     ]
 )
-"""Of bodies that move, by shape."""
+"""Colours of moving bodies, by shape."""
 STATIC = np.array([0.56, 0.58, 0.61])
 GROUND = np.array([0.80, 0.80, 0.79])
 JOINT = np.array([0.22, 0.24, 0.28, 1.0])
@@ -28,9 +28,9 @@ SKY_HIGH, SKY_LOW = np.array([0.68, 0.80, 0.93]), np.array([0.95, 0.96, 0.97])
 
 
 def body_colors(given: np.ndarray, shape: np.ndarray, kind, half_spaces: np.ndarray) -> np.ndarray:
-    """(n, 4) colours and opacities: those given (n, 4), and where they are NaN, one of the palette by shape.
+    """Return colours and opacities (n, 4): the given ones (n, 4), or where they are NaN, one of the palette by shape.
 
-    Bodies of one shape differ a little in brightness, so that a wall shows its stones.
+    Bodies of one shape have slightly different brightness, so that the stones of a wall are visible.
     """
     count = len(shape)
     out = np.ones((count, 4))

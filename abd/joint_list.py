@@ -1,4 +1,4 @@
-"""The joints of a model: single ones, and copies of one joint of which there may be a million."""
+"""The joints of a model: single joints, and up to millions of copies of a joint."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from abd.names import CopyNames, Names
 
 @dataclass(frozen=True)
 class JointCopies:
-    """k joints that differ in their names, bodies and, if the world is their parent, positions.
+    """k joints that differ only in their names, bodies and, if the world is their parent, positions.
 
     Attributes:
-        first: the joint that all others are copies of; its name, bodies and `parent_frame` are those of the first one.
+        first: the original joint, which is the first one.
         names: of all; parent, child: (k,) int32 bodies; all parents are the world, or none is.
         shift: (k, 3) [m] from the first joint's frame in the world to the others; zero if the parents are bodies.
     """
@@ -33,14 +33,14 @@ class JointCopies:
         return len(self.child)
 
     def joint(self, k: int) -> Joint:
-        """One of the joints."""
+        """Return joint number k."""
         frame = self.first.parent_frame.copy()
         frame[:3, 3] += self.shift[k]
         bodies = {"parent": int(self.parent[k]), "child": int(self.child[k])}
         return replace(self.first, name=self.names[k], parent_frame=frame, **bodies)
 
     def column(self, name: str) -> np.ndarray:
-        """(k, ...) one attribute of all, as in `JointList.column`."""
+        """Return one attribute of all joints (k, ...), as `JointList.column`."""
         if name in ("parent", "child"):
             return getattr(self, name)
         value = np.asarray(getattr(self.first, name))
@@ -52,7 +52,7 @@ class JointCopies:
 
 
 class JointList(Sequence):
-    """The joints of a model in order; one of them can be put in the place of another.
+    """The joints of a model in order; single joints can be replaced.
 
     Args:
         parts: single joints, and `JointCopies`.
@@ -67,11 +67,11 @@ class JointList(Sequence):
 
     @classmethod
     def of(cls, joints: Sequence[Joint]) -> JointList:
-        """The list itself, or one of these joints."""
+        """Return the list itself, or a list of these joints."""
         return joints if isinstance(joints, cls) else cls(joints)
 
     def copy(self) -> JointList:
-        """A list of its own with the same joints."""
+        """Return an independent list of the same joints."""
         out = JointList(self.permanent)
         for joint in self.parts[len(self.permanent) :]:
             out.append(joint)
@@ -94,7 +94,7 @@ class JointList(Sequence):
         return part if isinstance(part, Joint) else part.joint(k - self.starts[place])
 
     def __setitem__(self, k: int, joint: Joint) -> None:
-        """Put a joint of the same name in the place of another one."""
+        """Replace a joint by one of the same name."""
         self.replaced[int(k) % len(self)] = joint
 
     def append(self, joint: Joint) -> None:
@@ -111,7 +111,7 @@ class JointList(Sequence):
 
     @property
     def names(self) -> Names:
-        """Names of all."""
+        """Names of all joints."""
         return Names([part.name if isinstance(part, Joint) else part.names for part in self.parts])
 
     def column(self, name: str) -> np.ndarray:
@@ -143,22 +143,22 @@ class JointList(Sequence):
 
     @property
     def excluded_pairs(self) -> np.ndarray:
-        """(k, 2) pairs of bodies that cannot touch because a joint joins them."""
+        """Return pairs of bodies (k, 2) without contact because a joint connects them."""
         bodies, collide = self.bodies, self.column("collide").astype(bool)
         return bodies[~collide & (bodies[:, 0] != WORLD)]
 
     def assign(self, other: JointList) -> None:
-        """Take the joints of a list that was copied from this one, or that this one was copied from; further joints stay."""
+        """Set the joints to those of a copy or of the original of this list; further joints are not changed."""
         further = {k: joint for k, joint in self.replaced.items() if k >= len(other)}
         self.replaced = {**other.replaced, **further}
 
     def changed_since(self, start: JointList) -> list[int]:
-        """Indices of the joints that may differ from those of a list that this one was copied from; without further joints."""
+        """Return the indices of joints that can differ from those of the original of this copy; without further joints."""
         return sorted(k for k in self.replaced.keys() | start.replaced.keys() if k < len(start))
 
 
 def excluded_pairs(model: Model) -> np.ndarray:
-    """(k, 2) pairs of bodies that cannot touch because a joint joins them, a contact filter names them, or it is
+    """Return pairs of bodies (k, 2) without contact because a joint connects them, a contact filter has them, or it is
     disabled."""
     if model.excluded_pairs is not None:
         return model.excluded_pairs

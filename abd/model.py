@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 WORLD = -1
-"""Body index that stands for the world in joints."""
+"""Body index of the world in joints."""
 
 
 MOST_NORMALS = 1000
@@ -25,7 +25,7 @@ MOST_NORMALS = 1000
 
 
 class Kind(IntEnum):
-    """How a body moves."""
+    """Kind of motion of a body."""
 
     DYNAMIC = 0
     KINEMATIC = 1
@@ -44,7 +44,7 @@ class Mesh:
     """Surface of one or more bodies in their common internal frame; scale is baked in.
 
     Attributes:
-        name: where it came from, for messages.
+        name: its origin, for messages.
         vertices: (v, 3) [m].
         triangles: (f, 3) int32.
         edges: (e, 2) int32, all edges of the triangles and all codimensional edges, each once.
@@ -140,19 +140,19 @@ class Bodies:
 
 @dataclass(frozen=True)
 class Drive:
-    """What moves a coordinate on purpose.
+    """Drive of a coordinate.
 
     Attributes:
-        mode: "position" or "velocity" (reached as stiffly as the joint is enforced), "pd" (gains below),
-            "force" (`target` is the effort itself), or "brake" (holds the coordinate up to `effort`).
+        mode: "position" or "velocity" (enforced like the constraints of the joint), "pd" (gains below),
+            "force" (`target` is the effort), or "brake" (the coordinate is locked up to `effort`).
         target: function of t [s]: value [m or rad], speed of a velocity drive, effort [N or N m] of a force drive.
         rate: function of t [s]: speed [m/s or rad/s] of the target of a position or pd drive; None for zero.
-        stiffness, damping: gains of "pd" [N/m, N s/m or N m/rad, N m s/rad]; `damping` alone of a velocity drive with
-            a gain.
+        stiffness, damping: gains of "pd" [N/m, N s/m or N m/rad, N m s/rad]; `damping` also of a velocity drive with a
+            gain.
         effort: largest force or torque [N or N m].
         uid: 19 or 21 for the published driving joints, with K = strength_ratio (m_i + m_j); 667 or 668 for the force
-            along a slider or the torque of a hinge, with the true lever arm; 0 for ours.
-        strength_ratio: gamma of those [-].
+            along a slider or the torque of a hinge, with the true lever arm; 0 for none of them.
+        strength_ratio: gamma of uids 19 and 21 [-].
     """
 
     mode: str
@@ -171,24 +171,23 @@ class CoordinateSettings:
 
     Attributes:
         name: of the coordinate, such as "theta".
-        initial: value that the coordinate has in the initial pose of the scene; initial_rate: its speed there, None where the
-            bodies' velocities say it.
-        lower, upper: range; angles count over any number of turns.
-        lower_end, upper_end: position of the barrier of an end while it moves to the range, None at the range: a range that is
-            given while the value is outside of it moves it back.
+        initial: value in the initial pose of the scene; initial_rate: its rate, None if the velocities of the bodies
+            determine it.
+        lower, upper: range; angles count full turns.
+        lower_end, upper_end: position of a barrier that moves to its bound, otherwise None; a range set while the value is
+            outside moves the value back in this way.
         limit: "barrier" (never violated), "compliant", or "cubic" (uids 669 and 670).
-        limit_distance: distance from the range's ends at which the barrier begins to act; None = automatic.
-        limit_compliance, limit_damping: of compliant ends; the damping acts one-sidedly, on barriers as well.
-        limit_restitution: share of the speed that barriers give back (`abd.step.impacts.limit_impacts`).
+        limit_distance: activation distance of the barriers of the range; None = automatic.
+        limit_compliance, limit_damping: of compliant limits; the damping acts towards the bound, for barriers as well.
+        limit_restitution: coefficient of restitution of barrier limits (`abd.step.impacts.limit_impacts`).
         limit_strength: s of the cubic penalty ``s (v / (upper - lower))^3`` in the incremental potential [kg m^2].
-        locked: whether the coordinate is held; lock_value: where, None for where it is.
+        locked: whether the coordinate is fixed; lock_value: its value, None for the initial value.
         stiffness, rest, damping: of a spring along the coordinate.
-        friction: effort of dry friction; friction_load: what is added to it per newton that the joint's constraints carry
-            [-] or [m].
-        armature: inertia of a rotor that turns with the coordinate.
+        friction: Coulomb friction force or torque; friction_load: its increase per constraint force of the joint [-] or [m].
+        armature: rotor inertia that moves with the coordinate.
         law: force or torque along it as a function of (value, t, rate).
-        drive: what moves it; force: constant effort in addition, None for no such row.
-        velocity_limit, effort_limit: bounds; the first is reported when exceeded, the second caps the drive.
+        drive: drive of the coordinate; force: additional constant effort, None for no such row.
+        velocity_limit, effort_limit: rate above which steps warn; largest effort of the drive.
     """
 
     name: str
@@ -229,17 +228,17 @@ class Joint:
         parent, child: body indices, `WORLD` allowed for the parent.
         parent_frame, child_frame: (4, 4); column 3 the anchor, columns 0..2 the triad (n, b, t), t the joint's axis.
             The child's frame is the one at zero coordinates, whatever their initial values.
-        strength_ratio: gamma [-]; stiffness of the penalty K = gamma (m_i + m_j) [kg], the world counting m = 0.
+        strength_ratio: gamma [-]; stiffness of the penalty K = gamma (m_i + m_j) [kg], with m = 0 for the world.
         length: [m] half distance of the hinge's two points from the anchor; lever arm of every other rotary row.
-        collide: whether contact between the two bodies stays on.
-        stiffness_mass: m_i + m_j [kg] of the formula above; of bodies that are static or kinematic a given mass counts.
+        collide: whether contact between the two bodies is enabled.
+        stiffness_mass: m_i + m_j [kg] of the formula above, with explicit masses of static and kinematic bodies.
         enforcement: "penalty", "exact" or "compliant".
         compliance: (k,) of the constraint rows [m/N or rad/(N m)], in their order, then of gaps that are lengths; rows
             beyond the end are exact. damping: (k,) [N s/m or N m s/rad].
         parameters: numbers of the type, such as ``skew`` or ``radii``; see the type's file.
         coordinates: settings of those coordinates that have any.
-        active: False switches the joint off; read-outs go on.
-        break_force, break_torque: [N], [N m] at the joint's point beyond which it lets go.
+        active: whether the joint has an effect; read-outs are always available.
+        break_force, break_torque: force [N] and torque [N m] at the joint's point above which it breaks.
         drawing: attributes for viewers, by name.
     """
 
@@ -267,7 +266,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class CouplingTerm:
-    """One summand ``f(q)`` of a coupling, q a coordinate: a polynomial, or a cubic spline through a table.
+    """Term ``f(q)`` of a coupling, for a coordinate q: a polynomial, or a cubic spline through a table.
 
     Attributes:
         joint, coordinate: index into `Model.joints`, name of the coordinate.
@@ -288,7 +287,7 @@ class Coupling:
 
     Attributes:
         joint, coordinate: q0; terms: the right-hand side.
-        function: f of a sequence of the terms' coordinates, whose own functions do not count then.
+        function: f of the coordinates of the terms, whose own functions are then not used.
         enforcement, strength_ratio, compliance, damping: as in `Joint`, for its single row.
     """
 
@@ -312,18 +311,18 @@ class Materials:
     names: list[str]
     mu: np.ndarray
     stiffness: np.ndarray
-    """Multiplies the contact stiffness of the solver [-]."""
+    """Factor of the contact stiffness of the solver [-]."""
     enabled: np.ndarray
     restitution: np.ndarray
-    """Normal speed after an impact over that before [-], 0 to 1."""
+    """Coefficient of restitution [-], 0 to 1."""
     rolling: np.ndarray
-    """Torque about the tangent plane over the normal force, at most [m]."""
+    """Largest rolling torque divided by the normal force [m]."""
     spinning: np.ndarray
-    """Torque about the normal over the normal force, at most [m]."""
+    """Largest torque about the normal divided by the normal force [m]."""
 
 
 def steps_in(duration: float, dt: float) -> int:
-    """Steps of dt that make a duration [s]: a quotient just above a whole number, as 0.3 / 0.1 is, is that number."""
+    """Return the number of steps of dt in a duration [s], robust to rounding such as that of 0.3 / 0.1."""
     return math.ceil(duration / dt - 1e-9)
 
 
@@ -332,29 +331,29 @@ class Settings:
     """Solver settings, resolved: every number explicit.
 
     Attributes:
-        dt: time step of one frame [s]; world_dt: those of all worlds by number, none where all have `dt`.
+        dt: time step [s]; world_dt: time step of each world, empty if all have `dt`.
         integrator: "generalized_alpha", "bdf1" or "bdf2"; spectral_radius: of generalized alpha [-].
         gravity: (3,) [m/s^2].
-        d_hat: distance at which contact of every pair begins to act [m]; None = by pair (`abd.contact.pair_law`).
+        d_hat: activation distance of contact [m]; None = per pair (`abd.contact.pair_law`).
         minimum_separation: added to every pair's separation [m].
         barrier: "log", "log_sq" or "cubic".
-        contact_set: "minima" (every local minimum of distance counts once) or "ipc" (all pairs of primitives).
-        limit_reach, limit_angle: distance from a limit of a joint at which its barrier begins to act [m], [rad].
+        contact_set: "minima" (local minima of the distance) or "ipc" (all pairs of primitives).
+        limit_reach, limit_angle: activation distance of the barriers of joint limits [m], [rad].
         contact_stiffness: kappa_c of every pair [J/m^4], [J/m^2] for cubic; None = by pair.
-        eps_v: speed below which friction counts as static [m/s].
-        stick: "elastic" (contacts that stick are held by a spring) or "viscous" (they creep, by at most eps_v).
-        friction_iterations: number of laggings per step; -1 = until the force balance holds; 0 = no friction.
-        tolerance: largest vertex speed of the last Newton step [m/s].
+        eps_v: sliding speed below which friction is static [m/s].
+        stick: static friction, "elastic" (a spring) or "viscous" (creep of at most eps_v).
+        friction_iterations: number of laggings per step; -1 = until the friction forces converge; 0 = no friction.
+        tolerance: largest displacement of a vertex in the last Newton step over h [m/s].
         friction_tolerance: the same while friction acts [m/s]; well below eps_v, or a block near its threshold sticks.
         max_newton: Newton iterations per (sub)step.
-        retries: how often a failed step is halved before the run stops.
+        retries: number of times that a failed step is halved before the run stops.
         linear_solver: "auto", "direct" or "pcg".
         linear_tolerance: relative residual of pcg, in the norm of its preconditioner.
-        joint_tolerance: residual of nonlinear exact rows after a step [m or rad]; None: 1e-8 rad, and that share of the size
-            of the smaller body. Linear ones hold to 1e-9 of its half length (`abd.joints.rows.sizes`).
-        kinematic_block: "fail" or "lag": what a kinematic body does whose target is blocked.
-        sleep_speed: islands whose vertices all stay below it for `sleep_time` [s] are left alone until something comes
-            near [m/s]; 0 = never.
+        joint_tolerance: residual of nonlinear exact rows after a step [m or rad]; None: 1e-8 rad, and 1e-8 of the size of
+            the smaller body. Residuals of linear rows are below 1e-9 of its half length (`abd.joints.rows.sizes`).
+        kinematic_block: "fail" or "lag", for a kinematic body whose target is blocked.
+        sleep_speed: an island whose vertices are all slower for `sleep_time` [s] sleeps until a body comes near [m/s];
+            0 = never.
         frames: number of frames of the scene.
         diagonal: bounding-box diagonal of the initial scene [m].
     """
@@ -403,15 +402,15 @@ class Model:
     """Kinematic bodies: body index -> function of t [s] giving the (4, 4) pose of the *internal* frame."""
     couplings: list[Coupling] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What the user should know (shells, defaults followed, unknown keys of imported formats)."""
+    """Notes for the user (shells, used defaults, unknown keys of imported formats)."""
     filtered: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     """(k, 2) bodies that never collide, by the scene's contact filters; see `abd.joint_list.excluded_pairs`."""
     camera: dict[str, object] = field(default_factory=dict)
-    """What the scene says of the camera, by the keys of its table; for pictures."""
+    """Values of the table `[camera]`, for pictures."""
     excluded_pairs: np.ndarray | None = None
-    """(k, 2) bodies that do not collide at present, where that was changed while it runs; None as joints and filters say."""
+    """(k, 2) bodies that do not collide after a change at run time; None: as joints and filters define."""
     free_start: np.ndarray | None = None
-    """States (n, 12) that were found free of intersections (`abd.scene.overlaps.starts`)."""
+    """States (n, 12) without intersections (`abd.scene.overlaps.starts`)."""
 
     @property
     def step_lengths(self) -> np.ndarray:

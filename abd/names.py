@@ -1,4 +1,4 @@
-"""Unique names of many things, those of copies made only when they are requested."""
+"""Unique names of many objects; the names of copies are created on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import accumulate, product
 
 @dataclass(frozen=True)
 class CopyNames(Sequence[str]):
-    """Names ``name_i_j_k`` of the copies of one thing on a grid, k fastest.
+    """Names ``name_i_j_k`` of the copies of one object on a grid, k fastest.
 
     Attributes:
         name: of the original; count: number of copies along the three directions of the grid.
@@ -34,12 +34,12 @@ class CopyNames(Sequence[str]):
         return (f"{self.name}_{i}_{j}_{k}" for i, j, k in product(*map(range, self.count)))
 
     def place(self, number: int) -> tuple[int, int, int]:
-        """Place on the grid of a copy that is given by its number."""
+        """Return the grid position of the copy with a number."""
         _, ny, nz = self.count
         return int(number // (ny * nz)), int(number // nz % ny), int(number % nz)
 
     def number(self, place: tuple[int, int, int]) -> int | None:
-        """Number of the copy at a place of the grid; None beyond its ends."""
+        """Return the number of the copy at a grid position; None outside of the grid."""
         if not all(0 <= at < count for at, count in zip(place, self.count, strict=True)):
             return None
         (i, j, k), (_, ny, nz) = place, self.count
@@ -67,7 +67,7 @@ class Names(Sequence[str]):
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Names:
-        """The names themselves, or a list of single ones."""
+        """Return the names themselves, or `Names` of a list."""
         return names if isinstance(names, cls) else cls(names)
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ class Names(Sequence[str]):
         return isinstance(name, str) and self.find(name) is not None
 
     def find(self, name: str) -> int | None:
-        """Number of a name; None if there is no such one."""
+        """Return the number of a name; None for unknown names."""
         if name in self._single:
             return self._single[name]
         place = copy_place(name)

@@ -1,4 +1,4 @@
-"""Import libraries that only some commands need; a missing one is an error with the command that installs it."""
+"""Import of optional libraries; the error for a missing library has the command that installs it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def required(module: str, extra: str, package: str, purpose: str) -> ModuleType:
     """Import a library.
 
     Args:
-        module: its import name; package: its name on the index.
-        extra: of ours that brings it; purpose: what needs it, for the message.
+        module: name of the module; package: name on the package index.
+        extra: extra of abd-solver that contains it; purpose: use of the library, for the message.
 
     Raises:
         MissingLibrary: it is not installed.

@@ -1,4 +1,4 @@
-"""The moving part of a simulation: everything that a run needs to continue bit for bit."""
+"""State of a simulation: everything that a run needs to continue with bitwise equal results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from abd.tables import Table, arrays_of
 
 @dataclass(frozen=True)
 class BodyHistory(Table):
-    """What the time step stores of the bodies.
+    """History of the bodies for the time integration.
 
     Attributes, all (n, ...):
         touching: bool, bodies in contact and all that are joined to them; constrained: the same of contacts, joint limits and
@@ -49,7 +49,7 @@ class BodyHistory(Table):
 
 @dataclass
 class State:
-    """Positions and velocities of all bodies at one instant, with what the integrators store.
+    """Positions and velocities of all bodies at one time, and the history for the integrators.
 
     ``q (n, 12)``: position of the centre of mass [m] and the three rows of the affine map; ``qd (n, 12)`` [1/s]
     likewise. The ``previous_*`` fields belong to the step before. `time` and `previous_h` [s] are of all bodies, or
@@ -80,18 +80,18 @@ TABLES = {"bodies": BodyHistory, "pairs": PairParameters, "anchors": Anchors, "j
 
 
 def saved_tables(state: State) -> dict[str, dict[str, np.ndarray]]:
-    """The tables of a state after a step, by name and column."""
+    """Return the tables of a state after a step, by name and column."""
     return {name: arrays_of(getattr(state, name)) for name in TABLES} | {"solver": state.solver}
 
 
 def read_tables(saved: dict[str, dict[str, np.ndarray]]) -> dict[str, object]:
-    """Fields of a `State` from what `saved_tables` returned."""
+    """Return the fields of a `State` from the result of `saved_tables`."""
     arrays = {name: {key: np.asarray(value) for key, value in saved[name].items()} for name in (*TABLES, "solver")}
     return {name: kind(**arrays[name]) for name, kind in TABLES.items()} | {"solver": arrays["solver"]}
 
 
 def merged(system: JointSystem, before: State, after: State, mine: np.ndarray) -> State:
-    """The state in which bodies (n,) bool of whole worlds are as in `after`, and the others as in `before`."""
+    """Return the state with bodies (n,) bool of whole worlds from `after`, and the others from `before`."""
     term = system.rows.term_measure[system.rows.starts[:-1]] if len(system.rows) else np.zeros(0, dtype=int)
     measured, linear = (_joins(ends, mine) for ends in (system.table, system.linear))
     rows = measured[term]

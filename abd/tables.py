@@ -11,17 +11,17 @@ T = TypeVar("T")
 
 
 def arrays_of(values) -> dict[str, np.ndarray]:
-    """The arrays of a dataclass of arrays, by field."""
+    """Return the arrays of a dataclass of arrays, by field."""
     return {one.name: getattr(values, one.name) for one in fields(values)}
 
 
 def copied(values: T) -> T:
-    """An independent copy of a dataclass of arrays."""
+    """Return an independent copy of a dataclass of arrays."""
     return type(values)(**{name: value.copy() for name, value in arrays_of(values).items()})
 
 
 class Table:
-    """Base class of such dataclasses."""
+    """Base class of dataclasses of arrays."""
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
@@ -32,5 +32,5 @@ class Table:
 
     @classmethod
     def joined(cls, *tables: Self) -> Self:
-        """The rows of all tables, one after the other."""
+        """Return one table with the rows of all tables, in order."""
         return cls(*(np.concatenate([getattr(table, one.name) for table in tables]) for one in fields(cls)))

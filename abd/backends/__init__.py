@@ -1,4 +1,4 @@
-"""Backends: where the step's arithmetic happens. This package alone imports `cuda_kernels`.
+"""Backends: the arithmetic of a step. Only this package imports `cuda_kernels`.
 
 A backend holds the iterate and answers the step (`abd.step`) and what users hold (`abd.api`) through the calls of
 `abd.backends.protocol`. `warp` and `recorded` answer for devices, `reference` by the definitions.

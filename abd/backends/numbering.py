@@ -1,4 +1,4 @@
-"""Which bodies form an island: those that are connected through joints or may touch on the current path.
+"""Islands: bodies that are connected through joints or may touch on the current path.
 
 What happens in one island concerns no other: each has its own step length, line search and convergence. Bodies that do
 not move (static, or held on their goal) tie nothing together; the rows and contacts of an island may lean on them.
@@ -19,7 +19,7 @@ from abd.joints.rows.system import JointSystem
 
 @dataclass(frozen=True)
 class Division:
-    """What `Numbering` says of its n bodies: `host` (n,) and `count`."""
+    """Islands of the n bodies of a `Numbering`: `host` (n,) and `count`."""
 
     host: np.ndarray
     count: int
@@ -78,7 +78,7 @@ class Numbering:
         self.formed += 1
 
     def renumber(self, mobile: np.ndarray, pairs: np.ndarray) -> bool:
-        """Form the islands anew.
+        """Recompute the islands.
 
         Args:
             mobile: (n,) bool, bodies that may move; pairs: (k, 2) bodies that may touch, a mobile one first.

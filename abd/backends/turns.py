@@ -1,4 +1,4 @@
-"""Counting the turns of angles from frame to frame, so that nothing else of the coordinates has to be known between."""
+"""Count of full turns of angles from frame to frame, independent of other data of the coordinates."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Row:
 
 @dataclass
 class Run:
-    """Steps of one simulation: their reports, the wall time of each call [s], and why it stopped, if it did."""
+    """Steps of one simulation: reports, wall time of each call [s], and the reason of an early stop."""
 
     reports: list[StepReport] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -78,7 +78,7 @@ def advance(
 ) -> dict[str, Run]:
     """Advance simulations in turn by one step each, so that background load affects all of them equally.
 
-    After `limit` seconds no further step starts; the first timed step is always made.
+    No step starts after `limit` seconds, except for the first timed step.
     """
     runs, start = {name: Run() for name in simulations}, perf_counter()
     for k in range(warm_up + steps):
@@ -132,7 +132,7 @@ def summary(name: str, simulation: Simulation, run: Run) -> Row:
 
 
 def solver_facts(simulation: Simulation) -> dict:
-    """Name, reason for the selection and size of the last linear solver; empty on `numpy`, which has only one."""
+    """Name, reason for the selection and size of the last linear solver; empty on `numpy`, which has a single solver."""
     linear = getattr(simulation.backend, "linear", None)
     return {} if linear is None else linear.describe()
 

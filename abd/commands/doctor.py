@@ -56,7 +56,7 @@ def _described(device) -> str:
 
 
 def _advice(remedy: str, lost: str) -> str:
-    """The next step towards a run on a GPU."""
+    """Return what is missing for runs on a GPU."""
     from abd.backends.device.cuda_support import INSTALL
 
     steps = [remedy] if remedy else []

@@ -12,7 +12,7 @@ def add(commands) -> None:
     parser = commands.add_parser(
         "plot",
         help="draw energies, momenta, gaps, joints, forces, iterations and times of one or two runs, or a sweep",
-        description="Draw figures of a run, or of two in one: energies, momenta, smallest gap, residuals, coordinates, forces "
+        description="Draw figures of one or two runs: energies, momenta, smallest gap, residuals, coordinates, forces "
         "and torques of joints, contact forces and sensors if they are stored, iterations, and times of the stages of a step. "
         "Of a sweep, draw a column of its table over one or two parameters.",
     )
@@ -40,14 +40,14 @@ def plot(arguments) -> int:
 
 
 def is_sweep(folder: str) -> bool:
-    """Whether a folder holds a sweep rather than a run."""
+    """Return whether a folder contains a sweep."""
     from abd.sweeps.sweep import REQUEST
 
     return (Path(folder) / REQUEST).is_file()
 
 
 def draw_all(runs: list[str | Path], suffix: str = "svg", out: str | Path | None = None) -> Iterator[Path]:
-    """Draw all figures that one or two runs have data for; yields the files as they are written.
+    """Draw all figures for which one or two runs have data; yield the written files.
 
     Args:
         runs: directories of runs.

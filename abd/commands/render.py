@@ -14,13 +14,13 @@ KINDS = ("mp4", "gif", "png")
 
 
 class RenderError(AbdError):
-    """A wrong argument."""
+    """An invalid argument."""
 
     exit_status = 2
 
 
 def add(commands) -> None:
-    """The command and its arguments."""
+    """Add the command and its arguments."""
     parser = commands.add_parser(
         "render",
         help="make a film or a picture of a run, without a display",
@@ -28,10 +28,10 @@ def add(commands) -> None:
         "frame; a film runs through the run in its own time, each picture the nearest frame.",
     )
     parser.add_argument("run", metavar="RUN", help="directory of a run")
-    parser.add_argument("--to", choices=KINDS, help="kind of the file [what --out ends with, else mp4]")
-    parser.add_argument("--out", metavar="FILE", help="where to [RUN/film.mp4, film.gif, or frame-K.png]")
-    parser.add_argument("--frame", type=int, metavar="K", help="of a picture, negative from the end [-1]")
-    parser.add_argument("--size", type=_size, default=(1280, 720), metavar="WxH", help="in pixels [1280x720]")
+    parser.add_argument("--to", choices=KINDS, help="type of file [suffix of --out, otherwise mp4]")
+    parser.add_argument("--out", metavar="FILE", help="output file [RUN/film.mp4, film.gif, or frame-K.png]")
+    parser.add_argument("--frame", type=int, metavar="K", help="frame of a picture; negative: from the end [-1]")
+    parser.add_argument("--size", type=_size, default=(1280, 720), metavar="WxH", help="width and height in pixels [1280x720]")
     camera_arguments(parser)
     parser.add_argument(
         "--orbit",
@@ -39,11 +39,11 @@ def add(commands) -> None:
         nargs="?",
         const=360.0,
         metavar="DEG",
-        help="turn about the target through the film [360]",
+        help="rotation of the camera about the target during the film [360]",
     )
     parser.add_argument("--fps", type=positive("number"), default=30.0, metavar="N", help="pictures per second [30]")
     parser.add_argument(
-        "--speed", type=positive("number"), default=1.0, metavar="X", help="0.25 is four times slower [1]"
+        "--speed", type=positive("number"), default=1.0, metavar="X", help="simulated time per film time; 0.25 is slow motion [1]"
     )
     parser.add_argument(
         "--no-joints", dest="joints", action="store_false", help="do not draw joints, ropes and springs"
@@ -54,21 +54,21 @@ def add(commands) -> None:
 
 
 def camera_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--camera` and `--follow`."""
+    """Add `--camera` and `--follow`."""
     parser.add_argument(
         "--camera",
         default="",
         metavar="KEYS",
         help="values of the scene's table camera, as in 'azimuth_deg=-40, zoom=1.5, target=[0, 0, 1]'; see `abd schema`",
     )
-    parser.add_argument("--follow", metavar="BODY", help="keep a body in the middle")
+    parser.add_argument("--follow", metavar="BODY", help="keep a body in the middle of the picture")
 
 
 def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = None):
-    """The camera of a scene, with changes from the command line.
+    """Return the camera of a scene with changes from the command line.
 
     Args:
-        saved: the scene's table, `text`: keys and values as in TOML, between commas.
+        saved: table of the scene; text: keys and values as in TOML, separated by commas.
 
     Raises:
         SceneError: unknown keys or values.
@@ -80,7 +80,7 @@ def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = No
     try:
         given = tomllib.loads(f"camera = {{ {text} }}")["camera"]
     except tomllib.TOMLDecodeError as error:
-        raise RenderError(f"--camera {text!r}: {error}; write KEY=VALUE, KEY=VALUE with values as in TOML") from error
+        raise RenderError(f"--camera {text!r}: {error}; use KEY=VALUE, KEY=VALUE with values as in TOML") from error
     given |= {"follow": follow} if follow is not None else {}
     given |= {"orbit_deg": orbit} if orbit is not None else {}
     spec = table(CameraSpec, "camera", {**saved, **given})
@@ -157,7 +157,7 @@ def _kind(arguments) -> str:
     suffix = Path(arguments.out).suffix.lower().lstrip(".") if arguments.out else ""
     if arguments.to is None:
         if arguments.out and suffix not in KINDS:
-            raise RenderError(f"--out {arguments.out}: give --to {', --to '.join(KINDS)}, or end the name so")
+            raise RenderError(f"--out {arguments.out}: the suffix must be one of {', '.join(KINDS)}; or give --to")
         return suffix or ("mp4" if arguments.frame is None else "png")
     return arguments.to
 
@@ -167,5 +167,5 @@ def _size(text: str) -> tuple[int, int]:
     if not (
         times and width.isdecimal() and height.isdecimal() and 16 <= int(width) <= 8192 and 16 <= int(height) <= 8192
     ):
-        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 1280x720, each from 16 to 8192")
+        raise argparse.ArgumentTypeError(f"{text!r} must have the form 1280x720, with both numbers from 16 to 8192")
     return int(width), int(height)

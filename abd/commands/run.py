@@ -141,5 +141,5 @@ def _energy_lines(report: dict) -> list[str]:
     return [
         f"energy {change:+.3g} J: forces and drives {energy['external_work']:+.3g} J, friction and dampers "
         f"{energy['friction_work']:+.3g} J, impacts and integration {energy['integration']:+.3g} J "
-        f"({drift:+.2%} of the energy that moved)"
+        f"({drift:+.2%} of the exchanged energy)"
     ]

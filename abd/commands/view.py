@@ -20,11 +20,11 @@ def add(commands) -> None:
         "`abd run SCENE --view` shows a run while it computes.",
     )
     parser.add_argument("source", metavar="RUN|SCENE", help="directory of a run; or path, or name of a shipped scene")
-    parser.add_argument("--html", metavar="FILE", help="write one file that replays the run without a server, and exit")
+    parser.add_argument("--html", metavar="FILE", help="write a file that replays the run without a server, and exit")
     parser.add_argument("--fps", type=float, default=30.0, metavar="N", help="maximum frame rate of that file [30]")
     camera_arguments(parser)
     parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 opens it to the network [127.0.0.1]"
+        "--host", default="127.0.0.1", help="address of the server; 0.0.0.0 makes it accessible from the network [127.0.0.1]"
     )
     port_argument(parser)
     parser.set_defaults(command=view)
@@ -46,7 +46,7 @@ def serve(host: str, port: int):
     """
     from abd.optional import required
 
-    viser = required("viser", "view", "viser", "a view in the browser")
+    viser = required("viser", "view", "viser", "the viewer")
     with contextlib.redirect_stdout(io.StringIO()):
         server = viser.ViserServer(host=host, port=port, verbose=False)
     try:

@@ -1,4 +1,4 @@
-"""Activation distance and stiffness of the contact of two bodies, from the two bodies alone.
+"""Activation distance and stiffness of the contact of two bodies, from these bodies only.
 
 Contact of bodies i and j is active below a gap of a, the *activation*. Its force follows one law at every scale,
 

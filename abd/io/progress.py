@@ -105,9 +105,9 @@ def physics(report) -> str:
     """Format time, iterations, smallest gap and joint error of a step in one line."""
     parts = [f"t {report.time:.3f} s", f"Newton {report.newton_iterations}"]
     if report.substeps > 1:
-        parts.append(f"in {report.substeps} substeps")
+        parts.append(f"substeps {report.substeps}")
     if report.rejected_paths:
-        parts.append(f"{report.rejected_paths} {'path' if report.rejected_paths == 1 else 'paths'} not free")
+        parts.append(f"rejected paths {report.rejected_paths}")
     parts.append(f"gap {length(report.min_gap)}")
     metres, radians = report.max_joint_residual
     if metres or radians:

@@ -28,7 +28,7 @@ class Tally(SolverRow):
         initial_energy, energy: total energy at the start and at the end [J] (`abd.io.frame.STORED`).
         external_work, friction_work, integration: see `abd.step.energy_balance.EnergyBalance` [J].
         initial_potential: `initial_energy` without the kinetic energy [J].
-        energy_moved: largest kinetic energy, or change of all other energies together, so far [J].
+        energy_scale: largest kinetic energy, or change of all other energies together, so far [J].
         broken: joint -> time [s] at which it broke.
     """
 
@@ -43,7 +43,7 @@ class Tally(SolverRow):
     friction_work: float = 0.0
     integration: float = 0.0
     initial_potential: float = 0.0
-    energy_moved: float = 0.0
+    energy_scale: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
     broken: dict[str, float] = field(default_factory=dict)
 
@@ -52,7 +52,7 @@ class Tally(SolverRow):
         super().add(report)
         self.min_gap = math.inf
         self.initial_energy = self.energy = total_energy(report.energy)
-        self.energy_moved = report.energy["kinetic"]
+        self.energy_scale = report.energy["kinetic"]
         self.initial_potential = self.energy - report.energy["kinetic"]
 
     def add(self, report, wall_seconds: float) -> None:
@@ -69,15 +69,15 @@ class Tally(SolverRow):
         for name in ("external_work", "friction_work", "integration"):
             setattr(self, name, report.energy[name])
         kinetic = report.energy["kinetic"]
-        self.energy_moved = max(self.energy_moved, kinetic, abs(self.energy - kinetic - self.initial_potential))
+        self.energy_scale = max(self.energy_scale, kinetic, abs(self.energy - kinetic - self.initial_potential))
         self.broken.update(dict.fromkeys(report.broken, report.time))
         for name, seconds in report.stages.items():
             self.stages[name] = self.stages.get(name, 0.0) + seconds
 
     @property
     def energy_drift(self) -> float | None:
-        """Ratio of `integration` to the energy that moved [-]; None if no energy moved."""
-        return self.integration / self.energy_moved if self.energy_moved > 0.0 else None
+        """Ratio of `integration` to the largest kinetic energy or change of potential energy [-]; None if both are zero."""
+        return self.integration / self.energy_scale if self.energy_scale > 0.0 else None
 
 
 def total_energy(energy: dict[str, float]) -> float:

@@ -7,13 +7,13 @@ import numpy as np
 from abd.newton.model_values import ModelError, transform_matrix, unique_names
 
 FAR = 1e6
-"""Limits and efforts of at least this size are none: Newton's defaults are 1e6 and more."""
+"""Limits and efforts of at least this size mean no limit: Newton's defaults are 1e6 and more."""
 SAME = 1e-5
-"""Sine between axes, in single precision, that counts as none."""
+"""Largest sine between parallel axes, in single precision."""
 
 
 def joint_tables(newton, model, joint_q: np.ndarray, names: list[str], enforcement: str, out) -> list[dict]:
-    """Tables of the joints that hold something; `out` gets drives, notes, and `single`, the joints of one coordinate."""
+    """Return tables of the joints with constraints; `out` receives drives, notes, and `single`, the joints of one coordinate."""
     out.single = []
     if not model.joint_count:
         return []
@@ -41,7 +41,7 @@ class _Source:
         self.target_start = self.q_start if start is None else start.numpy()
 
     def table(self, k: int) -> dict | None:
-        """One joint; None for those that hold nothing."""
+        """Return the table of a joint; None for joints without constraints."""
         types, kind = self.types, int(self.type[k])
         if not self.enabled[k] or kind == types.FREE:
             return None
@@ -69,12 +69,12 @@ class _Source:
         low, high = float(self.limit_lower[dof]), float(self.limit_upper[dof])
         ends = {"parent_anchor": D[:3, 3].tolist(), "child_anchor": C[:3, 3].tolist()}
         if not 0.0 < high < FAR:
-            self.out.notes.append(f"joint '{self.labels[k]}' has no largest distance, and is ignored")
+            self.out.notes.append(f"joint '{self.labels[k]}' is ignored: it has no largest distance")
             return None
         if low == high:
             return table | ends | {"type": "distance", "distance": high}
         if low > 0.0:
-            self.out.notes.append(f"joint '{self.labels[k]}': its smallest distance is ignored; it is a rope")
+            self.out.notes.append(f"joint '{self.labels[k]}' is a rope: its smallest distance is ignored")
         return table | ends | {"type": "rope", "distance": high}
 
     def _by_axes(self, k: int, table: dict, D, C) -> dict:
@@ -105,14 +105,14 @@ class _Source:
         return table | ({"coordinate": tables} if tables else {})
 
     def _triad(self, k: int, axes: np.ndarray, linear: int, settings: list[dict]):
-        """Axes of a joint of several degrees of freedom as those of one frame, whose names they get."""
+        """Return the axes of a joint of several degrees of freedom as named axes of one frame."""
         unit = axes / np.linalg.norm(axes, axis=1, keepdims=True)
         different: list[np.ndarray] = []
         for one in unit[linear:].tolist() + unit[:linear].tolist():
             if all(abs(np.dot(one, other)) < 1.0 - SAME for other in different):
                 different.append(np.array(one))
         if any(abs(a @ b) > SAME for i, a in enumerate(different) for b in different[:i]):
-            raise ModelError(f"joint '{self.labels[k]}' has axes that are neither parallel nor at right angles")
+            raise ModelError(f"joint '{self.labels[k]}': its axes must be parallel or perpendicular")
         while len(different) < 3:
             helper = np.cross(different[0], different[1]) if len(different) == 2 else _turned_to(different[0])[:, 0]
             different.append(helper)
@@ -128,7 +128,7 @@ class _Source:
             found.append((names[place], values))
         turning = [name for name, _ in found if name.startswith("r")]
         if turning != sorted(turning):
-            raise ModelError(f"joint '{self.labels[k]}': its angles must be in the order of its axes")
+            raise ModelError(f"joint '{self.labels[k]}': its angles must have the order of its axes")
         return rotation, found
 
     def _settings(self, dof: int, start: float, rotary: bool) -> dict:
@@ -151,7 +151,7 @@ class _Source:
         return values
 
     def _drive(self, dof: int) -> dict:
-        """The table of a drive, whose targets follow Newton's control; nothing where there is none."""
+        """Return the table of a drive with targets from Newton's control; empty without a drive."""
         mode, ke, kd = int(self.target_mode[dof]), float(self.target_ke[dof]), float(self.target_kd[dof])
         if mode in (self.modes.NONE, self.modes.EFFORT) or (ke == 0.0 and kd == 0.0):
             return {}
@@ -164,7 +164,7 @@ class _Source:
 
 
 def _frames(D: np.ndarray, C: np.ndarray, rotation: np.ndarray) -> dict:
-    """Keys of a joint's frames, both turned so that its axes are those of `rotation`."""
+    """Return keys of a joint's frames, both rotated so that its axes are those of `rotation`."""
     return {
         key: {"position": frame[:3, 3].tolist(), "matrix": (frame[:3, :3] @ rotation).tolist()}
         for key, frame in (("parent_frame", D), ("child_frame", C))

@@ -14,7 +14,7 @@ from abd.scene.importers.compound import Collider, height_grid, hull
 
 
 class ModelError(AbdError):
-    """A Newton model with something that this solver does not support."""
+    """A Newton model with unsupported content."""
 
     exit_status = 2
 
@@ -26,7 +26,7 @@ def transform_matrix(values: np.ndarray) -> np.ndarray:
 
 
 def unique_names(names: list[str]) -> list[str]:
-    """Unique names that a scene allows."""
+    """Return unique names that are valid in a scene."""
     taken, out = {"world"}, []
     for name in names:
         plain = name.replace("/", ".").strip() or "body"
@@ -39,7 +39,7 @@ def unique_names(names: list[str]) -> list[str]:
 
 
 def plane_keys(place: np.ndarray) -> dict:
-    """Keys of the half-space below the x-y plane of a frame (4, 4)."""
+    """Return keys of the half-space below the x-y plane of a frame (4, 4)."""
     normal = place[:3, 2]
     return {"half_space": {"normal": normal.tolist(), "offset": float(normal @ place[:3, 3])}}
 

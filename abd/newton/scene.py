@@ -97,7 +97,7 @@ def refuse_soft(model) -> None:
 
 
 def _gravity(model) -> tuple[float, float, float]:
-    """[m/s^2], which must be the same in all worlds."""
+    """Return gravity [m/s^2], which must be equal in all worlds."""
     rows = np.asarray(_numpy(model.gravity, 0), dtype=float).reshape(-1, 3)
     if len(rows) == 0:
         return (0.0, 0.0, 0.0)
@@ -151,7 +151,7 @@ class _Shapes:
         self._static: list[tuple[str, int]] = []
 
     def numbers(self, body: int) -> list[int]:
-        """Shapes of a body that collide."""
+        """Return the colliding shapes of a body."""
         return self._numbers.get(body, [])
 
     def of_body(self, body: int) -> list[Collider]:
@@ -160,14 +160,14 @@ class _Shapes:
         for k in self.numbers(body):
             if self._is_plane(k):
                 self.out.notes.append(
-                    f"plane '{self.model.shape_label[k]}' on a body is ignored: half-spaces do not move"
+                    f"plane '{self.model.shape_label[k]}' of a body is ignored: half-spaces cannot move"
                 )
                 continue
             found.append(self._collider(k))
         return found
 
     def add_static(self, scene: Scene, materials: _Materials, worlds: int) -> None:
-        """Shapes of no body, those of all worlds once in each."""
+        """Add shapes without body; those of all worlds are added to each world."""
         for k in self.numbers(-1):
             own = int(self._world[k])
             label = str(self.model.shape_label[k] or f"shape_{k}").replace("/", ".").strip()
@@ -178,7 +178,7 @@ class _Shapes:
                 if self._is_plane(k):
                     table = plane_keys(transform_matrix(self._place[k]))
                     if (self._scale[k][:2] > 0.0).any():
-                        self.out.notes.append(f"plane '{label}' is finite in the model, but infinite here")
+                        self.out.notes.append(f"finite plane '{label}' is treated as infinite")
                 else:
                     one = self._collider(k)
                     place, one.place = one.place, np.eye(4)
@@ -192,7 +192,7 @@ class _Shapes:
                 self._static.append((name, k))
 
     def filters(self, names: list[str]) -> list[tuple[str, ...]]:
-        """Pairs of bodies of which no two shapes collide, by filters between shapes and by groups."""
+        """Return pairs of bodies without colliding shapes, by filters between shapes and by groups."""
         shapes: dict[str, list[int]] = {names[body]: own for body, own in self._numbers.items() if body >= 0}
         shapes |= {name: [k] for name, k in self._static}
         body_of: dict[int, list[str]] = {}
@@ -210,16 +210,16 @@ class _Shapes:
             if {a, b} <= static:
                 continue
             pairs = [(min(i, j), max(i, j)) for i in shapes[a] for j in shapes[b]]
-            if all(pair in filtered or not self._groups_meet(*pair) for pair in pairs):
+            if all(pair in filtered or not self._groups_collide(*pair) for pair in pairs):
                 out.append((a, b))
             else:
                 self.out.notes.append(
-                    f"filters between some shapes of '{a}' and '{b}' are ignored: bodies collide as wholes"
+                    f"filters between some shapes of '{a}' and '{b}' are ignored: filters apply to whole bodies"
                 )
         return out
 
     def _apart_by_group(self, shapes: dict[str, list[int]]) -> set[tuple[str, str]]:
-        """Pairs of bodies with shapes of groups that do not meet."""
+        """Return pairs of bodies with shapes of groups that do not collide."""
         groups = {name: frozenset(int(self._group[k]) for k in own) for name, own in shapes.items()}
         members: dict[frozenset[int], list[str]] = {}
         for name, own in groups.items():
@@ -227,12 +227,12 @@ class _Shapes:
         out: set[tuple[str, str]] = set()
         for one in members:
             for other in members:
-                if any(not groups_meet(a, b) for a in one for b in other):
+                if any(not groups_collide(a, b) for a in one for b in other):
                     out |= {tuple(sorted((a, b))) for a in members[one] for b in members[other] if a != b}
         return out
 
-    def _groups_meet(self, i: int, j: int) -> bool:
-        return groups_meet(int(self._group[i]), int(self._group[j]))
+    def _groups_collide(self, i: int, j: int) -> bool:
+        return groups_collide(int(self._group[i]), int(self._group[j]))
 
     def _is_plane(self, k: int) -> bool:
         return int(self._type[k]) == int(self.newton.GeoType.PLANE)
@@ -248,7 +248,7 @@ class _Shapes:
         return found
 
 
-def groups_meet(a: int, b: int) -> bool:
+def groups_collide(a: int, b: int) -> bool:
     """Newton's rule of collision groups: 0 collides with none; positive groups collide with themselves and negative ones,
     negative groups with all others."""
     if a == 0 or b == 0:
@@ -257,9 +257,9 @@ def groups_meet(a: int, b: int) -> bool:
 
 
 def _add_mimics(newton, model, scene: Scene, joints: list[dict], out: Translated) -> None:
-    """Joints that follow others, ``q = c0 + c1 q_leader``."""
+    """Add mimic joints, ``q = c0 + c1 q_leader``."""
     if int(getattr(model, "constraint_mimic_count", 0) or 0):
-        out.notes.append(f"{model.constraint_mimic_count} mimic constraints of the old kind are ignored")
+        out.notes.append(f"{model.constraint_mimic_count} mimic constraints of the deprecated type are ignored")
     leaders = _numpy(getattr(model, "joint_mimic_joint", None), 0)
     coefficients = _numpy(getattr(model, "joint_mimic_coeffs", None), 0)
     single = {joint["number"]: joint for joint in out.single}
@@ -269,7 +269,7 @@ def _add_mimics(newton, model, scene: Scene, joints: list[dict], out: Translated
         pair = single.get(follower), single.get(int(leader))
         if None in pair:
             out.notes.append(
-                f"mimic of joint {model.joint_label[follower]} is ignored: it needs two joints of one coordinate"
+                f"mimic of joint {model.joint_label[follower]} is ignored: both joints must have one coordinate"
             )
             continue
         names = [f"{one['name']}.{one['coordinate']}" for one in pair]

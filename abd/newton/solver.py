@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class SolverABD(newton.solvers.SolverBase):
-    """Affine bodies with barriers: no state is passed on in which bodies overlap, whatever the step.
+    """Affine bodies with barriers: no returned state has overlapping bodies, for any step.
 
     Contacts are found by the solver itself; those that `step` is given are not used. Friction and restitution are Newton's,
     combined as geometric means. Joint limits are never passed.
@@ -105,7 +105,7 @@ class SolverABD(newton.solvers.SolverBase):
         self._force = self._torque = None
 
     def _driven(self, compiled, drives) -> list:
-        """The joints with drives whose targets are those of Newton's control."""
+        """Return the joints with drives that use the targets of Newton's control."""
         count = len(self.model.joint_target_q.numpy()) if self.model.joint_count else 0
         self._target, self._rate = np.zeros(count), np.zeros(int(self.model.joint_dof_count))
         joints = list(compiled.joints)
@@ -130,7 +130,7 @@ class SolverABD(newton.solvers.SolverBase):
         return replace(drive, target=lambda _time: float(self._target[target]), rate=rate)
 
     def _motions(self, compiled) -> dict:
-        """Motions of kinematic bodies, which follow Newton's state."""
+        """Return motions of kinematic bodies that follow Newton's state."""
 
         def goal(body: int):
             return lambda _time: transform_matrix(self._goal[body])

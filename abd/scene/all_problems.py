@@ -1,4 +1,4 @@
-"""Everything wrong with a scene in one pass, for `abd check`: nothing is held back because a table has another error.
+"""All problems of a scene in one pass, for `abd check`: an error in a table does not hide other errors.
 
 A scene is compiled in stages: values, what must hold between keys, surfaces and masses, joints, closed loops, overlap at the
 start. Each stage needs what the ones before it found sound. Here the scene is compiled as far as it goes; what is wrong is
@@ -70,7 +70,7 @@ def further_problems(examined: Examined, overlaps: bool = True) -> tuple[list[Pr
 
 
 def _places_of(examined: Examined) -> Iterator[tuple]:
-    """Places of the findings in the lists and settings of the scene; those of items that could not be read are gone."""
+    """Return places of the findings in the lists and settings of the scene, without those of unreadable items."""
     for path in (finding.path for finding in examined.findings):
         if path[0] not in LISTS:
             yield path
@@ -79,7 +79,7 @@ def _places_of(examined: Examined) -> Iterator[tuple]:
 
 
 class _Rest:
-    """What of a scene is still sound.
+    """The valid part of a scene.
 
     Attributes:
         spec: a copy of the scene, whose tables are not changed; doubtful: names of bodies that must not collide.
@@ -167,17 +167,17 @@ class _Rest:
 
 
 def _without(item, field: str):
-    """A table with the default in the place of one of its values."""
+    """Return a table with one of its values replaced by its default."""
     return item.model_copy(update={field: type(item).model_fields[field].get_default(call_default_factory=True)})
 
 
 def _is_of(key: str, name: str) -> bool:
-    """Whether the key of a problem, without its list, is that of an item, or of a copy or component of it."""
+    """Return whether the key of a problem, without its list, is that of an item, or of a copy or component of it."""
     return (
         key == name or key.startswith(f"{name}.") or re.fullmatch(rf"{re.escape(name)}(_\d+)+(\..*)?", key) is not None
     )
 
 
 def _stem(name: str) -> str:
-    """The name without the numbers of copies and components."""
+    """Return the name without the numbers of copies and components."""
     return re.sub(r"(_\d+)+$", "", name)

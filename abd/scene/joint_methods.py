@@ -136,8 +136,8 @@ class JointMethods:
         items = getattr(self.spec, key)
         findings = list(findings)
         if self._is_taken(key, item.name):
-            message = f"there is a {key} '{item.name}' already"
-            findings.append(Finding(("name",), message, item.name, "names are unique"))
+            message = f"there is already a {key} '{item.name}'"
+            findings.append(Finding(("name",), message, item.name, "give a unique name"))
         if findings:
             raise SceneError([below(f"{key}.{item.name}", finding) for finding in findings])
         items.append(item)

@@ -1,4 +1,4 @@
-"""Scenes many times over: copies that never meet, each in a world of its own."""
+"""Replicated scenes: independent copies in separate worlds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from abd.scene.schema.joint_schema import WORLD_NAME
 from abd.scene.schema.schema import SceneSpec
 
 NAMES = "w{world}_{name}"
-"""Name of what is in a world: of a body, joint, coupling or sensor."""
+"""Name of an item of a world: body, joint, coupling or sensor."""
 NAMING = {
     "body": ("name",),
     "contact_filter": (),
@@ -19,20 +19,20 @@ NAMING = {
     "coupling": ("name", "coordinate"),
     "sensor": ("name", "joint", "body", "other"),
 }
-"""Tables that every world has its own of, and keys of theirs that name what is in it."""
+"""Tables of a single world, and their keys with names of its items."""
 
 
 def replicated(spec: SceneSpec, count: int, dt: Sequence[float] | None = None) -> SceneSpec:
-    """`count` copies of a scene in one place. Materials, joint types, settings and written-out surfaces are shared.
+    """Return `count` copies of a scene in one place, with common materials, joint types, settings and inline surfaces.
 
     Args:
-        dt: time steps of the copies [s], as many as there are; those of the scene by default.
+        dt: time step of each copy [s]; default: that of the scene.
 
     Raises:
         ValueError: count is not positive, or there are more or fewer time steps.
     """
     if count < 1:
-        raise ValueError(f"a scene is replicated 1 time or more, not {count}")
+        raise ValueError(f"count must be at least 1, not {count}")
     worlds = 1 + max((body.world for body in spec.body), default=0)
     tables = {kind: [_copies(kind, one, count, worlds) for one in getattr(spec, kind)] for kind in NAMING}
     out = spec.model_copy(update={kind: [] for kind in NAMING}).model_copy(deep=True)
@@ -40,7 +40,7 @@ def replicated(spec: SceneSpec, count: int, dt: Sequence[float] | None = None) -
     out.solver.world_dt = spec.solver.world_dt * count
     if dt is not None:
         if len(dt) != count:
-            raise ValueError(f"{len(dt)} time steps are given for {count} copies")
+            raise ValueError(f"dt must have one time step for each of the {count} copies, not {len(dt)}")
         out.solver.world_dt = tuple(float(one) for one in dt for _ in range(worlds))
     if spec.camera.follow is not None:
         out.camera.follow = _name(spec.camera.follow, 0)
@@ -52,7 +52,7 @@ def _name(name: str, world: int) -> str:
 
 
 def _copies(kind: str, one: Spec, count: int, worlds: int) -> list[Spec]:
-    """The tables of all worlds that come of one table: names, its own and those of others, are those of a world.
+    """Return the tables of all worlds for one table, with the names of each world.
 
     Args:
         worlds: number of worlds of the scene that is replicated.

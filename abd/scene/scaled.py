@@ -1,6 +1,6 @@
-"""Scenes in another unit of length: every number is multiplied by the factor's power that its unit in the schema has.
+"""Scaled scenes: every number is multiplied by the power of the factor that its unit in the schema has.
 
-Masses and times stay, so that forces go with the factor, torques and energies with its square, pressures with its inverse.
+Masses and times do not change: forces scale with the factor, torques and energies with its square, pressures with its inverse.
 A number "m or rad" goes with the factor where its coordinate, or its row, is a length, and stays where it is an angle.
 """
 
@@ -26,20 +26,20 @@ POWERS = {
     "kg m^2": 2, "N m": 2, "kg/m^3": -3, "Pa": -1, "J/m^4": -2,
     "m/N": 0, "rad/(N m)": -2, "N/m": 0, "N m/rad": 2, "N s/m": 0, "N m s/rad": 2, "N m s": 2,
 }  # fmt: skip
-"""Unit -> power of the length in it, with masses and times fixed."""
+"""Exponent of length in each unit, with masses and times fixed."""
 WITH_LENGTHS = ("length", "gap", "speed")
-"""What the force of a spring may depend on that has a length in it."""
+"""Variables of spring forces with a length in their unit."""
 
 
 def scaled(spec: SceneSpec, factor: float) -> SceneSpec:
-    """The scene with all lengths multiplied by a factor.
+    """Return the scene with all lengths multiplied by a factor.
 
     Raises:
         SceneError: the factor is not above 0, or something in the scene has lengths that cannot be told: poses in a file,
             parameters of a type that is defined in Python.
     """
     if not (np.isfinite(factor) and factor > 0.0):
-        raise SceneError.of("a scene is scaled by a number above 0", key="factor", value=factor)
+        raise SceneError.of("the scale factor must be positive", key="factor", value=factor)
     rotary = {joint.name: _rotary(joint) for joint in spec.joint}
     out = _table(spec, factor, _linear, leave=("body", "joint", "coupling"))
     out.body = [_body(one, factor) for one in spec.body]
@@ -49,7 +49,7 @@ def scaled(spec: SceneSpec, factor: float) -> SceneSpec:
 
 
 def _table(spec: Spec, factor: float, power: Callable[[str], int], leave: tuple[str, ...] = ()) -> Any:
-    """A table with its numbers multiplied, those of inner tables too."""
+    """Return a table with its numbers multiplied, including inner tables."""
     changes = {}
     for key, info in type(spec).model_fields.items():
         value, unit = getattr(spec, key), (info.json_schema_extra or {}).get("unit", "")
@@ -84,7 +84,7 @@ def _angular(unit: str) -> int:
 def _body(body: BodySpec, factor: float) -> BodySpec:
     if body.motion is not None and body.motion.file is not None:
         remedy = "write its poses as keyframes, or scale the file"
-        raise SceneError.of("the lengths of a file stay", key=f"body.{body.name}.motion.file", remedy=remedy)
+        raise SceneError.of("lengths in a file cannot be scaled", key=f"body.{body.name}.motion.file", remedy=remedy)
     out = _table(body, factor, _linear, leave=("motion",) if body.motion is None else ())
     if body.mesh is not None:
         out = out.model_copy(update={"scale": times(body.scale, factor)})
@@ -97,7 +97,7 @@ def _rotary(spec: JointSpec) -> dict[str, bool]:
 
 def _joint(joint: JointSpec, factor: float) -> JointSpec:
     if joint.parameters:
-        message = "nothing says which of them are lengths"
+        message = "the units of parameters of user-defined types are unknown"
         raise SceneError.of(message, key=f"joint.{joint.name}.parameters", remedy="scale them in Python")
     rotary = _rotary(joint)
     single = _angular if all(rotary.values()) and rotary else _linear
@@ -140,7 +140,7 @@ def _per_row(value: Any, factor: float, rotary: list[bool], unit: str) -> Any:
 
 
 def times_each(value: Any, factors: np.ndarray) -> Any:
-    """Rows of numbers times as many factors."""
+    """Return rows of numbers, each multiplied by its factor."""
     return tuple(tuple(row) for row in (np.array(value) * factors).tolist())
 
 
@@ -160,7 +160,7 @@ def _law(table: CoordinateSpec | JointSpec, factor: float, lengths: tuple[str, .
     """What changes of a force by a function of these lengths; of a torque by an angle, without any, nothing does."""
     if table.force_function is not None:
         remedy = "write it as force_formula"
-        raise SceneError.of("nothing says how it scales", key=f"{where}.force_function", remedy=remedy)
+        raise SceneError.of("the units of a function are unknown", key=f"{where}.force_function", remedy=remedy)
     if table.force_formula is None or not lengths:
         return {}
     formula = re.sub(rf"\b({'|'.join(lengths)})\b", rf"(\1 / {factor!r})", table.force_formula)
@@ -182,7 +182,7 @@ def _coupling(coupling: CouplingSpec, factor: float, rotary: dict[str, dict[str,
         lengths = [name for name, one in coupling.variables.items() if not _turns(one, rotary)]
         if coupling.function is not None and lengths:
             remedy = "write it as a formula"
-            raise SceneError.of("nothing says how it scales", key=f"coupling.{coupling.name}.function", remedy=remedy)
+            raise SceneError.of("the units of a function are unknown", key=f"coupling.{coupling.name}.function", remedy=remedy)
         formula = coupling.formula
         for name in lengths:
             formula = re.sub(rf"\b{re.escape(name)}\b", f"({name} / {factor!r})", formula)
@@ -203,7 +203,7 @@ def _term(term: CouplingTermSpec, factor: float, to: int, rotary: dict[str, dict
 
 
 def _turns(name: str, rotary: dict[str, dict[str, bool]]) -> bool:
-    """Whether a coordinate such as "wheel.theta" is an angle."""
+    """Return whether a coordinate such as "wheel.theta" is an angle."""
     joint, _, coordinate = name.rpartition(".")
     if name in rotary:
         joint, coordinate = name, next(iter(rotary[name]), "")

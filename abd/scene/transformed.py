@@ -1,4 +1,4 @@
-"""Scenes moved and turned as a whole: places and directions in the world, gravity's among them; what bodies carry stays."""
+"""Scenes after a rigid motion of the world: positions and directions change, gravity included; local data do not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNTURNED = 1e-12
 
 
 def transformed(spec: SceneSpec, pose) -> SceneSpec:
-    """The scene after a motion of the world (4, 4): a rotation, and a translation [m].
+    """Return the scene after a rigid motion of the world (4, 4): a rotation, and a translation [m].
 
     Raises:
         SceneError: something is fixed along axes of the world that are turned, or has its poses in a file.
@@ -41,8 +41,8 @@ def transformed(spec: SceneSpec, pose) -> SceneSpec:
 def _body(body: BodySpec, T: np.ndarray) -> BodySpec:
     turns = not np.allclose(T[:3, :3], np.eye(3), atol=UNTURNED)
     if turns and body.fix:
-        remedy = "hold it by a joint instead"
-        raise SceneError.of("the axes of the world are turned", key=f"body.{body.name}.fix", remedy=remedy)
+        remedy = "use a joint instead"
+        raise SceneError.of("world axes rotate with the scene", key=f"body.{body.name}.fix", remedy=remedy)
     changes: dict[str, Any] = {
         "position": _moved(T, body.position),
         **_orientation(T, body),
@@ -63,7 +63,7 @@ def _body(body: BodySpec, T: np.ndarray) -> BodySpec:
 
 
 def _grid(body: BodySpec, T: np.ndarray):
-    """Copies stand along the axes of the world, by a step for each."""
+    """Return the grid of copies, if the rotation does not change it; it is aligned with the world axes."""
     step = np.array(body.repeat.step)
     used = np.array(body.repeat.count) > 1
     turned = T[:3, :3] @ np.diag(step)
@@ -73,14 +73,14 @@ def _grid(body: BodySpec, T: np.ndarray):
 
 
 def _along_axes(key: str) -> SceneError:
-    message = "copies stand along axes of the world, which are turned"
-    return SceneError.of(message, key=key, remedy="turn about these axes, or write the copies out")
+    message = "a grid is aligned with the world axes, which rotate with the scene"
+    return SceneError.of(message, key=key, remedy="rotate about the line of the copies, or list the copies")
 
 
 def _motion(body: BodySpec, motion: MotionSpec, T: np.ndarray) -> MotionSpec:
     if motion.file is not None:
-        remedy = "write its poses as keyframes, or move those of the file"
-        raise SceneError.of("the poses of a file stay", key=f"body.{body.name}.motion.file", remedy=remedy)
+        remedy = "write its poses as keyframes, or transform the file"
+        raise SceneError.of("poses in a file cannot be transformed", key=f"body.{body.name}.motion.file", remedy=remedy)
     changes: dict[str, Any] = {}
     for key in ("velocity", "angular_velocity", "angular_velocity_deg"):
         if getattr(motion, key) is not None:
@@ -115,8 +115,8 @@ def _joint(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> JointSpec:
     turns = not np.allclose(T[:3, :3], np.eye(3), atol=UNTURNED)
     frame = joint.frame or ("world" if type_of(joint.type) in ("spherical", "pin") else "parent")
     if turns and joint.constrained is not None and frame == "world" and 0 < len({*joint.constrained} & {*"xyz"}) < 3:
-        remedy = 'frame = "parent" holds axes that turn with the scene'
-        raise SceneError.of("the axes of the world are turned", key=f"joint.{joint.name}.constrained", remedy=remedy)
+        remedy = 'use frame = "parent", whose axes rotate with the scene'
+        raise SceneError.of("world axes rotate with the scene", key=f"joint.{joint.name}.constrained", remedy=remedy)
     if joint.repeat is not None and joint.repeat.step is not None and turns:
         raise _along_axes(f"joint.{joint.name}.repeat")
     changes: dict[str, Any] = {}
@@ -145,7 +145,7 @@ def _direction_of_x(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> dict[st
     parent = next((one for one in spec.body if one.name == joint.parent), None)
     if parent is None:
         remedy = "give x_axis"
-        raise SceneError.of("where x of the joint is follows from a copy", key=f"joint.{joint.name}", remedy=remedy)
+        raise SceneError.of("the x axis of the joint follows from a copy", key=f"joint.{joint.name}", remedy=remedy)
     axis = unit(rotation_matrix(parent) @ np.array(joint.parent_axis))
     return {"x_axis": tuple((T[:3, :3] @ triad(axis)[:, 0]).tolist())}
 
@@ -159,7 +159,7 @@ def _turned(T: np.ndarray, vector) -> tuple[float, ...]:
 
 
 def _orientation(T: np.ndarray, given: Orientation) -> dict[str, Any]:
-    """The rotation after the motion, as a quaternion."""
+    """Return the rotation after the motion, as a quaternion."""
     x, y, z, w = Rotation.from_matrix(T[:3, :3] @ rotation_matrix(given)).as_quat().tolist()
     return {**NO_ROTATION, "quaternion": (w, x, y, z)}
 

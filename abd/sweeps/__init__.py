@@ -1,1 +1,1 @@
-"""Sweeps: many runs of a scene with different parameters, side by side, and their results as one table."""
+"""Sweeps: parallel runs of a scene with different parameters, and a table of their results."""

@@ -34,11 +34,11 @@ def draw_sweep(sweep: str | Path, column: str, suffix: str = "svg", out: str | P
     table = pandas.read_parquet(folder / TABLE)
     numbers = [name for name in table.columns if pandas.api.types.is_numeric_dtype(table[name])]
     if column not in numbers:
-        raise SweepError(f"column {column!r} has no numbers to draw; there are {', '.join(numbers)}")
+        raise SweepError(f"column {column!r} has no numbers; columns with numbers are {', '.join(numbers)}")
     given = json.loads((folder / REQUEST).read_text(encoding="utf-8"))["parameters"]
     parameters = sorted(given, key=lambda name: name not in numbers)[:2]
     if parameters[0] not in numbers:
-        raise SweepError(f"none of the parameters {', '.join(given)} has numbers to draw over")
+        raise SweepError(f"none of the parameters {', '.join(given)} has numbers for an axis")
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
     means = table.groupby(parameters)[column].mean()

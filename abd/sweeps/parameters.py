@@ -1,4 +1,4 @@
-"""Parameters of a sweep: values to combine, ranges to sample, and the points that follow."""
+"""Parameters of a sweep: values, sampled ranges, and the points of all combinations."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ METHODS = ("lhs", "sobol")
 
 
 class SweepError(AbdError):
-    """Parameters or a folder that a sweep cannot use."""
+    """Invalid parameters or an unsuitable folder of a sweep."""
 
     exit_status = 2
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers between two bounds, of which a sweep takes a sample."""
+    """Range of numbers that a sweep samples."""
 
     low: float
     high: float
@@ -36,19 +36,19 @@ Values = Sequence[Any] | Range
 
 
 def read_parameters(texts: Iterable[str]) -> dict[str, Values]:
-    """Parameters as the command line has them: ``key=a:b:n`` (n equidistant numbers), ``key=a:b`` (a range to sample) or
+    """Read parameters of the command line: ``key=a:b:n`` (n equidistant numbers), ``key=a:b`` (a range to sample) or
     ``key=v1,v2``.
 
     Raises:
-        SweepError: a text that is none of these, or a key that comes twice.
+        SweepError: another text, or a repeated key.
     """
     parameters: dict[str, Values] = {}
     for text in texts:
         key, equals, values = (part.strip() for part in text.partition("="))
         if not equals or not key or not values:
-            raise SweepError(f"--grid {text!r} cannot be read: write key=a:b:n, key=a:b with --sample, or key=v1,v2")
+            raise SweepError(f"--grid {text!r} is invalid: use key=a:b:n, key=a:b with --sample, or key=v1,v2")
         if key in parameters:
-            raise SweepError(f"--grid {key} is given twice; give all of its values at once")
+            raise SweepError(f"--grid {key} is given twice; give all values in one --grid")
         parameters[key] = _values(text, values)
     return parameters
 
@@ -63,18 +63,18 @@ def _values(text: str, values: str) -> Values:
     except ValueError:
         low = high = math.nan
     if len(bounds) > 3 or not (math.isfinite(low) and math.isfinite(high)) or (len(bounds) == 3 and count < 1):
-        raise SweepError(f"--grid {text!r} cannot be read: a:b:n takes two numbers and a number of values, such as 0.1:0.9:9")
+        raise SweepError(f"--grid {text!r} is invalid: a:b:n needs two numbers and a number of values, such as 0.1:0.9:9")
     return tuple(np.linspace(low, high, count).tolist()) if len(bounds) == 3 else Range(low, high)
 
 
 def points(
     parameters: Mapping[str, Values], sample: int | None = None, method: str = "lhs", seed: int = 0, repeat: int = 1
 ) -> list[dict[str, Any]]:
-    """All combinations of the values, each with every point of the sample of the ranges, `repeat` times.
+    """Return all combinations of the values with all sampled points of the ranges, `repeat` times.
 
     Args:
         sample: number of points of the ranges; method: one of `METHODS`; seed: of the sample.
-        repeat: with more than one, points have the key ``repeat`` too, 0, 1, ...
+        repeat: number of runs of each point; above 1, points have the key ``repeat`` = 0, 1, ...
 
     Raises:
         SweepError: no parameter, a range without `sample`, or `sample` without a range.
@@ -98,7 +98,7 @@ def _sample(ranges: Mapping[str, Range], count: int, method: str, seed: int) -> 
     from scipy.stats import qmc
 
     if method not in METHODS:
-        raise SweepError(f"method {method!r} is not known; take one of {', '.join(METHODS)}")
+        raise SweepError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     engine = {"lhs": qmc.LatinHypercube, "sobol": qmc.Sobol}[method](d=len(ranges), rng=np.random.default_rng(seed))
     low, high = ([getattr(one, bound) for one in ranges.values()] for bound in ("low", "high"))
     # a Sobol sequence is balanced after a power of two of points
@@ -107,5 +107,5 @@ def _sample(ranges: Mapping[str, Range], count: int, method: str, seed: int) -> 
 
 
 def as_override(key: str, value: Any) -> str:
-    """The text ``key=value`` that sets a value of a scene (`abd.scene.files.overrides`)."""
+    """Return the override ``key=value`` of a scene (`abd.scene.files.overrides`)."""
     return f"{key}={value if isinstance(value, str) else json.dumps(value)}"

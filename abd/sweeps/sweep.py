@@ -1,7 +1,7 @@
-"""Run a scene with many parameters on the workers of Dask, and collect the results in one table.
+"""Run a scene with many parameters on Dask workers and collect the results in one table.
 
-A sweep's folder holds `sweep.json`, `table.parquet`, and one folder for each run, with the files of `abd run` and `row.json`.
-A run with a row is finished: the same sweep in the same folder skips it.
+The folder of a sweep contains `sweep.json`, `table.parquet`, and for each run a folder with the files of `abd run` and its row.
+A run with a row is finished; the same sweep in the same folder skips it.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ FIGURES = {
     "rejected_paths": ("rejected_paths",), "energy_final": ("energy", "final"), "energy_drift": ("energy_drift",),
     "tolerance_worst": ("tolerance", "worst"),
 }  # fmt: skip
-"""Columns of the table, and their places in report.json."""
+"""Columns of the table and their keys in report.json."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a sweep, as it is sent to a worker.
+    """A run of a sweep for a worker.
 
     Attributes:
         scene: a scene, the path or name of one, or a function of the parameters that returns one.
-        point: the parameters; overrides: further ones, of all runs.
+        point: parameters of the run; overrides: overrides of all runs.
         folder: of the run.
         measure: function of the run's folder that returns further columns.
     """
@@ -69,7 +69,7 @@ class Job:
 
     @property
     def command(self) -> str:
-        """The command that repeats the run; empty where the scene comes from Python."""
+        """Command that repeats the run; empty for a scene from Python."""
         if not isinstance(self.scene, (str, Path)):
             return ""
         words = ["abd", "run", str(self.scene)]
@@ -104,14 +104,14 @@ def sweep(
     Args:
         scene: a scene, the path or name of one, whose keys the parameters replace (``"material.default.mu"``); or a function
             ``f(**point)`` that returns an `abd.Scene`.
-        parameters: values by key; `abd.sweeps.parameters.Range` for those of which `sample` points are taken.
-        out: folder of the sweep; a scheduler's workers must see it under the same path.
+        parameters: values by key, or an `abd.sweeps.parameters.Range`, which is sampled.
+        out: folder of the sweep; the workers of a scheduler need access to it under the same path.
         duration: simulated time [s], or `steps`, by default the scene's; device: of all runs.
         overrides: ``key=value`` for all runs.
         measure: function of a run's folder, called on the worker, that returns further columns.
         sample, method, seed, repeat: see `abd.sweeps.parameters.points`.
-        workers: processes with one thread each, by default one for each processor; scheduler: address of a Dask scheduler
-            that has workers, in their place.
+        workers: number of processes with one thread each, by default one per processor; scheduler: address of a Dask
+            scheduler, whose workers are used instead.
         progress: report finished runs on standard error.
 
     Returns:
@@ -119,7 +119,7 @@ def sweep(
         report.json, last, mean and largest value of each sensor, and what `measure` returns. Also in ``table.parquet``.
 
     Raises:
-        SweepError: parameters that cannot be used, or a folder that holds another sweep.
+        SweepError: invalid parameters, or a folder with another sweep.
         MissingLibrary: Dask, pandas or pyarrow is not installed.
     """
     for name, package in (("distributed", "dask[distributed]"), ("pandas", "pandas"), ("pyarrow", "pyarrow")):
@@ -202,7 +202,7 @@ def _claim(out: Path, jobs: Sequence[Job]) -> None:
     """Write the request of the sweep, or compare it with the one in the folder.
 
     Raises:
-        SweepError: the folder holds another sweep.
+        SweepError: the folder contains another sweep.
     """
     from abd.scene.scene import load
 
@@ -216,13 +216,13 @@ def _claim(out: Path, jobs: Sequence[Job]) -> None:
     }  # fmt: skip
     written, path = json.dumps(request, indent=1), out / REQUEST
     if path.exists() and path.read_text(encoding="utf-8") != written:
-        raise SweepError(f"{out} holds another sweep: choose another folder, or remove this one")
+        raise SweepError(f"{out} contains another sweep: choose another folder, or remove it")
     out.mkdir(parents=True, exist_ok=True)
     path.write_text(written, encoding="utf-8")
 
 
 def _finished(job: Job) -> dict[str, Any] | None:
-    """The row of a run that is done; failed runs are tried again."""
+    """Return the row of a finished run; failed runs are repeated."""
     path = job.folder / ROW
     row = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
     return row if row is not None and row["status"] == "done" else None
@@ -230,7 +230,7 @@ def _finished(job: Job) -> dict[str, Any] | None:
 
 @contextmanager
 def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
-    """A client of the scheduler at an address, or of one with workers of its own, one process and one thread each."""
+    """Return a client of the scheduler at an address, or of a local cluster of single-threaded processes."""
     from distributed import Client, SubprocessCluster
 
     if scheduler is not None:
@@ -254,7 +254,7 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
 
 
 def _run_all(client: Any, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Jobs and rows in the order in which they end."""
+    """Yield jobs and rows in the order of completion."""
     from distributed import as_completed
 
     futures = {client.submit(_run_pickled, _pickled(job), pure=False): job for job in jobs}
@@ -263,7 +263,7 @@ def _run_all(client: Any, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, 
 
 
 def _pickled(job: Job) -> bytes:
-    """A job with the caller's functions by value: a worker need not find the modules that define them."""
+    """Return a job with functions pickled by value, so that workers do not need their modules."""
     import cloudpickle
 
     names = {getattr(one, "__module__", None) for one in (job.scene, job.measure) if callable(one)}
@@ -290,16 +290,16 @@ def _tabulate(rows: Sequence[Mapping[str, Any]], out: Path) -> pandas.DataFrame:
 
 
 class _Progress:
-    """Lines on standard error: runs that have ended, those that failed, and the time left."""
+    """Print finished and failed runs and the remaining time on standard error."""
 
     def __init__(self, total: int, finished: int, shown: bool):
         self.total, self.ended, self.failed, self.shown = total, finished, 0, shown
         self.skipped, self.begun = finished, perf_counter()
         if shown and finished:
-            print(f"{finished} of {total} runs are there already", file=sys.stderr)
+            print(f"{finished} of {total} runs are already done", file=sys.stderr)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """One run has ended."""
+        """Count and print a finished run."""
         self.ended += 1
         self.failed += row["status"] == "failed"
         if not self.shown:

@@ -11,7 +11,7 @@ wp.set_module_options(OPTIONS)
 
 @wp.func
 def project(body: BodyData, b: wp.int32, held: wp.int32, v: wp.array2d(dtype=wp.float64)):
-    """Remove from row b of v (n, 12) what the body's fixed degrees of freedom forbid."""
+    """Remove the components of the body's fixed degrees of freedom from row b of v (n, 12)."""
     if held != 0:
         for r in range(12):
             v[b, r] = ZERO
@@ -33,7 +33,7 @@ def project(body: BodyData, b: wp.int32, held: wp.int32, v: wp.array2d(dtype=wp.
 
 @wp.kernel
 def project_vectors(first: wp.int32, body: BodyData, step: StepData, v: wp.array2d(dtype=wp.float64)):
-    """Keep the free part of every row of v (n, 12)."""
+    """Remove the components of fixed degrees of freedom from every row of v (n, 12)."""
     b = wp.tid() + first
     project(body, b, step.held[b], v)
 

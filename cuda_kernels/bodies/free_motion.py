@@ -1,4 +1,4 @@
-"""Free motion of rigid bodies over a step: device version of ``abd/potentials/free_motion.py``, which says what it is."""
+"""Free motion of rigid bodies over a step: device version of ``abd/potentials/free_motion.py`` (definitions there)."""
 
 import warp as wp
 
@@ -57,7 +57,7 @@ def principal(I: wp.mat33d) -> Principal:
 
 @wp.func
 def spin(body: Principal, L: wp.vec3d) -> wp.vec3d:
-    """Angular velocity I^-1 L; nothing about axes without inertia."""
+    """Angular velocity I^-1 L; zero about axes without inertia."""
     m = wp.transpose(body.V) * L
     for k in range(3):
         if body.J[k] > FLAT * body.J[2]:
@@ -109,7 +109,7 @@ def free_rotation(body: Principal, L: wp.vec3d, h: wp.float64) -> wp.mat33d:
 
 @wp.func
 def turn_first(R: wp.mat33d, m: wp.vec3d, share: wp.float64):
-    """Turn a body about its own first axis by ``share m[0]``; its momentum m stays where it is in space."""
+    """Rotate a body about its first body axis by ``share m[0]``; its momentum m is constant in the world."""
     angle = share * m[0]
     c = wp.cos(angle)
     s = wp.sin(angle)

@@ -1,4 +1,4 @@
-"""Generalized alpha on bodies that spin: device version of ``abd/potentials/gyration.py``, which says what it is."""
+"""Generalized alpha for spinning bodies: device version of ``abd/potentials/gyration.py`` (definitions there)."""
 
 import warp as wp
 
@@ -30,7 +30,7 @@ def shares(turn: wp.float64, root: wp.float64) -> wp.vec3d:
 
 @wp.func
 def thin_axis(moment: wp.vec3d) -> wp.int32:
-    """The own axis about which a body is `THIN`, -1 where there is none."""
+    """Return the body axis about which a body is `THIN`; -1 without one."""
     J = wp.vec3d(moment[1] + moment[2], moment[0] + moment[2], moment[0] + moment[1])
     k = wp.int32(0)
     if J[1] < J[k]:
@@ -44,7 +44,7 @@ def thin_axis(moment: wp.vec3d) -> wp.int32:
 
 @wp.func
 def own_axis(A: wp.mat33d, k: wp.int32) -> wp.vec3d:
-    """Unit vector along the own axis k of a body, none for -1."""
+    """Return the unit vector along body axis k; zero for -1."""
     if k < 0:
         return wp.vec3d()
     return wp.normalize(wp.vec3d(A[0, k], A[1, k], A[2, k]))
@@ -58,5 +58,5 @@ def carried(v: wp.vec3d, now: wp.vec3d, new: wp.vec3d) -> wp.vec3d:
 
 @wp.func
 def twisting(A: wp.mat33d, k: wp.int32, w: wp.vec3d) -> wp.float64:
-    """Product of the angular velocities about the other two own axes."""
+    """Return the product of the angular velocities about the other two body axes."""
     return wp.dot(own_axis(A, (k + 1) % 3), w) * wp.dot(own_axis(A, (k + 2) % 3), w)

@@ -66,7 +66,7 @@ def triple(values: wp.array2d(dtype=wp.float64), b: wp.int32, k: wp.int32) -> wp
 
 @wp.func
 def persistent_force(force: wp.vec3d, before: wp.vec3d) -> wp.vec3d:
-    """A force that did not grow beyond `PERSISTENT` times what it was in the step before; none, if it did."""
+    """Return the force if it is at most `PERSISTENT` times that of the step before, otherwise zero."""
     if wp.length(force) > PERSISTENT * wp.length(before):
         return wp.vec3d()
     return force
@@ -74,7 +74,7 @@ def persistent_force(force: wp.vec3d, before: wp.vec3d) -> wp.vec3d:
 
 @wp.func
 def spin_of(body: BodyData, b: wp.int32, axes: Principal, inertia: wp.mat33d, L: wp.vec3d) -> wp.vec3d:
-    """Angular velocity that a body's freedom to turn leaves a momentum."""
+    """Return the angular velocity from a momentum, within the free rotations of the body."""
     if body.rotation[b] == FREE:
         return spin(axes, L)
     if body.rotation[b] == AXIS:
@@ -87,7 +87,7 @@ def spin_of(body: BodyData, b: wp.int32, axes: Principal, inertia: wp.mat33d, L:
 
 @wp.func
 def turning_of(body: BodyData, b: wp.int32, A: wp.mat33d, D: wp.mat33d) -> wp.vec3d:
-    """Angular velocity that a rate D of A contains, as far as the body may turn."""
+    """Return the angular velocity of a rate D of A, within the free rotations of the body."""
     if body.rotation[b] == HELD:
         return wp.vec3d()
     w = axial(D * wp.inverse(A))
@@ -105,7 +105,7 @@ def blended(
     b: wp.int32,
     k: wp.int32,
 ) -> wp.vec3d:
-    """Of what is remembered, forces (k = 0) or torques (3), the last one and the mean by two columns of `motion`."""
+    """Combine the last and the mean force (k = 0) or torque (3) of the history by two columns of `motion`."""
     return motion[column] * triple(memory, b, k) + motion[column + 1] * triple(memory, b, k + 6)
 
 
@@ -142,7 +142,7 @@ def choose_levels(
     asked: wp.array(dtype=wp.int32),
     level: wp.array(dtype=wp.int32),
 ):
-    """Mechanisms take what their fastest arms ask for."""
+    """Set the level of every mechanism to that of its fastest arm."""
     k = wp.tid() + first
     wp.atomic_max(level, mechanism[armed[k]], asked[k])
 

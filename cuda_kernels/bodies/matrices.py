@@ -8,7 +8,7 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 SWEEPS = wp.constant(wp.int32(8))
-"""Sweeps of rotations after which a 3x3 matrix is diagonal to rounding; four do as a rule."""
+"""Number of sweeps of rotations after which a 3x3 matrix is diagonal to rounding; usually four suffice."""
 
 
 @wp.func

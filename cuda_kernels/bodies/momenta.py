@@ -1,4 +1,4 @@
-"""Momenta and forces with which a step ends (`abd.potentials.integrators`)."""
+"""Momenta and forces at the end of a step (`abd.potentials.integrators`)."""
 
 import warp as wp
 
@@ -41,7 +41,7 @@ wp.set_module_options(OPTIONS)
 def acting_on(
     body: BodyData, b: wp.int32, k: wp.float64, p: wp.vec3d, A: wp.mat33d, to: wp.vec3d, At: wp.mat33d
 ) -> tuple[wp.vec3d, wp.vec3d]:
-    """Net force and torque with which a step ends at (p, A) whose target is (to, At), k = s_b/(c_b h^2) [1/s^2]."""
+    """Return net force and torque at the end (p, A) of a step with the target (to, At), k = s_b/(c_b h^2) [1/s^2]."""
     D = A - At
     s = body.moment[b]
     for r in range(3):

@@ -1,4 +1,4 @@
-"""An index that compilers cannot see through, to keep a long kernel within its registers."""
+"""An index that is opaque to compilers, to limit the registers of a long kernel."""
 
 import warp as wp
 

@@ -187,7 +187,7 @@ def start_paths(
 
 @wp.kernel
 def lead_to_goals(first: wp.int32, chosen: wp.array(dtype=wp.int32), goal: Pose, now: Pose, target: Pose, lead: Lead):
-    """Targets and leads of prescribed bodies (k,), from where they are `now`."""
+    """Set targets and leads of prescribed bodies (k,) from their states `now`."""
     b = chosen[wp.tid() + first]
     target.p[b] = goal.p[b]
     target.A[b] = goal.A[b]

@@ -10,7 +10,7 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 SMALL = wp.constant(wp.float64(1.0e-9))
-"""Sine of an angle below which it is the angle, and its axis is not to be had from it."""
+"""Sine of an angle below which it equals the angle and does not determine the axis."""
 PI = wp.constant(wp.float64(3.141592653589793))
 
 

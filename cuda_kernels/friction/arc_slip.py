@@ -1,4 +1,4 @@
-"""Slips of bodies that turn, along arcs; device version of ``abd/potentials/arc_slip.py``."""
+"""Slips of rotating bodies along arcs; device version of ``abd/potentials/arc_slip.py``."""
 
 import warp as wp
 

@@ -1,4 +1,4 @@
-"""Around users' measures: the frames that their functions take, and where what they give is stored."""
+"""Interface to user-defined measures: the frames for their functions, and storage of their results."""
 
 import warp as wp
 

@@ -58,7 +58,7 @@ def has(row_laws: RowLaws, e: wp.int32, flag: wp.int32) -> wp.bool:
 
 @wp.func
 def steps_of(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.int32:
-    """Row of a scheme's weights (2, 9) by which a row measures rates (`abd.potentials.integrators.row_weights`)."""
+    """Return the row of a scheme's weights (2, 9) for the rates of a row (`abd.potentials.integrators.row_weights`)."""
     parent = row_laws.parent[e]
     if mode[row_laws.child[e]] != SMOOTH:
         return 0
@@ -70,7 +70,7 @@ def steps_of(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> 
 
 @wp.func
 def stiffness_weight(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.float64:
-    """By which the stiffness of a row counts in the step (`abd.joints.rows.springs`)."""
+    """Return the weight of a row's stiffness in the step (`abd.joints.rows.springs`)."""
     if not has(row_laws, e, RESOLVED):
         return ONE
     least = mode[row_laws.child[e]]

@@ -1,4 +1,4 @@
-"""Memory of measured rows between steps, and the laws of a step.
+"""History of measured rows between steps, and the laws of a step.
 
 Counterpart of `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/rows/system.py``, and the energies and works of
 ``abd/joints/rows/forces.py``.

@@ -119,7 +119,7 @@ def residual_energies(
 
 @wp.kernel
 def shift_rows(first: wp.int32, rows: Rows, pose: Pose, skipped: wp.array(dtype=wp.int32)):
-    """a -= F of the exact rows: their multipliers take over what the stiffness carries at the pose.
+    """a -= F of the exact rows: the force of their stiffness at the pose becomes part of the multipliers.
 
     Rows of skipped children (n,) keep theirs.
     """

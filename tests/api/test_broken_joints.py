@@ -34,7 +34,7 @@ def hooked() -> abd.Scene:
 
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
-def test_a_weight_whose_joint_breaks_rests_on_what_it_hung_from(device):
+def test_weight_with_broken_joint_rests_on_its_former_parent(device):
     sim = abd.Simulation(hung(), device=device)
     report = sim.step()
     assert report.broken == ("thread",)
@@ -44,7 +44,7 @@ def test_a_weight_whose_joint_breaks_rests_on_what_it_hung_from(device):
     assert sim.bodies["plate"].touches == ("weight",)
 
 
-def test_links_that_overlap_pass_until_they_are_apart(caplog):
+def test_overlapping_links_have_no_contact_until_separated(caplog):
     sim = abd.Simulation(hooked(), device=NAME)
     pair = sim.pair("left", "right")
     apart = None
@@ -68,7 +68,7 @@ def test_links_that_overlap_pass_until_they_are_apart(caplog):
     np.testing.assert_array_equal(sim.stepper.q, before)
 
 
-def test_what_else_keeps_them_apart_still_does():
+def test_other_contact_exclusions_stay_after_a_joint_breaks():
     scene = hung()
     scene.add_joint("slider", "rail", "plate", "weight", anchor=(0, 0, 0.1), axis=(0, 0, 1))
     sim = abd.Simulation(scene, device=NAME)
@@ -84,7 +84,7 @@ def test_what_else_keeps_them_apart_still_does():
     assert not sim.pair("plate", "weight").enabled
 
 
-def test_a_joint_that_acts_again_keeps_its_bodies_apart_again():
+def test_reactivated_joint_excludes_contact_of_its_bodies():
     sim = abd.Simulation(hung(), device=NAME)
     sim.step()
     sim.step()

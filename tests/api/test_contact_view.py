@@ -37,7 +37,7 @@ def stack() -> abd.Scene:
 
 
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
-def test_patches_add_up(device):
+def test_forces_of_patches_sum_to_the_body_force(device):
     """A pair's force and torque are those on the bodies, seen from the patch's center; friction acts across the gap."""
     sim = steps(stack(), 60, device)
     on = {name: np.zeros(6) for name in ("floor", "box 0", "box 1", "box 2")}
@@ -53,7 +53,7 @@ def test_patches_add_up(device):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("floor", ["half-space", "plate"])
-def test_what_slides_is_held_back_at_its_surface(device, floor):
+def test_friction_of_a_sliding_body_acts_at_its_surface(device, floor):
     """A ball and a box that slide: friction mu m g against the slip, with the lever arm r for the ball."""
     made = scene(mu=0.3)
     if floor == "plate":
@@ -78,7 +78,7 @@ def test_what_slides_is_held_back_at_its_surface(device, floor):
     assert (np.linalg.norm(contacts.friction, axis=1) <= 0.3 * contacts.normal_force * (1 + 1e-4)).all()
 
 
-def test_starts_and_states_set_by_hand_have_normal_forces():
+def test_initial_and_assigned_states_have_normal_forces():
     """Nothing presses before the first step; a body that is lifted touches nothing any more."""
     made = scene()
     made.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), mass=2.0)
@@ -93,7 +93,7 @@ def test_starts_and_states_set_by_hand_have_normal_forces():
         sim.contacts("bax")
 
 
-def test_reading_contacts_changes_nothing():
+def test_reading_contacts_does_not_change_the_run():
     read, left = (abd.Simulation(stack(), device=NAME) for _ in range(2))
     for _ in range(10):
         read.step()
@@ -102,7 +102,7 @@ def test_reading_contacts_changes_nothing():
     np.testing.assert_array_equal(read.stepper.q, left.stepper.q)
 
 
-def test_a_gripper_feels_what_its_fingers_press():
+def test_contact_forces_of_a_gripper_balance_its_fingers():
     """A box held by friction between two jaws: contact carries its weight, and a jaw's exact joint carries the rest."""
     made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-8, "integrator": "bdf1"})
     made.add_material("default", mu=0.8)
@@ -120,7 +120,7 @@ def test_a_gripper_feels_what_its_fingers_press():
 
 
 @pytest.mark.slow
-def test_a_pile_of_a_hundred_at_rest_is_carried(tmp_path):
+def test_contact_forces_carry_the_weight_of_a_pile(tmp_path):
     """Each box is carried within 1e-6 of its weight, action is reaction, friction stays within mu N, and the file agrees."""
     made, rng, weights = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-8}), np.random.default_rng(0), [0.0]
     made.add_material("default", mu=0.5)
@@ -153,7 +153,7 @@ def test_a_pile_of_a_hundred_at_rest_is_carried(tmp_path):
             np.testing.assert_array_equal(stored[name], getattr(contacts, name))
 
 
-def test_sensors_and_files_hold_the_same(tmp_path):
+def test_sensors_and_trajectories_have_equal_contacts(tmp_path):
     made = stack()
     made.spec.output.contacts = True
     sim = abd.Simulation(made, device=NAME)
@@ -176,7 +176,7 @@ def test_sensors_and_files_hold_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("contact_set", ["minima", "ipc"])
-def test_points_of_the_kernels_are_those_of_the_definitions(contact_set):
+def test_contact_points_of_kernels_equal_the_definition(contact_set):
     """Faces, edges that cross, corners, round bodies and the ground, point by point."""
     from abd.contact.forces import pressing
     from abd.contact.surfaces import Surfaces
@@ -217,7 +217,7 @@ def all_in_friction() -> abd.Scene:
     return made
 
 
-def test_friction_of_the_kernels_is_that_of_the_definition():
+def test_friction_of_kernels_equals_the_definition():
     """Every lagged contact's force, place, slip and torques; and which point of contact it belongs to, in any order."""
     from abd.contact import forces, sharing
     from abd.contact.pair_rows import PairRows

@@ -37,7 +37,7 @@ def test_the_state_is_read_without_a_copy():
             assert wp.from_dlpack(array).ptr == array.ptr
 
 
-def test_the_numpy_backend_shows_its_own_arrays():
+def test_numpy_backend_returns_its_own_arrays():
     simulation = falling("numpy")
     simulation.step()
     assert simulation.state.q is simulation.backend.at.q
@@ -46,7 +46,7 @@ def test_the_numpy_backend_shows_its_own_arrays():
 
 
 @pytest.mark.parametrize("kind", [np.asarray, lambda qd: wp.array(qd, dtype=wp.float64, device=DEVICE.warp), np.ndarray.tolist])
-def test_velocities_are_taken_from_arrays_of_others(kind):
+def test_velocities_can_be_set_from_arrays_of_other_libraries(kind):
     simulation, plain = falling(), falling("numpy")
     for one in (simulation, plain):
         one.step()
@@ -67,7 +67,7 @@ def test_velocities_are_taken_from_arrays_of_others(kind):
     np.testing.assert_allclose(simulation.stepper.q, plain.stepper.q, atol=1e-12)
 
 
-def test_the_state_may_be_given_back_changed():
+def test_changed_states_can_be_set():
     simulation = falling()
     simulation.step()
     scaled = 2.0 * simulation.state.qd.numpy()
@@ -96,7 +96,7 @@ class Elsewhere:
         (Elsewhere(10, 0), "velocities are on a device of DLPack's type 10"),
     ],
 )
-def test_velocities_that_do_not_fit_are_refused(qd, message):
+def test_velocities_of_wrong_shape_are_refused(qd, message):
     simulation = falling()
     before = simulation.checkpoint()
     with pytest.raises(ValueError, match=message):

@@ -48,7 +48,7 @@ def test_lock_and_unlock(device):
     assert not theta.locked and abs(theta.value - held) > 1e-3
 
 
-def test_what_stays_is_remembered_when_rows_are_added():
+def test_unchanged_rows_keep_their_history_when_rows_are_added():
     """Locking a joint that is at rest changes nothing: the other joint's multipliers go on."""
     quiet, locked = pendulum(2), pendulum(2)
     for sim in (quiet, locked):
@@ -63,7 +63,7 @@ def test_what_stays_is_remembered_when_rows_are_added():
     assert reports[1].newton_iterations <= reports[0].newton_iterations + 1
 
 
-def test_turns_are_counted_on_after_a_change():
+def test_full_turns_are_counted_across_changes():
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.02})
     scene.add_body("wheel", box=(0.4, 0.4, 0.1), mass=1.0)
     drive = {"theta": {"drive": {"mode": "velocity", "target": 20.0}}}
@@ -79,7 +79,7 @@ def test_turns_are_counted_on_after_a_change():
     assert theta.lock_value == angle and abs(theta.value - angle) < 1e-6
 
 
-def test_a_range_given_while_running_holds():
+def test_range_set_at_run_time_is_enforced():
     sim = pendulum(1, NAME)
     theta = sim.joints["hinge0"].coordinate()
     assert theta.range == (-np.inf, np.inf) and theta.limit_force == theta.limit_engagement == 0
@@ -123,7 +123,7 @@ def test_targets_and_forces(device):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("enforcement", ["exact", "penalty", "compliant"])
-def test_a_joint_is_switched_off_and_on(device, enforcement):
+def test_joint_can_be_deactivated_and_reactivated(device, enforcement):
     sim = pendulum(1, device, enforcement)
     joint = sim.joints["hinge0"]
     sim.run(steps=2)
@@ -153,7 +153,7 @@ def test_a_joint_breaks_once(caplog):
     assert sim.model.bodies.mass @ sim.stepper.qd[:, 2] - fall == pytest.approx(-2 * 9.81 * 0.01, rel=1e-6)
 
 
-def test_a_coordinate_beyond_its_velocity_limit_is_told_once(caplog):
+def test_velocity_limit_is_reported_once(caplog):
     with caplog.at_level(logging.WARNING, logger="abd"):
         sim = pendulum(coordinate={"theta": {"velocity_limit": 1.0}})
         sim.run(steps=20)
@@ -191,14 +191,14 @@ def test_a_checkpoint_continues_bit_for_bit(enforcement):
     assert not back.active
 
 
-def test_functions_given_while_running_are_not_saved():
+def test_functions_set_at_run_time_are_not_in_checkpoints():
     sim = pendulum()
     sim.joints["hinge0"].coordinate().set_target(np.sin)
     with pytest.raises(JointChangeError, match="'theta' of joint 'hinge0'"):
         sim.checkpoint()
 
 
-def test_placing_moves_what_hangs_on_a_joint():
+def test_setting_a_coordinate_moves_the_attached_bodies():
     sim = pendulum(2)
     sim.run(steps=3)
     speed = sim.stepper.qd[:, :3].copy()
@@ -213,7 +213,7 @@ def test_placing_moves_what_hangs_on_a_joint():
     assert sim.joints["hinge0"].coordinates[0] == pytest.approx(-1.0 + 4 * np.pi, abs=0.2)
 
 
-def test_placing_refuses_intersections():
+def test_setting_a_coordinate_refuses_intersections():
     scene = abd.Scene()
     scene.add_body("floor", box=(4, 4, 0.2), kind="static", position=(0, 0, -1))
     scene.add_body("bar", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))

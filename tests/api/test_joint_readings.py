@@ -49,7 +49,7 @@ AXIS = np.array([1.0, 2.0, -2.0]) / 3.0
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("enforcement", MODES)
 @pytest.mark.parametrize("kind", ["fixed", "hinge"])
-def test_a_joint_carries_what_it_constrains(kind, enforcement, device):
+def test_constraint_wrench_balances_the_load(kind, enforcement, device):
     """Force and torque on every axis, of a hinge all but the torque about its axis."""
     sim = held(kind, enforcement, device=device, **({"axis": AXIS} if kind == "hinge" else {}))
     before = sim.stepper.qd.copy()
@@ -68,7 +68,7 @@ def test_a_joint_carries_what_it_constrains(kind, enforcement, device):
         assert np.abs(wrench - static).max() < 1e-4 * np.abs(static).max()
 
 
-def test_a_compliant_row_yields_by_its_compliance():
+def test_deflection_of_a_compliant_row_is_compliance_times_load():
     """Six compliances in SI, critically damped: the displacement is compliance times load, the reaction the load."""
     compliance = (1e-5, 2e-5, 3e-5, 1e-4, 2e-4, 3e-4)
     sim = held("fixed", "compliant", steps=60, device=NAME, compliance=compliance, critical_damping=True)
@@ -111,7 +111,7 @@ def test_frames_and_points_of_a_wrench():
             joint.wrench(**wrong)
 
 
-def test_a_rope_is_engaged_while_it_is_taut():
+def test_rope_is_active_while_taut():
     """A weight that hangs on a rope: slack first, then its weight, one unilateral row that engages."""
     scene = abd.Scene(solver={"integrator": "bdf1", "dt": 0.01, "tolerance": 1e-7})
     scene.add_body("weight", box=(0.1, 0.1, 0.1), mass=2.0, position=(0, 0, -0.95))
@@ -150,7 +150,7 @@ def test_coordinates_of_a_gimbal_and_their_rates():
         joint.coordinate("theta")
 
 
-def test_work_of_drives_and_friction_closes_the_account():
+def test_work_of_drives_and_friction_closes_the_energy_balance():
     """A wheel is driven against friction: total energy = external work + friction's, drives counted as external."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"integrator": "bdf1", "dt": 1e-3, "tolerance": 1e-8})
     scene.add_body("wheel", box=(0.4, 0.4, 0.1), mass=1.0)
@@ -169,7 +169,7 @@ def test_work_of_drives_and_friction_closes_the_account():
     assert energy["kinetic"] + energy["joint"] == pytest.approx(energy["external_work"] + energy["friction_work"], rel=4e-2)
 
 
-def test_a_gear_tells_its_force():
+def test_force_of_a_gear_is_reported():
     """Two equal wheels, the second turns by -2 q1: a torque T on the first asks for -2 T/5 on the coupling's q0."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"integrator": "bdf1", "dt": 0.01, "tolerance": 1e-9})
     for k in range(2):
@@ -188,7 +188,7 @@ def test_a_gear_tells_its_force():
     assert gear.name == "gear" and len(gear.coupling.terms) == 1
 
 
-def test_a_scene_without_joints_has_nothing_to_read():
+def test_read_outs_of_a_scene_without_joints_are_empty():
     scene = abd.Scene()
     scene.add_body("box", box=(1, 1, 1))
     model = scene.compile()
@@ -197,7 +197,7 @@ def test_a_scene_without_joints_has_nothing_to_read():
     assert read.coordinates.shape == read.rates.shape == (0,) and (read.worst_residual == 0.0).all()
 
 
-def test_a_state_without_a_step_is_read_as_an_implicit_euler_step_would():
+def test_read_outs_of_an_initial_state_equal_an_implicit_euler_step():
     """A spherical joint of K = 100 (m_i + m_j) opened by 1 mm pulls with K / h^2 times that."""
     scene = abd.Scene(solver={"dt": 0.02})
     scene.add_body("box", box=(1, 1, 1), mass=2.0)

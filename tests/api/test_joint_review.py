@@ -29,7 +29,7 @@ def hang(scene, parent, name, mass, x, **keys):
 
 
 @pytest.mark.parametrize("kind", ["static", "kinematic"])
-def test_what_does_not_move_ties_no_masses_together(kind):
+def test_static_bodies_do_not_connect_mechanisms(kind):
     """A pendulum of 1 g swings, and pulls, the same beside one of 1e6 t on the same support, however heavy that is."""
     motion = {"motion": {"velocity": (0.0, 0.0, 0.0)}} if kind == "kinematic" else {}
     readings = []
@@ -47,7 +47,7 @@ def test_what_does_not_move_ties_no_masses_together(kind):
 
 
 @pytest.mark.parametrize("off", [0, 1])
-def test_a_coupling_rests_while_any_of_its_joints_is_off(off):
+def test_coupling_is_inactive_with_an_inactive_joint(off):
     scene = empty()
     for k in range(2):
         hang(scene, abd.WORLD, f"arm{k}", 1.0, 3.0 * k, active=k != off)
@@ -71,7 +71,7 @@ def test_damping_of_limits_is_in_newton_seconds_per_metre(integrator):
     assert z.limit_force == pytest.approx(-100.0 * z.speed, rel=1e-5)
 
 
-def test_a_failed_frame_leaves_no_work_behind(monkeypatch):
+def test_failed_frame_adds_no_work(monkeypatch):
     scene = empty(retries=2)
     settings = {"drive": {"mode": "force", "target": 5.0}, "friction": 0.3}
     hang(scene, abd.WORLD, "arm", 1.0, 0.0, coordinate={"theta": settings})
@@ -91,7 +91,7 @@ def test_a_failed_frame_leaves_no_work_behind(monkeypatch):
     assert stepper.work == before and before.drive != 0.0 != before.friction
 
 
-def test_an_inactive_exact_joint_may_be_open():
+def test_inactive_exact_joint_can_be_open():
     scene = empty()
     link(scene, "arm", 1.0, (0.5, 0, 0))
     ends = {"parent_anchor": (0, 0, 0), "child_anchor": (-0.3, 0, 0), "axis": (0, 0, 1)}
@@ -113,7 +113,7 @@ def test_ropes_stretch_by_their_compliance(device, compliance, stretch):
     np.testing.assert_allclose(simulation.joints["rope"].wrench()[0], (0, 9.81, 0), atol=0.03)
 
 
-def test_exact_points_hold_in_size():
+def test_exact_point_rows_hold_at_all_scales():
     """The distance of two points, not only its components, stays below 1e-9 m, by conjugate gradients as well."""
     scene = empty(linear_solver="pcg")
     for k in range(3):
@@ -122,7 +122,7 @@ def test_exact_points_hold_in_size():
     assert max(simulation.step().max_joint_residual[0] for _ in range(20)) < 1e-9
 
 
-def test_profiles_are_read_on_the_piece_of_the_last_step():
+def test_profile_read_outs_use_the_segment_of_the_last_step():
     """After a checkpoint, and after a change of another joint, which builds the rows anew."""
 
     def on_a_slope():

@@ -102,7 +102,7 @@ def test_frames_are_read_and_set(caplog):
         ("bushing", {"stiffness": 100.0, "damping": 50.0}),
     ],
 )
-def test_frames_that_move_are_no_motion(kind, keys, dt):
+def test_new_joint_frames_exert_no_force(kind, keys, dt):
     """A body at rest has no force from a joint whose frames are put together: dampings act on motions of bodies alone."""
     apart = {"position": (0, 0, 0.01), "axis_angle": {"axis": (0, 0, 1), "degrees": 2}}
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
@@ -162,7 +162,7 @@ def test_damping_by_its_ratio():
         two.damp_critically(-1.0)
 
 
-def test_limits_become_soft_and_hard_again():
+def test_limits_can_change_between_barrier_and_compliant():
     sim = arm()
     theta = sim.joints["shoulder"].coordinate()
     theta.set_range_deg(-30.0, 10.0)
@@ -194,7 +194,7 @@ def test_limits_become_soft_and_hard_again():
 
 
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
-def test_a_range_that_leaves_out_the_present_value_takes_it_back(device):
+def test_range_without_the_present_value_moves_it_inside(device):
     """Against the weight, without ever letting it farther out; a checkpoint on the way goes on bit for bit."""
     sim = arm(device, second="fixed")
     theta = sim.joints["shoulder"].coordinate()
@@ -282,14 +282,14 @@ def test_the_twist_of_the_admissible_frame():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"what": "rotation"}, "no quantity of a joint"),
+        ({"what": "rotation"}, "not a quantity of a joint"),
         ({"body": "bar"}, "exactly one of joint and body"),
-        ({"point": (0, 0, 1)}, "means nothing"),
-        ({"name": "a "}, "cannot be a name"),
+        ({"point": (0, 0, 1)}, "has no effect on"),
+        ({"name": "a "}, "a name must not have"),
         ({"joint": "hinge"}, r"sensor\.s: the scene has no joint 'hinge'"),
     ],
 )
-def test_sensors_without_meaning_are_refused(change, message):
+def test_invalid_sensors_are_refused(change, message):
     scene = abd.Scene()
     scene.add_body("bar", box=(1, 0.1, 0.1))
     scene.add_hinge("pivot", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0))

@@ -93,7 +93,7 @@ def check(sim: Simulation, share: float = 1e-7) -> None:
 
 
 @pytest.mark.parametrize("enforcement", MODES)
-def test_both_bodies_feel_the_wrench_that_is_read(enforcement):
+def test_reported_wrench_acts_on_both_bodies(enforcement):
     # Newton's method converges slowly near the minimum of these
     slow = [kind for kind in TYPES if "ellipsoid" in kind and enforcement == "penalty"]
     scene = scene_of({kind: (kind, {}) for kind in TYPES if kind not in slow}, enforcement)
@@ -121,12 +121,12 @@ MASKS = [
 
 
 @pytest.mark.parametrize("enforcement", ["penalty", "exact"])
-def test_masks_of_axes_too(enforcement):
+def test_reported_wrench_acts_on_both_bodies_of_general_joints(enforcement):
     check(Simulation(scene_of({f"mask{k}": one for k, one in enumerate(MASKS)}, enforcement), "cpu"))
 
 
 @pytest.mark.parametrize("enforcement", ["penalty", "exact"])
-def test_axes_of_the_world_have_every_read_out(enforcement):
+def test_joints_with_world_axes_have_all_read_outs(enforcement):
     """Multipliers are components of the force along the axes held; what is free does not count as an error."""
     sim = Simulation(scene_of({f"mask{k}": one for k, one in enumerate(MASKS)}, enforcement), "cpu")
     sim.run(steps=5)
@@ -148,7 +148,7 @@ def test_axes_of_the_world_have_every_read_out(enforcement):
         assert np.abs(joint.error_twist).max() < (1e-5 if enforcement == "penalty" else 1e-7)
 
 
-def test_an_open_joint_pulls_each_body_at_its_own_point():
+def test_wrench_of_an_open_joint_acts_at_each_body_s_point():
     """Force on the parent is along the axes held and acts at D, as Exudyn has it; about C it has a moment."""
     sim = pair("spherical", "exact", constrained=("x", "z"))
     sim.run(steps=12)
@@ -176,7 +176,7 @@ def test_the_relative_velocity_is_that_of_the_markers():
     assert np.allclose(velocity[3:], turning[1] - turning[0], atol=1e-9)
 
 
-def test_bilateral_and_unilateral_wrenches_are_apart():
+def test_bilateral_and_unilateral_wrenches_are_separate():
     """A hinge at the end of its range, locked or not: the two parts and the rest add up, in every frame."""
     drive = {"mode": "force", "target": 0.1}
     sim = pair("hinge", "penalty", coordinate={"theta": {"range": [-0.002, 1.0], "drive": drive}})

@@ -24,7 +24,7 @@ def turned(angle: float) -> tuple[float, ...]:
 
 
 @pytest.mark.parametrize("device", ["numpy", "cpu"])
-def test_a_body_is_where_it_was_sent_after_each_step(device):
+def test_kinematic_body_reaches_its_target_in_each_step(device):
     sim = carrier(device)
     plate, box = sim.bodies["plate"], sim.bodies["box"]
     for k in range(1, 41):
@@ -61,7 +61,7 @@ def test_moves_are_in_checkpoints_and_end_with_a_reset():
     assert goes_on.bodies["plate"].position == pytest.approx([0.04, 0, 0])
 
 
-def test_a_world_that_goes_back_follows_the_motion_of_the_scene():
+def test_reset_world_follows_the_motion_of_the_scene():
     scene = carrier("numpy").scene.replicate(2)
     sim = abd.Simulation(scene, device="cpu")
     for world in (0, 1):
@@ -73,7 +73,7 @@ def test_a_world_that_goes_back_follows_the_motion_of_the_scene():
     assert sim.bodies["w1_plate"].position == pytest.approx([0, 0, 0], abs=1e-15)
 
 
-def test_what_cannot_be_moved_is_refused():
+def test_move_to_refuses_bodies_that_are_not_kinematic():
     sim = carrier()
     with pytest.raises(ValueError, match="move_to needs a kinematic body"):
         sim.bodies["box"].move_to(position=(0, 0, 1))

@@ -42,7 +42,7 @@ def same(one: abd.Simulation, other: abd.Simulation, names, tolerance: float) ->
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_the_same_scene_goes_on(device):
+def test_recompiling_the_same_scene_continues_the_run(device):
     sim = begun(device)
     other = sim.recompiled()
     assert (other.time, other.frame) == (sim.time, sim.frame)
@@ -57,7 +57,7 @@ def test_the_same_scene_goes_on(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_body_far_away_changes_nothing(device):
+def test_adding_a_distant_body_does_not_change_the_run(device):
     """Its size would change the median that tolerances come from; it stands in front of the others in the list."""
     sim = begun(device)
     scene = abd.Scene("more")
@@ -75,7 +75,7 @@ def test_a_body_far_away_changes_nothing(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_what_is_taken_away_is_missed_by_what_it_carried(device):
+def test_removing_a_support_lets_its_load_fall(device):
     sim = begun(device)
     scene = pile()
     scene.spec.body[:] = [one for one in scene.spec.body if one.name not in ("low", "hand")]
@@ -90,7 +90,7 @@ def test_what_is_taken_away_is_missed_by_what_it_carried(device):
 
 
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
-def test_a_body_set_down_on_others_begins_in_balance(device):
+def test_added_body_on_others_starts_in_equilibrium(device):
     sim = begun(device)
     sim.run(steps=60)
     top = sim.bodies["high"].position + np.array([0, 0, 0.1001])
@@ -106,7 +106,7 @@ def test_a_body_set_down_on_others_begins_in_balance(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_changes_made_while_running_go_along(device):
+def test_changes_at_run_time_survive_recompiling(device):
     sim = begun(device)
     sim.gravity = (0, 0, -5)
     sim.materials["default"].mu = 0.7
@@ -124,7 +124,7 @@ def test_changes_made_while_running_go_along(device):
         same(sim, other, sim.bodies, 1e-9 if device == NAME else 1e-6)
 
 
-def test_copies_and_resets_of_one_that_was_recompiled():
+def test_copies_and_resets_of_a_recompiled_simulation():
     sim = begun(NAME)
     sim.scene.add_body("far", box=(1, 1, 1), position=(0.2, 0, 50))
     other = sim.recompiled()
@@ -155,7 +155,7 @@ def tugs(holder: str) -> abd.Scene:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_joint_is_moved_to_another_body(device):
+def test_joint_can_be_attached_to_another_body(device):
     """The load goes on with the tug that has taken it over, from where it is, and the other one is rid of it."""
     sim = abd.Simulation(tugs("left"), device=device)
     sim.run(steps=5)
@@ -195,7 +195,7 @@ def told_by_names(sim: abd.Simulation, table: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_bodies_in_another_order_keep_what_their_pairs_remember(device):
+def test_reordered_bodies_keep_the_history_of_their_pairs(device):
     """Contact stiffness and springs of friction, which the other body of a pair holds then."""
     sim = abd.Simulation(slope("ground", "low", "high"), device=device)
     sim.run(steps=40)
@@ -212,7 +212,7 @@ def test_bodies_in_another_order_keep_what_their_pairs_remember(device):
     same(other, back, sim.bodies, 1e-9)
 
 
-def test_bodies_in_another_order_keep_their_switches():
+def test_reordered_bodies_keep_their_switches():
     sim = abd.Simulation(slope("ground", "low", "high"), device="numpy")
     sim.pair("low", "high").enabled = False
     other = sim.recompiled(slope("high", "low", "ground"))

@@ -22,7 +22,7 @@ def double_pendulum(h: float = H) -> abd.Scene:
     return scene
 
 
-def test_matrices_are_those_of_the_textbook():
+def test_matrices_equal_textbook_formulas():
     """Of the hanging double pendulum, in relative angles."""
     sim = abd.Simulation(double_pendulum(), device=NAME)
     arm = sim.reduced()

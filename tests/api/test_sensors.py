@@ -29,7 +29,7 @@ def sim(scene) -> Simulation:
     return Simulation(scene, "numpy")
 
 
-def test_records_are_what_the_views_say(sim):
+def test_records_equal_the_views(sim):
     hinge, bar = sim.joints["hinge"], sim.bodies["bar"]
     sensors = {
         what: sim.add_sensor(what, what, "hinge")
@@ -58,7 +58,7 @@ def test_records_are_what_the_views_say(sim):
     assert height.values[-1, 0] == bar.transform[2, 3]
 
 
-def test_every_so_many_steps_and_csv(sim, tmp_path):
+def test_interval_of_records_and_csv(sim, tmp_path):
     sensor = sim.add_sensor("theta", "coordinate", ("hinge", 0), every=3)
     sim.run(steps=7)
     assert sensor.time == pytest.approx([0.0, 0.03, 0.06])
@@ -100,7 +100,7 @@ def test_sensors_of_a_scene_file_are_recorded_by_the_command(scene, tmp_path):
         assert trajectory.series("/sensors/tip").shape == (6, 3)
 
 
-def test_what_is_not_there_is_named(sim):
+def test_unknown_quantities_and_names_are_refused(sim):
     sim.add_sensor("a", "coordinate", "hinge")
     for arguments, message in (
         (("a", "rate", "hinge"), "already"),

@@ -27,7 +27,7 @@ def block(**solver) -> abd.Scene:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_it_swings_as_a_mass_on_a_spring(device):
+def test_spring_has_the_frequency_of_its_mass(device):
     """m x'' = -k (x - x0): by a quarter of a period the block is at the middle, at full speed."""
     scene = block()
     scene.gravity = (0, 0, 0)
@@ -43,7 +43,7 @@ def test_it_swings_as_a_mass_on_a_spring(device):
 
 
 @pytest.mark.parametrize("device", LONG)
-def test_it_carries_and_its_force_balances(device):
+def test_spring_force_balances_the_weight(device):
     """A stiff spring at a corner, set down: the force is the weight, and the block hangs below its corner."""
     sim = abd.Simulation(block(dt=0.01), device=device)
     body = sim.bodies["block"]
@@ -59,7 +59,7 @@ def test_it_carries_and_its_force_balances(device):
 
 
 @pytest.mark.parametrize("device", LONG)
-def test_it_drags_over_the_ground_against_friction(device):
+def test_spring_pulls_a_body_against_friction(device):
     """A point that goes on at a constant speed: the force that is left is that of friction, the work that of its drive."""
     scene = block(dt=0.01)
     scene.body("block").position = (0, 0, 0.1003)
@@ -75,7 +75,7 @@ def test_it_drags_over_the_ground_against_friction(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_checkpoints_resets_and_recompiled_scenes_keep_it(device):
+def test_checkpoints_resets_and_recompiled_scenes_keep_springs(device):
     sim = abd.Simulation(block(dt=0.01), device=device)
     sim.step()
     spring = sim.bodies["block"].spring_to((0.3, 0, 1), stiffness=50.0)
@@ -100,7 +100,7 @@ def test_checkpoints_resets_and_recompiled_scenes_keep_it(device):
     np.testing.assert_array_equal(sim.stepper.q, fresh.stepper.q)
 
 
-def test_it_is_in_no_trajectory(tmp_path):
+def test_springs_are_not_in_trajectories(tmp_path):
     sim = abd.Simulation(block(dt=0.01), device=NAME)
     sim.bodies["block"].spring_to((0, 0, 2), stiffness=50.0)
     sim.run(steps=3, record=tmp_path / "run", on_step=lambda report: None)
@@ -108,7 +108,7 @@ def test_it_is_in_no_trajectory(tmp_path):
         assert trajectory.joint_names() == ["pivot"]
 
 
-def test_what_is_no_spring_is_told():
+def test_invalid_springs_are_refused():
     sim = abd.Simulation(block(), device="numpy")
     for given, words in (
         ({"stiffness": -1.0}, "stiffness of a spring must be finite and not negative, not -1.0"),

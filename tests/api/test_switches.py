@@ -33,7 +33,7 @@ def z(sim: abd.Simulation, name: str) -> float:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_body_that_is_off_stays_and_lets_through(device):
+def test_disabled_body_is_static_and_has_no_contact(device):
     sim, other = abd.Simulation(shelf(), device=device), abd.Simulation(shelf(), device=device)
     for _ in range(4):
         sim.step(), other.step()
@@ -50,7 +50,7 @@ def test_a_body_that_is_off_stays_and_lets_through(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_what_is_switched_on_must_not_overlap_and_begins_in_balance(device):
+def test_enabled_body_must_not_overlap_and_starts_in_equilibrium(device):
     sim = abd.Simulation(shelf(), device=device)
     sim.run(steps=3)
     sim.bodies["plank"].enabled = False
@@ -70,7 +70,7 @@ def test_what_is_switched_on_must_not_overlap_and_begins_in_balance(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_joints_of_a_body_that_is_off_do_not_act(device):
+def test_joints_of_a_disabled_body_are_inactive(device):
     sim = abd.Simulation(shelf(), device=device)
     sim.run(steps=5)
     angle = sim.joints["pivot"].coordinates[0]
@@ -88,7 +88,7 @@ def test_joints_of_a_body_that_is_off_do_not_act(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_pair_passes_through_and_collides_again(device):
+def test_contact_of_a_pair_can_be_disabled_and_enabled(device):
     sim = abd.Simulation(shelf(), device=device)
     pair = sim.pair("box", "plank")
     assert (pair.enabled and pair.bodies == ("plank", "box")) or pair.bodies == ("box", "plank")
@@ -106,7 +106,7 @@ def test_a_pair_passes_through_and_collides_again(device):
     assert z(sim, "box") > 1.14
 
 
-def test_what_cannot_collide_says_why():
+def test_pair_without_contact_reports_the_reason():
     scene = shelf()
     scene.add_body("wall", box=(0.1, 1, 1), position=(-9, 0, 1), kind="static")
     scene.add_body("left", box=(0.1, 0.1, 0.1), position=(-5, 0, 1), group=1)
@@ -144,7 +144,7 @@ def test_a_checkpoint_with_overlapping_bodies_changes_no_switch(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_switches_are_kept_by_checkpoints_and_reset(device):
+def test_switches_are_part_of_checkpoints_and_reset(device):
     sim = abd.Simulation(shelf(), device=device)
     sim.step()
     sim.bodies["bob"].enabled = False

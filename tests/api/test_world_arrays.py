@@ -26,7 +26,7 @@ def bits(sim: abd.Simulation, world: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_arrays_are_what_views_give(device):
+def test_arrays_of_worlds_equal_the_views(device):
     sim = abd.Simulation(arm().replicate(3), device=device)
     worlds = sim.worlds
     efforts = np.array([[0.0], [2.0], [-3.0]])
@@ -66,7 +66,7 @@ def test_efforts_of_all_are_those_of_single_coordinates(device):
         assert [bits(batched, w) for w in (0, 1)] == [bits(single, w) for w in (0, 1)]
 
 
-def test_worlds_go_back_as_each_does_alone():
+def test_worlds_reset_as_single_simulations():
     """A world that goes back makes the bits of a new simulation, and the others go on as if nothing had been."""
     sim, other = (abd.Simulation(arm().replicate(3), device="cpu") for _ in range(2))
     alone = abd.Simulation(arm().replicate(1), device="cpu")
@@ -82,7 +82,7 @@ def test_worlds_go_back_as_each_does_alone():
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_worlds_start_again_from_given_states(device):
+def test_worlds_can_be_reset_to_given_states(device):
     mechanism = abd.Mechanism(arm(box=False).compile())
     q, qd = mechanism.affine_state(np.array([0.3]), np.array([-0.5]))
     sim = abd.Simulation(arm(box=False).replicate(2), device=device)
@@ -97,7 +97,7 @@ def test_worlds_start_again_from_given_states(device):
         sim.worlds.reset(0, q=sunk)
 
 
-def test_given_states_go_to_the_worlds_in_their_order():
+def test_given_states_are_assigned_in_the_order_of_worlds():
     mechanism = abd.Mechanism(arm(box=False).compile())
     states = [mechanism.affine_state(np.array([angle]), np.zeros(1)) for angle in (0.1, 0.2)]
     q, qd = (np.array(one) for one in zip(*states))
@@ -112,7 +112,7 @@ def test_given_states_go_to_the_worlds_in_their_order():
         assert bits(sim, 2) == bits(alone, 0)
 
 
-def test_what_does_not_fit_is_refused():
+def test_arrays_of_wrong_shape_are_refused():
     sim = abd.Simulation(arm().replicate(2), device="numpy")
     for efforts, words in (([1.0, 2.0, 3.0], "must broadcast"), (np.nan, "finite")):
         with pytest.raises(ValueError, match=words):
@@ -189,7 +189,7 @@ def test_wrappers_and_seeds():
     np.testing.assert_array_equal(*runs)
 
 
-def test_seeds_of_worlds_start_each_as_in_any_company():
+def test_seeds_of_worlds_are_independent_of_other_worlds():
     """A seed for every world: its episodes are the same in another place, and with other worlds."""
     gymnasium = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
     mechanism = abd.Mechanism(arm(box=False).compile())

@@ -62,7 +62,7 @@ def step_and_compare(many: abd.Simulation, alone: list[abd.Simulation], steps: i
 
 
 @pytest.mark.parametrize(("device", "boxes", "steps"), [("cpu", 3, 40), ("numpy", 2, 10)])
-def test_free_bodies_go_side_by_side(monkeypatch, device, boxes, steps):
+def test_free_bodies_with_different_time_steps_equal_single_runs(monkeypatch, device, boxes, steps):
     monkeypatch.setattr(verdict, "FAR", 0.05)  # slower contacts shorten steps
     scenes = [tumbling(k, boxes) for k in range(len(DT))]
     many, alone = side_by_side(scenes, device), [abd.Simulation(scene, device=device) for scene in scenes]
@@ -82,7 +82,7 @@ def test_free_bodies_go_side_by_side(monkeypatch, device, boxes, steps):
         ("numpy", 4, {"stiffness": 3.0, "damping": 0.01}, {"enforcement": "penalty"}),
     ],
 )
-def test_joints_go_side_by_side(device, steps, wrist, others):
+def test_joints_with_different_time_steps_equal_single_runs(device, steps, wrist, others):
     scenes = [armed(k, wrist, **others) for k in range(len(DT))]
     many, alone = side_by_side(scenes, device, joints=("shoulder",)), [abd.Simulation(one, device=device) for one in scenes]
     many.worlds.dt = DT
@@ -102,7 +102,7 @@ def test_joints_go_side_by_side(device, steps, wrist, others):
         ({"sleep_speed": 1e-2, "sleep_time": 0.02}, 30),
     ],
 )
-def test_joints_drives_prescribed_bodies_and_loads_keep_the_time_of_their_world(solver, steps):
+def test_joints_drives_motions_and_loads_use_the_time_of_their_world(solver, steps):
     many, alone = abd.Simulation(many_driven(**solver), device="cpu"), alone_driven(**solver)
     for world, one in enumerate(alone):
         one.bodies["box2"].apply_force(push)
@@ -116,7 +116,7 @@ def test_joints_drives_prescribed_bodies_and_loads_keep_the_time_of_their_world(
         assert getattr(many.stepper.work, name) == pytest.approx(total, rel=1e-4, abs=1e-9), name
 
 
-def test_a_mechanism_begins_in_its_world_as_alone():
+def test_mechanism_in_a_world_starts_as_in_a_single_run():
     """Undamped: steps that are tried find the forces that it begins with, in every group of worlds, and after a reset."""
     scene = abd.Scene(solver={"tolerance": 1e-4})
     scene.add_body("rod", box=(0.5, 0.05, 0.05), position=(0.25, 0, 0))
@@ -130,7 +130,7 @@ def test_a_mechanism_begins_in_its_world_as_alone():
     step_and_compare(many, alone, 5)
 
 
-def test_checkpoints_and_copies_go_on_bit_for_bit():
+def test_checkpoints_and_copies_continue_bitwise():
     sim = abd.Simulation(many_driven(), device="cpu")
     for _ in range(6):
         sim.step()
@@ -155,7 +155,7 @@ def test_checkpoints_and_copies_go_on_bit_for_bit():
     assert sim.time == 0.0
 
 
-def test_a_changed_scene_goes_on_with_its_worlds():
+def test_recompiled_scene_keeps_its_worlds():
     sim = abd.Simulation(many_driven(), device="cpu")
     sim.step()
     sim.worlds.dt = (0.01, 0.002, 0.0075)
@@ -170,7 +170,7 @@ def test_a_changed_scene_goes_on_with_its_worlds():
     np.testing.assert_allclose(more.worlds.time, (0.03, 0.009, 0.0225, 0.04))
 
 
-def test_a_world_that_fails_stops_whatever_the_time_steps():
+def test_failed_world_stops_with_different_time_steps():
     failing, well = (abd.Simulation(swinging(3), device="cpu") for _ in range(2))
     failing.worlds.dt = well.worlds.dt = DT
     failing.step(), well.step()
@@ -187,7 +187,7 @@ def test_a_world_that_fails_stops_whatever_the_time_steps():
         well.step()
 
 
-def test_runs_hold_the_times_of_worlds(tmp_path):
+def test_runs_store_the_times_of_worlds(tmp_path):
     sim = abd.Simulation(tumbling().replicate(3, dt=DT), device="cpu")
     sim.run(duration=0.05, record=tmp_path / "run")
     with Trajectory(tmp_path / "run") as run:
@@ -196,16 +196,16 @@ def test_runs_hold_the_times_of_worlds(tmp_path):
         np.testing.assert_allclose(run.world_time, np.outer(np.arange(6), DT))
 
 
-def test_time_steps_that_make_no_sense_are_refused():
+def test_invalid_time_steps_are_refused():
     sim = abd.Simulation(tumbling().replicate(2), device="cpu")
     for wrong, message in (([0.01] * 3, "one number or 2"), ((0.01, 0.0), "positive"), (np.nan, "positive")):
         with pytest.raises(ValueError, match=message):
             sim.worlds.dt = wrong
-    with pytest.raises(ValueError, match="3 time steps are given for 2 copies"):
+    with pytest.raises(ValueError, match="one time step for each of the 2 copies, not 3"):
         tumbling().replicate(2, dt=DT)
     scene = tumbling().replicate(2)
     scene.solver.world_dt = DT
-    with pytest.raises(SceneError, match="time steps of 3 worlds, and the bodies are of worlds 0 to 1"):
+    with pytest.raises(SceneError, match="one time step for each of the 2 worlds, not 3"):
         scene.compile()
     with pytest.raises(SceneError, match="world_dt"):
         scene.solver.world_dt = (0.01, -0.01)

@@ -30,7 +30,7 @@ def of_world(simulation: abd.Simulation, world: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("device", "worlds", "boxes", "steps"), [("cpu", 6, 3, 25), ("cpu", 17, 3, 8), ("numpy", 2, 2, 10)]
 )
-def test_a_world_is_bit_for_bit_what_it_is_alone(monkeypatch, device, worlds, boxes, steps):
+def test_world_equals_a_single_run_bitwise(monkeypatch, device, worlds, boxes, steps):
     """Thrown at different speeds, so that impacts, sliding and steps in pieces fall into different steps: of 6 worlds recorded,
     of 17 launched one by one; alone they are recorded."""
     if worlds > 6:
@@ -55,7 +55,7 @@ def test_a_world_is_bit_for_bit_what_it_is_alone(monkeypatch, device, worlds, bo
 
 
 @pytest.mark.parametrize(("seeds", "steps"), [((18, 62), 27), ((5, 6), 29)])
-def test_substeps_of_a_world_are_nothing_to_other_worlds(seeds, steps):
+def test_substeps_of_a_world_do_not_affect_other_worlds(seeds, steps):
     """In the last step one of the worlds alone takes two substeps."""
     heaps = [heap(seed) for seed in seeds]
     many, alone = side_by_side(heaps, "cpu"), [abd.Simulation(scene, device="cpu") for scene in heaps]
@@ -67,7 +67,7 @@ def test_substeps_of_a_world_are_nothing_to_other_worlds(seeds, steps):
     assert together == max(substeps) > min(substeps)
 
 
-def test_worlds_with_joints_and_drives_are_what_they_are_alone():
+def test_worlds_with_joints_and_drives_equal_single_runs():
     many, alone = three(), [abd.Simulation(pile(0.2 * world), device="cpu") for world in range(3)]
     for step in range(20):
         many.step()
@@ -87,7 +87,7 @@ def test_worlds_with_joints_and_drives_are_what_they_are_alone():
         ("numpy", 7, {"friction": 0.1}, {"integrator": "bdf1"}),
     ],
 )
-def test_worlds_with_joints_go_through_substeps_side_by_side(monkeypatch, device, steps, wrist, others):
+def test_worlds_with_joints_and_substeps_equal_single_runs(monkeypatch, device, steps, wrist, others):
     """As they do alone, with drives by their own times; limits, friction, rotors and springs too."""
     monkeypatch.setattr(verdict, "FAR", 0.05)  # slower contacts shorten steps
     scenes = [armed(k, wrist, **others) for k in (range(4) if device == "cpu" else (4, 5))]
@@ -107,7 +107,7 @@ def test_worlds_with_joints_go_through_substeps_side_by_side(monkeypatch, device
         assert getattr(out.stepper.work, name) == pytest.approx(total, rel=1e-7), name
 
 
-def test_a_world_that_fails_stops_and_the_others_go_on():
+def test_failed_world_stops_and_others_continue():
     failing, well = (abd.Simulation(scene, device="cpu") for scene in (swinging(4, 1), swinging(4)))
     stays = failing.stepper.q.reshape(4, -1, 12)[1].copy()
     report = failing.step()
@@ -127,7 +127,7 @@ def test_a_world_that_fails_stops_and_the_others_go_on():
     assert failing.stopped_worlds == [] and list(failing.step().stopped) == [1]
 
 
-def test_where_all_worlds_fail_the_step_does():
+def test_step_fails_if_all_worlds_fail():
     simulation = abd.Simulation(swinging(2, 0, 1), device="cpu")
     before = simulation.stepper.q.copy()
     with pytest.raises(StepFailure, match="2 Newton iterations"):
@@ -136,7 +136,7 @@ def test_where_all_worlds_fail_the_step_does():
     assert simulation.stopped_worlds == []
 
 
-def test_worlds_go_back_alone():
+def test_single_worlds_can_be_reset():
     reset, other = three(), three()
     first = []
     for _ in range(12):
@@ -158,7 +158,7 @@ def test_worlds_go_back_alone():
 
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
-def test_what_rests_and_what_flies_begins_anew(integrator):
+def test_reset_worlds_equal_a_fresh_simulation(integrator):
     """With the contact law that a start within reach of the ground has, and without a history."""
     scene = abd.Scene(solver={"dt": 0.01, "integrator": integrator})
     scene.add_material("default", mu=0.5)
@@ -176,7 +176,7 @@ def test_what_rests_and_what_flies_begins_anew(integrator):
         assert reset.stepper.q[1, 0] == pytest.approx(0.0, abs=1e-6) and reset.stepper.q[2, 0] > 2.05
 
 
-def test_prescribed_bodies_go_back_with_their_world():
+def test_prescribed_bodies_are_reset_with_their_world():
     scene = abd.Scene(solver={"dt": 0.01}, gravity=(0, 0, 0))
     scene.add_body("box", box=(0.1,) * 3, velocity=(10, 0, 0))
     motion = {"velocity": (0, 10, 0)}
@@ -191,7 +191,7 @@ def test_prescribed_bodies_go_back_with_their_world():
     assert simulation.bodies["w1_piston"].position[1] == pytest.approx(-1 + 10 * 0.03)
 
 
-def test_worlds_that_are_not_there_are_named():
+def test_unknown_worlds_are_refused():
     simulation = three()
     with pytest.raises(ValueError, match="world 3 has no bodies: there are 3 worlds"):
         simulation.reset(worlds=np.int64(3))
@@ -201,7 +201,7 @@ def test_worlds_that_are_not_there_are_named():
         simulation.recompiled().reset(worlds=1)
 
 
-def test_copies_keep_what_belongs_together():
+def test_copies_keep_couplings_filters_and_materials():
     scene = pile()
     scene.add_body("second", box=(0.5, 0.05, 0.05), position=(2.25, 1, 1))
     scene.add_hinge("other", "rod", "second", anchor=(2, 0.5, 1), axis=(0, 1, 0))
@@ -215,7 +215,7 @@ def test_copies_keep_what_belongs_together():
     assert twice.spec.contact_filter[1].bodies == ["w1_box0", "w1_box1"]
     assert twice.body("w1_box2").world == 1 and not twice.check()
     assert twice.replicate(2).body("w1_w1_box2").world == 3
-    with pytest.raises(ValueError, match="1 time or more, not 0"):
+    with pytest.raises(ValueError, match="count must be at least 1, not 0"):
         scene.replicate(0)
 
 
@@ -234,7 +234,7 @@ def kinds() -> abd.Scene:
     return scene
 
 
-def test_every_copy_is_compiled_as_the_scene_on_its_own():
+def test_copies_are_compiled_as_the_original_scene():
     scene = kinds()
     single, many = scene.compile(), scene.replicate(3).compile()
     for column in fields(single.bodies):
@@ -268,9 +268,9 @@ def test_a_copy_that_is_changed_differs_from_the_others():
     assert friction == {"w0_pivot": 0.1, "w1_pivot": 0.2, "w2_pivot": 0.1}
 
 
-def test_equal_faults_of_copies_are_told_once():
+def test_equal_problems_of_copies_are_reported_once():
     scene = kinds()
     scene.add_body("thread", surface={"vertices": [(0, 0, 0), (1, 0, 0)], "edges": [(0, 1)]}, position=(0, 0, 20), mass=1.0)
-    with pytest.raises(SceneError, match=r"body 'w0_thread' \(and 2 more\): it is an ideal line") as caught:
+    with pytest.raises(SceneError, match=r"body 'w0_thread' \(and 2 more\): it has no inertia about its line") as caught:
         scene.replicate(3).compile()
     assert len(caught.value.problems) == 1

@@ -155,7 +155,7 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
 
 
 @pytest.mark.parametrize("backend", [WarpBackend, NumpyBackend])
-def test_the_start_leads_prescribed_bodies_exactly_to_their_goals(backend):
+def test_start_moves_prescribed_bodies_exactly_to_their_targets(backend):
     """Also one that contact has strained: where it is set on its goal, the arc has been there before."""
     model = workshop().compile()
     pusher = model.bodies.names.index("pusher")
@@ -172,7 +172,7 @@ def test_the_start_leads_prescribed_bodies_exactly_to_their_goals(backend):
     np.testing.assert_allclose(sides.states.read_positions()[pusher], goal, rtol=0, atol=1e-14)
 
 
-def test_two_runs_give_the_same_bits():
+def test_repeated_runs_are_bitwise_equal():
     (first, reports), (second, again) = (run(workshop(), NAME, 12) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     for one, other in zip(reports, again, strict=True):
@@ -180,7 +180,7 @@ def test_two_runs_give_the_same_bits():
 
 
 @pytest.mark.skipif(wp.config.mode == "debug", reason="kernels that check indices run on one thread")
-def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
+def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
     """Every launch that may be cut is cut into as many slices as there are threads, however small it is."""
     whole = Device.launch
 

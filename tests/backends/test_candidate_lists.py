@@ -63,7 +63,7 @@ def test_a_renewed_list_is_complete_and_reuses_earlier_pairs(seed):
     assert kept > 0 and searched > 0 and named > 10
 
 
-def test_a_list_without_room_is_refused():
+def test_list_beyond_its_memory_limit_is_refused():
     simulation = abd.Simulation("box_stack", device=NAME)
     simulation.step()
     found = simulation.backend.contacts.candidates

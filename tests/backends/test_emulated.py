@@ -26,7 +26,7 @@ def test_scenes_take_the_same_steps(scene):
 
 
 @pytest.mark.parametrize("scene", [*SCENES, "wrecking_ball"])
-def test_no_order_of_threads_changes_a_bit(scene):
+def test_order_of_threads_does_not_change_results(scene):
     """Sums whose order threads decide, or items that read what others write, would."""
     one, other = (abd.Simulation(scene, device=name) for name in (EMULATED, f"{EMULATED}:1"))
     for _ in range(3):

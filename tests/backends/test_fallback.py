@@ -61,7 +61,7 @@ def small_gpu(monkeypatch):
     monkeypatch.setattr(wp, "get_device", lambda name: Gpu() if str(name).startswith("cuda") else get_device(name))
 
 
-def test_a_scene_that_does_not_fit_is_refused_with_numbers(small_gpu, tmp_path, capsys):
+def test_scene_beyond_the_memory_is_refused_with_its_size(small_gpu, tmp_path, capsys):
     with pytest.raises(OutOfMemory) as refused:
         abd.Simulation("falling_box", device="cuda")
     said = str(refused.value)

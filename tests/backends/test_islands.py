@@ -70,7 +70,7 @@ def test_each_island_has_its_own_step_length(make):
 
 
 @pytest.mark.parametrize("make", [WarpBackend, NumpyBackend])
-def test_settled_islands_stay_where_they_are(make):
+def test_converged_islands_do_not_move(make):
     """In an iteration, which tells that of the others."""
     model = two_worlds_apart().compile()
     backend, n, names = make(model), len(model.bodies), model.bodies.names
@@ -134,7 +134,7 @@ def test_sleep_is_off_by_default_and_changes_little():
     assert sleepers(sleep_speed=0.0).spec.solver.sleep_speed == abd.Scene().spec.solver.sleep_speed
 
 
-def test_a_sleeper_that_is_disturbed_wakes_up():
+def test_disturbed_island_wakes_up():
     simulation = abd.Simulation(sleepers(), device=NAME)
     simulation.run(steps=26)
     assert slept(simulation) == ["near", "far"]
@@ -161,7 +161,7 @@ def test_a_run_that_sleeps_balances_its_friction():
     assert all(report.converged for report in reports) and reports[-1].newton_iterations == 0
 
 
-def test_contacts_that_come_and_go_resume_bit_for_bit():
+def test_changing_contacts_resume_bit_for_bit():
     """The order of elimination depends on pairs of earlier steps, which the state holds."""
     random = np.random.default_rng(4)
     scene = abd.Scene(solver={"dt": DT, "d_hat": 1e-3})

@@ -49,7 +49,7 @@ def largest_error(x: np.ndarray, exact: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_direct_and_iterative_solutions_are_the_dense_one(device, graph):
+def test_direct_and_iterative_solutions_equal_the_dense_one(device, graph):
     n, pairs = GRAPHS[graph]
     system = System(device, n, pairs)
     exact = system.dense()
@@ -103,7 +103,7 @@ def test_corrections_use_the_matrix_of_the_last_solve(device, wanted):
     assert largest_error(corrected, 2.0 * first) <= 1e-5
 
 
-def test_bodies_that_are_done_keep_their_direction(device):
+def test_directions_of_converged_bodies_do_not_change(device):
     system = System(device, 20, np.concatenate([chain(10), 10 + chain(10)]))
     for wanted in ("direct", "pcg"):
         solver = system.solver(wanted)
@@ -141,7 +141,7 @@ def test_conjugate_gradients_without_positive_curvature_stop(device):
     assert failure.value.reason == "not_positive_definite" and solver.iterations <= 2
 
 
-def test_a_record_serves_any_pattern():
+def test_record_is_valid_for_any_matrix_pattern():
     """Patterns with more rows per level, more levels or fewer blocks are solved by the record of the first one."""
     wide = Device(WIDE)
     n, graphs = 40, Graphs(wide)

@@ -35,7 +35,7 @@ def heap(seed: int, boxes: int = 6) -> abd.Scene:
 
 
 @pytest.mark.device
-def test_the_pairs_of_a_world_are_those_that_it_has_alone():
+def test_pairs_of_a_world_equal_those_of_a_single_run():
     """Also after all bodies have moved far: the tree over them is built anew then."""
     together = heap(0).replicate(WORLDS)
     for world in range(WORLDS):
@@ -65,7 +65,7 @@ def pairs(found: Candidates, path: Path, bodies: slice, far: bool) -> np.ndarray
     return found.pair_list()
 
 
-def test_a_body_far_away_leaves_the_tree_of_the_others_low():
+def test_distant_body_does_not_deepen_the_tree():
     """Also some beyond all bounds, which overlap one another or not: the same pairs as the processor's own tree gives."""
     scene = abd.Scene()
     for k in range(216):

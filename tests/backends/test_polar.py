@@ -7,7 +7,7 @@ from abd.rotations import NEWTON_COUNT, PORTION, polar
 
 
 @pytest.mark.parametrize("strain", [0.0, 1e-9, 1e-4, 0.03, 0.5])
-def test_many_matrices_have_the_closest_rotations_of_each(strain):
+def test_batched_polar_factors_equal_single_ones(strain):
     rng = np.random.default_rng(3)
     A = np.linalg.qr(rng.standard_normal((PORTION + 100, 3, 3)))[0]
     A[:, :, 0] *= np.linalg.det(A)[:, None]

@@ -78,7 +78,7 @@ def test_run_writes_a_certified_directory(scene, capsys):
         assert first.series("/bodies/transform").tobytes() == second.series("/bodies/transform").tobytes()
 
 
-def test_json_is_all_there_is_on_standard_output(scene):
+def test_standard_output_is_only_json(scene):
     result = command("run", scene, "--json", "--device", "cpu")
     assert result.returncode == 0
     lines = [json.loads(line) for line in result.stdout.splitlines()]
@@ -102,7 +102,7 @@ def test_resume_is_bit_for_bit(scene, capsys):
             assert whole.series(name).tobytes() == parts.series(name).tobytes()
 
 
-def test_control_c_keeps_what_was_computed(scene):
+def test_interrupt_keeps_the_computed_steps(scene):
     line = [sys.executable, "-m", "abd.cli", "run", scene, "--json", "--device", "cpu", "--steps", "100000"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(line, text=True, env=ENVIRONMENT, **pipes) as process:

@@ -32,7 +32,7 @@ def name(path) -> str:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
-def test_the_snippets_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
+def test_snippets_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "snippets"}
     for k, text in enumerate(blocks(page, "python")):
@@ -41,7 +41,7 @@ def test_the_snippets_of_a_page_run_one_after_the_other(page, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("notebook", sorted(DOCS.glob("*.ipynb")), ids=name)
-def test_the_cells_of_a_notebook_run_one_after_the_other(notebook, monkeypatch):
+def test_cells_of_a_notebook_run_in_order(notebook, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     names = {"__name__": "notebook"}
     for k, cell in enumerate(json.loads(notebook.read_text(encoding="utf-8"))["cells"]):
@@ -52,14 +52,14 @@ def test_the_cells_of_a_notebook_run_one_after_the_other(notebook, monkeypatch):
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
-def test_the_command_lines_are_understood(page):
+def test_command_lines_are_valid(page):
     for text in blocks(page, "sh"):
         for line in re.findall(r"(?:^|&& )(?:\.venv/bin/)?abd ([^&\n]+)", text, re.MULTILINE):
             assert callable(_parser().parse_args(shlex.split(line, comments=True)).command)
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
-def test_links_and_pictures_lead_somewhere(page):
+def test_links_and_pictures_have_targets(page):
     text = page.read_text(encoding="utf-8")
     assert all((ROOT / scene).is_file() for scene in re.findall(r"abd run (scenes/\S+)", text))
     found = re.findall(r"\]\(([^)#\s]+)", text)

@@ -40,19 +40,19 @@ def test_friction_follows_coulomb(tmp_path):
     np.testing.assert_allclose(table["measured"], table["coulomb"], rtol=0.02)
 
 
-def test_meshes_come_from_memory(capsys):
+def test_meshes_in_memory(capsys):
     pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
     sim = example("mesh_in_memory").main(count=2, duration=0.3)
     assert sim.bodies["stone_0"].position[2] > 0.03, "in the bowl, not through it"
     assert "point.x" in capsys.readouterr().out
 
 
-def test_a_picture_comes_from_the_trajectory(tmp_path):
+def test_picture_from_a_trajectory(tmp_path):
     picture = example("plot_from_trajectory").main(folder=str(tmp_path / "run"), duration=0.4)
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_joint_of_ones_own():
+def test_user_defined_joint():
     sim = example("own_joint").main(steps=30)
     x, y, z = sim.bodies["bead"].position
     assert z >= (x**2 + y**2) / (2 * 0.5) - 1e-5, "a penalty gives way by micrometres"
@@ -72,7 +72,7 @@ def test_a_policy_learns_to_balance_cart_poles(monkeypatch):
     assert example("train_cart_pole").main() > 400.0
 
 
-def test_arms_reach_their_points():
+def test_arms_reach_their_targets():
     pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
     assert example("reaching_arm").main(count=8) < 0.01
 

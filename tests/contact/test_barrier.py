@@ -65,6 +65,6 @@ def test_ends_of_the_range(kind):
     assert np.all(inside[0] > 0) and np.all(inside[1] < 0) and np.all(np.diff(inside[0]) < 0)
 
 
-def test_unknown_kind_is_named():
+def test_unknown_barrier_is_named():
     with pytest.raises(ValueError, match=r"quartic.*log, log_sq, cubic"):
         barrier("quartic", np.array([1.0]), 1.0)

@@ -54,7 +54,7 @@ def test_pairs_follow_worlds_groups_and_materials():
     np.testing.assert_array_equal(pairs.stiffness, 2.0)
 
 
-def test_joints_switch_contact_off_unless_told_otherwise():
+def test_joints_exclude_contact_unless_collide_is_set():
     q, frame = states(3, 0, 1.0), np.eye(4)
     joints = [
         Joint("a", "spherical", 26, 1, 0, frame, frame),
@@ -74,7 +74,7 @@ def rows(found) -> list[tuple[int, int, int, int]]:
     return list(zip(*(getattr(found, name).tolist() for name in ("pair", "kind", "a", "b")), strict=True))
 
 
-def test_everything_in_reach_is_listed_once_and_in_order():
+def test_pairs_in_reach_are_listed_once_in_order():
     model = scene([WIRE_MESH, BOX_MESH, WIRE_MESH], states(3, 1, 0.5))
     found = rows(find_candidates(model, Surfaces.of(model), body_pairs(model), standing(model.bodies.q), 1e6))
     assert found == sorted(set(found))
@@ -94,7 +94,7 @@ def test_everything_in_reach_is_listed_once_and_in_order():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_nothing_near_is_missed_along_a_path(seed):
+def test_candidates_contain_all_close_pairs_along_a_path(seed):
     """Whatever comes within d_hat anywhere on an arc is on the list; a half-space is among the bodies."""
     model = bodies_over_a_plane(seed)
     surfaces, pairs = Surfaces.of(model), body_pairs(model)

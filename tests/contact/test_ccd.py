@@ -124,7 +124,7 @@ def test_half_space_is_closed_form_on_straight_paths():
 
 @pytest.mark.parametrize("turning", ["together", "on one another"])
 @pytest.mark.parametrize("stencil", STENCILS[:2])
-def test_tight_gaps_pass_bodies_that_turn(stencil, turning):
+def test_rotation_at_small_gaps_is_accepted(stencil, turning):
     """Where the gap stays what it is no march is stopped by it: common rotation, and edges that turn on one another."""
     q, contacts = one_body_each(7, 400, stencil)
     q[1::2, :3] = q[0::2, :3]
@@ -154,7 +154,7 @@ def test_tight_gaps_pass_bodies_that_turn(stencil, turning):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("turn", [0.0, 1e-7, 1e-6])
-def test_edges_almost_parallel_or_very_unequal_stop_before_they_meet(first, second, gap, angle, turn):
+def test_almost_parallel_or_unequal_edges_stop_before_contact(first, second, gap, angle, turn):
     """Edges that fly towards one another, in any pose: there the triple product of the lines proof is all rounding."""
     count, rng = 100, np.random.default_rng(3)
     frames = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
@@ -192,12 +192,12 @@ def sliding() -> tuple[Path, Contacts]:
     return direction_path(q, direction, np.zeros((2, 3, 3)), radii(q, contacts)), contacts
 
 
-def test_sliding_passes_at_once():
+def test_sliding_is_accepted_in_one_iteration():
     path, contacts = sliding()
     assert np.all(time_of_impact(path, contacts, iterations=1) == 1.0)
 
 
-def test_running_out_of_advances_is_safe():
+def test_iteration_limit_is_conservative():
     path, contacts = approaching(3, 200, Stencil.EDGE_EDGE, turn=1.0, strain=0.1)
     full = time_of_impact(path, contacts)
     previous = np.zeros(len(contacts))
@@ -209,7 +209,7 @@ def test_running_out_of_advances_is_safe():
     assert np.any(previous < full)
 
 
-def test_nothing_moves_from_a_violated_start_and_everything_stands_still():
+def test_violated_start_gives_zero_and_no_motion_gives_one():
     q, contacts = one_body_each(4, 20, Stencil.POINT_TRIANGLE, xi=100.0)
     assert np.all(time_of_impact(standing(q), contacts) == 0.0)
     q, contacts = one_body_each(4, 20, Stencil.POINT_TRIANGLE)

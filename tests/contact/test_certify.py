@@ -91,18 +91,18 @@ STATES = {
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_states_that_are_not_free(tmp_path, name):
+def test_intersections_are_violations(tmp_path, name):
     bodies, places, expected = STATES[name]
     write_run(tmp_path, bodies, places)
     assert kinds(certify(tmp_path)) == expected
 
 
-def test_touching_faces_are_a_gap_of_zero(tmp_path):
+def test_touching_faces_have_zero_gap(tmp_path):
     boxes(tmp_path, (0, 0, 0), (1, 0, 0))
     assert not certify(tmp_path).ok
 
 
-def test_only_the_frame_with_the_intersection_is_named(tmp_path):
+def test_violation_names_the_frame_of_the_intersection(tmp_path):
     path = boxes(tmp_path, (0, 0, 0), (1.2, 0, 0), (5, 0, 0), steps=4)
     with h5py.File(path, "r+") as file:
         file["bodies/transform"][2, 1, 0, 3] = 0.7
@@ -262,14 +262,14 @@ def test_paths_and_gaps_of_rods_of_many_radii(tmp_path, moved):
     assert found.smallest_gap == pytest.approx(1e-3, rel=1e-9)
 
 
-def test_paths_of_substeps_are_not_known(tmp_path):
+def test_paths_over_several_substeps_are_unknown(tmp_path):
     move(boxes(tmp_path, (0, 0, 0), (3, 0, 0), (9, 0, 0)), [(6, 0, 0), (0, 0, 0), (0, 0, 0)], substeps=2)
     found = certify(tmp_path)
     assert found.ok and found.paths_checked == 0 and found.paths_unknown == 1
     assert "1 of substeps unknown" in str(found)
 
 
-def test_a_run_of_the_solver_has_free_paths(tmp_path):
+def test_swept_paths_of_a_run_are_certified(tmp_path):
     scene = abd.Scene(solver={"dt": 0.02})
     scene.add_body("ground", half_space={})
     scene.add_body("low", box=(0.2,) * 3, position=(0, 0, 0.11))
@@ -317,7 +317,7 @@ def test_violations_end_a_run_with_status_1(tmp_path, capsys, monkeypatch):
         assert b"a and b" in file["certificate/violations"][0]
 
 
-def test_a_certificate_that_cannot_be_made_is_said_before_the_run(tmp_path, capsys, monkeypatch):
+def test_missing_certificate_library_is_reported_before_the_run(tmp_path, capsys, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("abd.certificate.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ipctk", None)

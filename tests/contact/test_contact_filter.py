@@ -31,7 +31,7 @@ bodies = ["ball", "box_0_0_0"]
 
 
 @pytest.mark.parametrize("device", ["numpy", "cpu"])
-def test_the_ball_passes_what_it_is_filtered_from_and_hits_the_next(tmp_path, device):
+def test_filtered_pairs_have_no_contact(tmp_path, device):
     path = tmp_path / "scene.toml"
     path.write_text(SCENE)
     scene = abd.load(path)
@@ -52,7 +52,7 @@ def test_a_run_is_certified_with_its_filters(tmp_path):
     assert certify(tmp_path / "run").ok
 
 
-def test_overlaps_and_what_is_stuck_are_filtered_on_demand(tmp_path):
+def test_overlapping_bodies_are_filtered_on_request(tmp_path):
     scene = abd.Scene(gravity=(0, 0, 0), output={"frames": 2})
     for name, x in (("left", -1.0), ("right", 1.0)):
         scene.add_body(name, box=(1, 1, 1), position=(x, 0, 0), kind="static")
@@ -71,11 +71,11 @@ def test_overlaps_and_what_is_stuck_are_filtered_on_demand(tmp_path):
     loaded = abd.load(tmp_path / "scene.toml", allow_overlaps=True)
     pairs = {tuple(sorted(one.bodies)) for one in loaded.spec.contact_filter}
     assert pairs == {("left", "wedged"), ("right", "wedged"), ("apart", "inside")}
-    assert any("overlaps at the start" in note and "'inside'" in note for note in loaded.notes)
+    assert any("initial overlaps" in note and "'inside'" in note for note in loaded.notes)
     assert loaded.started().notes == loaded.notes, "nothing was moved"
 
 
-def test_wrong_filters_are_told():
+def test_wrong_filters_are_refused():
     scene = abd.Scene()
     scene.add_body("a", box=(1, 1, 1))
     with pytest.raises(SceneError, match="bodies"):

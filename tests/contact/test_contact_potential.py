@@ -80,7 +80,7 @@ def body_energy(q, contacts, parameters):
 
 
 @pytest.mark.parametrize("name", ["boxes turned by 0.01", "tetrahedra 1", "deformed tetrahedra", "rods and points"])
-def test_elements_give_the_gradient_of_the_bodies(name):
+def test_element_gradients_sum_to_body_gradients(name):
     contacts, _ = SCENES[name].contacts()
     parameters = ContactParameters(KAPPA, D_HAT)
     q = random_states(1)

@@ -38,7 +38,7 @@ def test_the_thinner_of_two_bodies_sets_the_activation_and_the_lighter_one_the_f
     assert pair(law, 1, 3) == pair(law, 1, 0), "what stands still, and is large, does not count"
 
 
-def test_neither_the_step_nor_the_rest_of_the_scene_matters():
+def test_pair_parameters_do_not_depend_on_step_or_other_bodies():
     scene = boxes({"dt": 1e-4})
     scene.add_body("crumb", box=(1e-3,) * 3, position=(0, 0, 3))
     law = law_of(scene)
@@ -46,7 +46,7 @@ def test_neither_the_step_nor_the_rest_of_the_scene_matters():
     assert pair(law, 1, 4)[0] == pytest.approx(D_HAT_SHARE * 1e-3)
 
 
-def test_what_is_given_holds_for_all_pairs():
+def test_given_parameters_apply_to_all_pairs():
     law = law_of(boxes({"d_hat": 2e-3, "contact_stiffness": 1e7}))
     i, j, xi = np.array([1, 1, 2]), np.array([0, 2, 3]), np.array([0.0, 1e-3, 0.0])
     a = law.activation(i, j)

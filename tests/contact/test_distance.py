@@ -128,7 +128,7 @@ def test_degenerate_triangles_are_edges_and_points():
         assert_agrees(point[i], lambda x: ipctk.point_point_distance(x[0], x[1]), pair)
 
 
-def test_edges_without_length():
+def test_zero_length_edges():
     x = random_pairs(8, 100)
     a0, a1, b0, _ = x.swapaxes(0, 1)
     for arguments in ((a0, a1, b0, b0), (b0, b0, a0, a1), (a0, a0, b0, b0)):
@@ -138,7 +138,7 @@ def test_edges_without_length():
     np.testing.assert_allclose(D, distance.point_triangle(b0, a0, a1, a1)[0], rtol=1e-12)
 
 
-def test_nearly_parallel_edges_take_the_nearer_end():
+def test_nearly_parallel_edges_use_the_nearer_end():
     """Between sines of 1e-10 and 1.6e-8 ipctk takes an end by its position alone, so it may see the farther one."""
     for sine in (1e-9, 3e-9, 1e-8):
         rng = np.random.default_rng(9)

@@ -103,7 +103,7 @@ def test_kernels_equal_the_definition(name, per_item):
 
 
 @pytest.mark.parametrize("inside", [0.1, 0.3, 0.6])
-def test_where_a_crossing_nears_an_end_the_model_has_the_curvature_across(inside):
+def test_crossing_near_an_edge_end_has_the_transverse_curvature(inside):
     """Two edges that cross, `inside` activations before the end of one: moving along it changes T alone."""
     d_hat = 0.01
     scene = abd.Scene(solver={"d_hat": d_hat})
@@ -142,7 +142,7 @@ def test_where_a_crossing_nears_an_end_the_model_has_the_curvature_across(inside
 
 
 @pytest.mark.parametrize("beside", [0.0, 1e-14, -1e-14])
-def test_a_corner_over_a_flat_diagonal_meets_a_face_whichever_way_it_is_rounded(beside):
+def test_corner_over_a_flat_diagonal_is_robust_to_rounding(beside):
     """The model is that of one face: its normal is vertical, its stiffness along the floor the same in both directions."""
     scene = abd.Scene(solver={"d_hat": 0.01})
     corners = [[x, y, 0.0] for x in (-2.0, 2.0) for y in (-2.0, 2.0)]

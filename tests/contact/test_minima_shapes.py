@@ -57,7 +57,7 @@ NODES = [GRID, np.sort(np.r_[-1.0, 1.0, np.random.default_rng(0).uniform(-1, 1, 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])
 @pytest.mark.parametrize("nodes", NODES, ids=["even", "uneven"])
-def test_a_vertex_over_a_flat_surface_counts_once_wherever_it_is(nodes, seed):
+def test_vertex_over_a_flat_surface_counts_once(nodes, seed):
     """Inside triangles, and exactly over their edges, corners and the middles of edges, from above and from below."""
     floor = sheet(nodes, nodes)
     whole = None if seed is None else turned(np.eye(3), seed).T
@@ -85,7 +85,7 @@ def test_a_box_on_a_flat_surface_counts_its_four_corners(turn):
 
 
 @pytest.mark.parametrize("name", [name for name in ARRANGEMENTS if name != "rods and points"])
-def test_vertices_against_triangles_are_the_improved_max_operator_of_ipctk(name):
+def test_vertex_triangle_weights_equal_the_improved_max_operator_of_ipctk(name):
     ipctk = pytest.importorskip("ipctk")
     arrangement, model = ARRANGEMENTS[name], SCENES[name]
     parts, _ = parts_of(model)
@@ -135,7 +135,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_energy_is_continuous_where_contact_passes_from_one_feature_to_the_next(name):
+def test_energy_is_continuous_across_features(name):
     first, turn, second, begin, end = WAYS[name]
     begin, end = np.array(begin, float), np.array(end, float)
     model = two(first, second, begin, turn)
@@ -149,7 +149,7 @@ def test_energy_is_continuous_where_contact_passes_from_one_feature_to_the_next(
     assert fine < 0.3 * coarse + 1e-9 * largest
 
 
-def test_the_nearest_features_of_convex_bodies_always_count_in_full():
+def test_nearest_features_of_convex_bodies_have_full_weight():
     box = solid("box", BOX, BOX_TRIANGLES)
     tetrahedron = solid("tetrahedron", TETRAHEDRON, TETRAHEDRON_TRIANGLES)
     kinds = set()
@@ -181,7 +181,7 @@ def weights_of(mesh: Mesh) -> Topology:
     return Topology.of(model, Surfaces.of(model))
 
 
-def test_only_convex_edges_and_their_ends_have_weight():
+def test_weight_is_positive_only_at_convex_edges_and_vertices():
     box = weights_of(solid("box", BOX, BOX_TRIANGLES))
     assert sorted(box.edge_weight) == [0.0] * 6 + [1.0] * 12
     assert np.all(box.vertex_weight == 1.0)
@@ -196,7 +196,7 @@ def test_only_convex_edges_and_their_ends_have_weight():
     np.testing.assert_array_equal(found.edge_weight, (np.abs(middle - 0.5) == 0.5).any(axis=1).astype(float))
 
 
-def test_a_concave_edge_has_no_weight_and_a_slight_one_little():
+def test_weight_vanishes_for_concave_and_is_small_for_flat_edges():
     """A box with a notch cut out of its top, and lids that are bent by less and less."""
     profile = np.array([[0, 0], [3, 0], [3, 2], [2, 2], [2, 1], [1, 1], [1, 2], [0, 2.0]])
     vertices = np.concatenate([np.c_[profile, np.zeros(8)], np.c_[profile, np.ones(8)]])
@@ -212,7 +212,7 @@ def test_a_concave_edge_has_no_weight_and_a_slight_one_little():
     assert inner[0] > inner[1] > inner[2] > 0.0
 
 
-def test_vertices_in_one_place_count_as_one():
+def test_coincident_vertices_count_once():
     box = solid("box", BOX, BOX_TRIANGLES)
     loose = solid("loose", BOX[BOX_TRIANGLES.ravel()], np.arange(36).reshape(-1, 3))
     position = np.array([0.3, 0.2, 2 * OVER])

@@ -48,7 +48,7 @@ def test_derivatives_by_finite_differences():
         np.testing.assert_allclose(hessians[:, k], turn / (2 * step), atol=1e-5, rtol=1e-5)
 
 
-def test_joins_one_with_its_slope():
+def test_mollifier_reaches_one_with_zero_slope():
     m, m1, _ = mollifier.mollifier(np.array([0.0, 1.0 - 1e-9, 1.0, 5.0]), 1.0)
     np.testing.assert_allclose(m, [0.0, 1.0, 1.0, 1.0], atol=1e-15)
     np.testing.assert_allclose(m1, [2.0, 0.0, 0.0, 0.0], atol=3e-9)

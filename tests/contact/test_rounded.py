@@ -67,7 +67,7 @@ def near(model, q: np.ndarray):
 
 @pytest.mark.parametrize("lying", [False, True])
 @pytest.mark.parametrize(("lower", "upper"), PAIRS)
-def test_every_pair_meets_at_its_surfaces_and_pushes_apart(lower, upper, lying):
+def test_round_pairs_repel_at_their_surfaces(lower, upper, lying):
     """The gap is that of the ideal shapes, the force points from one to the other: parallel capsules included."""
     gap = 2e-4
     model = stacked(lower, upper, gap, lying)
@@ -89,14 +89,14 @@ def test_every_pair_meets_at_its_surfaces_and_pushes_apart(lower, upper, lying):
 
 @pytest.mark.parametrize("lying", [False, True])
 @pytest.mark.parametrize(("lower", "upper"), PAIRS)
-def test_starts_are_judged_by_the_ideal_shapes(lower, upper, lying):
+def test_initial_overlap_uses_the_ideal_shapes(lower, upper, lying):
     assert find_initial_intersections(stacked(lower, upper, 1e-6, lying)) == []
     (problem,) = find_initial_intersections(stacked(lower, upper, -1e-3, lying))
     assert problem.value == pytest.approx(1e-3, rel=0.05)
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_half_spaces_meet_the_ideal_shapes(name):
+def test_contact_with_half_spaces_uses_the_ideal_shapes(name):
     for gap, count in ((1e-6, 0), (-1e-3, 1)):
         bodies = [
             {"name": "ground", "half_space": {}},
@@ -130,9 +130,9 @@ def test_mass_and_inertia_are_those_of_the_solids():
     np.testing.assert_allclose(np.sort(bodies.moment[2]), np.sort(bodies.moment[3]), rtol=2e-3)
 
 
-def test_a_ball_keeps_round():
+def test_ball_stays_round():
     stretched = {"name": "a", "sphere": {"radius": 0.3}, "scale": (1.0, 2.0, 1.0)}
-    with pytest.raises(abd.errors.SceneError, match="different factors"):
+    with pytest.raises(abd.errors.SceneError, match="different scale factors"):
         compile_scene(SceneSpec(body=[stretched]))
     grown = compile_scene(SceneSpec(body=[{"name": "a", "sphere": {"radius": 0.3}, "scale": 2.0}])).bodies
     assert grown.radius[0] == 0.6 and grown.mass[0] == pytest.approx(1000.0 * 4.0 / 3.0 * np.pi * 0.6**3)
@@ -142,7 +142,7 @@ def test_a_ball_keeps_round():
 
 @pytest.mark.parametrize("other", ["sphere", "capsule", "box"])
 @pytest.mark.parametrize("spin", [0.0, 1.0])
-def test_advancement_comes_close_to_the_surface(other, spin):
+def test_conservative_advancement_approaches_the_surface(other, spin):
     """Half a metre of radius, a gap of 1e-5 m: the march ends within a fifth of the gap, and sliding past is free."""
     parts = {"sphere": {"sphere": {"radius": 0.5}}, "capsule": {"capsule": {"radius": 0.5, "length": 1.0}}}
     top = {"sphere": 0.5, "capsule": 1.0, "box": 0.5}[other]
@@ -183,7 +183,7 @@ def test_skins_surround_the_ideal_shapes():
             assert (np.ptp(vertices, axis=0) <= np.ptp(mesh.vertices, axis=0) + 2 * radius + 1e-12).all()
 
 
-def test_pictures_and_files_show_round_bodies(tmp_path):
+def test_pictures_and_files_contain_round_bodies(tmp_path):
     """A ball alone: a disc in the middle of the picture."""
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body("ball", sphere={"radius": 0.1})
@@ -217,7 +217,7 @@ def rolling(dt: float = 0.01, duration: float = 1.0, speed: float = 1.0, mu: flo
 ALONG_Y = {"axis_angle": {"axis": (1.0, 0.0, 0.0), "degrees": 90.0}}
 
 
-def test_a_ball_set_down_rolls_with_five_sevenths():
+def test_ball_on_a_slope_rolls_with_five_sevenths():
     speeds = rolling(sphere={"radius": 0.1})
     assert speeds[-1, 0] == pytest.approx(5.0 / 7.0, rel=0.005)
     assert speeds[-1, 1] == pytest.approx(speeds[-1, 0], rel=1e-3)
@@ -234,7 +234,7 @@ def test_a_ball_slides_before_it_rolls():
     assert np.abs(np.diff(speeds[t > 0.65], axis=1)).max() < 2e-3
 
 
-def test_a_capsule_rolls_like_its_inertia_says():
+def test_capsule_rolls_according_to_its_inertia():
     """v = v0 / (1 + I / (m r^2)) with I about the axis, held up by both ends of its segment."""
     capsule = {"radius": 0.1, "length": 0.3}
     (body,) = SceneSpec(body=[{"name": "a", "capsule": capsule}]).body
@@ -245,7 +245,7 @@ def test_a_capsule_rolls_like_its_inertia_says():
     assert speeds[-1, 1] == pytest.approx(speeds[-1, 0], rel=1e-3)
 
 
-def test_two_parallel_capsules_hold_each_other():
+def test_parallel_capsules_support_each_other():
     """One lies along the other: edge pairs fade where they are parallel, their ends do not."""
     scene = abd.Scene(solver={"d_hat": 1e-3})
     side = {"axis_angle": {"axis": (0.0, 1.0, 0.0), "degrees": 90.0}}

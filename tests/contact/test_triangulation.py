@@ -39,7 +39,7 @@ def slide(cells: int, direction: float, contact_set: str = "minima") -> tuple[fl
 
 @pytest.mark.parametrize("direction", [0.0, 17.0, 45.0])
 @pytest.mark.parametrize("cells", [1, 20, pytest.param(100, marks=pytest.mark.slow)])
-def test_a_slide_over_triangles_is_that_over_a_half_space(cells, direction):
+def test_sliding_over_triangles_equals_sliding_over_a_half_space(cells, direction):
     speed_change, yaw_rate, gap = slide(cells, direction)
     assert speed_change < 1e-6 and yaw_rate < 1e-6
     assert gap == pytest.approx(slide(0, direction)[2], rel=0.01)
@@ -79,7 +79,7 @@ def test_the_activation_of_a_cube_depends_on_neither_frame_nor_triangulation():
 
 
 @pytest.mark.parametrize("name", ["cpu", "numpy"])
-def test_a_corner_above_the_centre_of_a_fan_presses_as_on_a_face(name: str):
+def test_corner_over_a_triangle_fan_has_the_force_of_a_face(name: str):
     """24 slivers meet at the centre; the corner is off it by rounding or more, up to 1e-8 m."""
     angles = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
     rim = np.stack([0.18 * np.cos(angles), 0.18 * np.sin(angles), np.zeros(24)], axis=1)

@@ -41,7 +41,7 @@ def on_a_plane(shape: dict) -> abd.Scene:
 
 @pytest.mark.parametrize("shape", [BALL, CAPSULE])
 @pytest.mark.parametrize("w", [0.01, 0.3, 1.0, 2.5, np.pi, 5.0])
-def test_what_rolls_does_not_slip(shape, w):
+def test_rolling_body_has_no_slip(shape, w):
     """By r w with a turn of w: the slip is 0 (r (w - sin w) along chords), the resistance to rolling follows the turn."""
     model = on_a_plane(shape).compile()
     q = model.bodies.q.copy()
@@ -89,7 +89,7 @@ def frozen_on(model: Model, q: np.ndarray, course: Course) -> tuple[friction.Lag
 @pytest.mark.parametrize(
     ("turn", "below", "parted"), [(-0.4, 0.2, (0.05, 0.02)), (0.3, 0.2, (0.05, 0.02)), (2.5, 0, (0, 0)), (0, 5, (0, 0))]
 )
-def test_what_is_carried_slips_with_the_velocities_at_the_end(turn, below, parted):
+def test_carried_body_slips_with_the_end_velocities(turn, below, parted):
     """``dp_i + w_i x a_i - dp_j - w_j x a_j`` at the place of the vertex, on faces too: that is where the arms lead then."""
     model, q, course = flat_box(np.array([*parted, 0.0]), turn, below)
     lagged, frozen = along_arcs(*frozen_on(model, q, course), q, course, model.bodies.radius)
@@ -104,7 +104,7 @@ def test_what_is_carried_slips_with_the_velocities_at_the_end(turn, below, parte
         assert slips[row][:2] == pytest.approx((of_i - of_j)[:2], abs=1e-12)
 
 
-def test_what_turns_about_a_corner_that_sticks_does_not_slip_there():
+def test_rotation_about_a_sticking_corner_has_no_slip():
     """Of the four corners that one: it came on no chord, so that nothing is added to it; on the others arcs are."""
     model, q, course = flat_box(np.zeros(3), 0.3, 0.0)
     corner = np.array([0.05, 0.03, 0.0])
@@ -120,7 +120,7 @@ def test_what_turns_about_a_corner_that_sticks_does_not_slip_there():
     assert lagged.Y_second[sticks] == pytest.approx(before.Y_second[sticks], abs=1e-9)
 
 
-def test_what_does_not_turn_is_left_as_it_is():
+def test_slip_without_rotation_is_unchanged():
     model, q, course = flat_box(np.array([0.05, 0.02, 0.0]), 0.0, 0.0)
     before, points = frozen_on(model, q, course)
     lagged, moved = along_arcs(before, points, q, course, model.bodies.radius)
@@ -129,7 +129,7 @@ def test_what_does_not_turn_is_left_as_it_is():
 
 @pytest.mark.device
 @pytest.mark.parametrize("name", ["rods and points", "boxes shifted both ways"])
-def test_kernels_pass_what_the_definition_says(name):
+def test_kernels_equal_the_definition(name):
     model, rng = as_model(ARRANGEMENTS[name]), np.random.default_rng(5)
     tables = {name: np.full_like(model.materials.mu, 0.01) for name in ("rolling", "spinning")}
     model = replace(model, materials=replace(model.materials, **tables))
@@ -162,7 +162,7 @@ def test_kernels_pass_what_the_definition_says(name):
 
 @pytest.mark.device
 @pytest.mark.parametrize("radius", [0.02, 0.01])
-def test_small_balls_roll_down_as_large_ones(radius):
+def test_small_and_large_balls_roll_alike(radius):
     """5/7 g sin a, by 0.35 and 0.7 rad in the last step: chords brake by 0.6 and 2 %."""
     slope = 0.1
     scene = abd.Scene(gravity=(G * np.sin(slope), 0.0, -G * np.cos(slope)), solver={"dt": 0.01})
@@ -180,7 +180,7 @@ def test_small_balls_roll_down_as_large_ones(radius):
 @pytest.mark.parametrize("shape", ["ball", "capsule"])
 @pytest.mark.parametrize("turn", [0.5, 1.7, 2.5, np.pi, 5.0])
 @pytest.mark.parametrize("floor", ["plane", "mesh"])
-def test_what_is_set_down_spinning_slows_down_until_it_rolls(shape, turn, floor):
+def test_spinning_ball_slows_down_until_it_rolls(shape, turn, floor):
     """By ``mu g r m / I`` within 2 %, however far it turns in a step; energy never grows."""
     h, mu, r = 0.01, 0.5, 0.02
     scene = abd.Scene(solver={"dt": h})

@@ -157,7 +157,7 @@ def test_elements_are_the_derivatives_by_the_bodies(name, size, stretched):
 
 
 @pytest.mark.parametrize("size", [0.3, 3.0])
-def test_with_the_whole_bound_the_model_is_nowhere_below_the_energy_of_friction(size):
+def test_model_with_full_regularisation_bounds_the_friction_energy(size):
     scene, _, lagged, index = lagged_scene("boxes shifted both ways")
     before = displacements(scene, size * EPS)[index]
     f, K = friction._force_and_stiffness(lagged, before, EPS, 1.0)

@@ -63,7 +63,7 @@ def frozen(model):
 
 
 @pytest.mark.parametrize("inside", [2.0, 0.6, 0.1, 0.01])
-def test_two_edges_rub_with_what_their_energy_changes_by_along_the_normal(inside):
+def test_friction_load_of_two_edges_is_the_normal_derivative(inside):
     model = crossed(inside)
     lagged, points, parts, count = frozen(model)
     edges = points.stencil == Stencil.EDGE_EDGE
@@ -85,7 +85,7 @@ def test_the_load_fades_towards_the_end_of_an_edge():
 
 
 @pytest.mark.parametrize("regularisation", [0.0, 0.4, 1.0])
-def test_what_is_negative_leaves_the_model_convex_with_full_regularisation(regularisation):
+def test_full_regularisation_makes_the_model_convex(regularisation):
     model = valley()
     lagged, points, _, _ = frozen(model)
     assert (lagged.load < 0.0).any() and lagged.load.sum() > 0.0

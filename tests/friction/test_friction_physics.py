@@ -55,7 +55,7 @@ def test_a_box_slides_below_the_threshold(below):
 @pytest.mark.parametrize("off", [-0.01, 0.01])
 @pytest.mark.parametrize("drop", [2e-4, 4e-3])
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
-def test_a_slope_made_of_triangles_is_no_different(integrator, drop, off):
+def test_sliding_on_triangles_equals_sliding_on_a_half_space(integrator, drop, off):
     """A box on a plate: edges of both meshes neither brake nor steer it, and what sticks comes to rest."""
     mu = tan(SLOPE) + off
     scene = abd.Scene(solver={"integrator": integrator})
@@ -76,7 +76,7 @@ def test_a_slope_made_of_triangles_is_no_different(integrator, drop, off):
 
 
 @pytest.mark.parametrize("above", [0.01, 0.1, 1.0])
-def test_what_sticks_by_a_viscous_force_creeps(above, record_property):
+def test_viscous_static_friction_creeps(above, record_property):
     """By f1(y) = tan/mu of smoothed friction: y = eps_v (1 - sqrt(1 - tan/mu)) < 1 mm/s."""
     mu = tan(SLOPE) + above
     speeds, simulation, _ = slide(mu, stick="viscous")

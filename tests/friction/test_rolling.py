@@ -72,7 +72,7 @@ def test_a_ball_rests_on_a_slope_below_the_angle_of_rolling(device, share):
         assert (x[-1] - 2 * x[39] + x[19]) / 0.04 == pytest.approx(expected, rel=0.01)
 
 
-def test_pairs_take_their_own_coefficients_or_the_geometric_means():
+def test_pair_coefficients_are_given_or_geometric_means():
     scene = abd.Scene()
     scene.add_material("a", rolling=1e-3, spinning=4e-3)
     scene.add_material("b", rolling=4e-3)
@@ -86,7 +86,7 @@ def test_pairs_take_their_own_coefficients_or_the_geometric_means():
 
 @pytest.mark.device
 @pytest.mark.parametrize("facets", [6, 12])
-def test_a_prism_that_rolls_onto_its_next_facet_loses_what_the_impact_takes(facets):
+def test_rolling_prism_loses_the_impact_energy_at_each_facet(facets):
     """The momentum about the new edge is kept: the spin falls by (k + cos(2 pi / n)) / (k + 1), k = I / (m R^2)."""
     tilt, spin = 0.6 * pi / facets, 0.6 * sqrt(G / R)
     scene = abd.Scene(solver={"dt": 5e-4})

@@ -50,7 +50,7 @@ def test_a_box_near_the_angle_of_friction_stays(floor, contact_set):
 
 
 @pytest.mark.device
-def test_the_kernels_remember_what_the_definition_does():
+def test_anchors_of_kernels_equal_the_definition():
     """A box that slides, turns and comes to rest on triangles, step by step from the same state."""
     scene, _ = on_slope(0.5, floor=3, velocity=(0.3, 0.2, 0.0), angular_velocity=(0.0, 0.0, 1.0))
     defined, device = abd.Simulation(scene, device="numpy"), abd.Simulation(scene, device=NAME)
@@ -88,7 +88,7 @@ def test_friction_at_the_start_does_not_depend_on_rounding():
 
 @pytest.mark.device
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf2"])
-def test_a_continued_run_holds_as_the_one_that_went_on(integrator):
+def test_restored_run_sticks_as_the_original(integrator):
     scene, _ = on_slope(0.9, solver={"integrator": integrator})
     went_on, continued = abd.Simulation(scene, device=NAME), abd.Simulation(scene, device=NAME)
     went_on.run(steps=6)

@@ -25,14 +25,14 @@ def slide(gap: float, device: str, **solver) -> tuple[float, np.ndarray]:
 
 
 @pytest.mark.parametrize("d_hat", [1e-5, 1e-7])
-def test_a_box_slides_as_far_however_stiff_its_contact_is(d_hat, device):
+def test_sliding_distance_does_not_depend_on_contact_stiffness(d_hat, device):
     way, forces = slide(1.2 * d_hat, device, d_hat=d_hat)
     assert way == pytest.approx(STOPS, rel=0.02)
     np.testing.assert_allclose(forces[1:], 1.0, rtol=0.05)
 
 
 @pytest.mark.parametrize("device", ["cpu", "numpy"])
-def test_a_box_that_touches_at_the_start_slides_as_far_as_one_above_the_ground(device):
+def test_sliding_distance_does_not_depend_on_the_initial_gap(device):
     way, forces = slide(0.0, device)
     assert way == pytest.approx(STOPS, rel=0.02)
     np.testing.assert_allclose(forces, 1.0, rtol=0.05)

@@ -52,23 +52,23 @@ EXTERNAL = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 
 CASES = {
     # name: file name, text, words of the message
-    "truncated urdf": ("r.urdf", urdf(links("a", "b"))[:90], "no XML"),
-    "truncated mjcf": ("r.xml", mjcf('<body><joint/><geom size="1"/></body>')[:40], "no XML"),
-    "empty": ("r.urdf", "", "no XML"),
+    "truncated urdf": ("r.urdf", urdf(links("a", "b"))[:90], "not valid XML"),
+    "truncated mjcf": ("r.xml", mjcf('<body><joint/><geom size="1"/></body>')[:40], "not valid XML"),
+    "empty": ("r.urdf", "", "not valid XML"),
     "no robot at all": ("r.xml", "<svg/>", "neither URDF nor MJCF"),
     "no links": ("r.urdf", urdf(""), "no links"),
-    "circle": ("r.urdf", urdf(links("a", "b", "c") + hinge("x", "a", "b") + hinge("y", "b", "a")), "circle"),
-    "own parent": ("r.urdf", urdf(links("a", "b") + hinge("x", "b", "b")), "circle"),
+    "circle": ("r.urdf", urdf(links("a", "b", "c") + hinge("x", "a", "b") + hinge("y", "b", "a")), "cycle"),
+    "own parent": ("r.urdf", urdf(links("a", "b") + hinge("x", "b", "b")), "cycle"),
     "two parents": (
         "r.urdf",
         urdf(links("a", "b", "c") + hinge("x", "a", "c") + hinge("y", "b", "c") + hinge("z", "a", "b")),
-        "hangs on joint 'x' already",
+        "is already the child of joint 'x'",
     ),
-    "two roots": ("r.urdf", urdf(links("a", "b")), "2 links hang on no joint"),
+    "two roots": ("r.urdf", urdf(links("a", "b")), "2 links are not the child of a joint"),
     "two joints of one name": (
         "r.urdf",
         urdf(links("a", "b", "c") + hinge("x", "a", "b") + hinge("x", "b", "c")),
-        "two joints are called 'x'",
+        "two joints have the name 'x'",
     ),
     "mimics itself": (
         "r.urdf",
@@ -94,24 +94,24 @@ CASES = {
         urdf(f'<link name="a">{INERTIAL}<collision><geometry><sphere radius="-1"/></geometry></collision></link>'),
         "sizes",
     ),
-    "outside": ("r.urdf", urdf(mesh_link("../../../etc/passwd")), "lies outside"),
-    "outside, absolute": ("r.urdf", urdf(mesh_link("file:///etc/hostname")), "lies outside"),
-    "outside of a package": ("r.urdf", urdf(mesh_link("package://p/../../../etc/hostname")), "lies outside"),
-    "outside in mjcf": ("r.xml", mjcf(USES_MESH, MESH.format("/etc/hostname", "1 1 1")), "lies outside"),
-    "include outside": ("r.xml", '<mujoco><include file="../../../etc/hostname"/></mujoco>', "lies outside"),
+    "outside": ("r.urdf", urdf(mesh_link("../../../etc/passwd")), "outside of"),
+    "outside, absolute": ("r.urdf", urdf(mesh_link("file:///etc/hostname")), "outside of"),
+    "outside of a package": ("r.urdf", urdf(mesh_link("package://p/../../../etc/hostname")), "outside of"),
+    "outside in mjcf": ("r.xml", mjcf(USES_MESH, MESH.format("/etc/hostname", "1 1 1")), "outside of"),
+    "include outside": ("r.xml", '<mujoco><include file="../../../etc/hostname"/></mujoco>', "outside of"),
     "from the net": ("r.urdf", urdf(mesh_link("http://example.org/m.obj")), "scheme 'http'"),
     "includes itself": ("r.xml", '<mujoco><include file="r.xml"/></mujoco>', "includes itself"),
     "external entity": ("r.urdf", EXTERNAL + urdf(links("a"), "&x;"), "entities"),
     "a billion laughs": ("r.xml", LAUGHS + mjcf("&a39;"), "entities"),
-    "too deep": ("r.xml", mjcf("<body>" * 5000 + "</body>" * 5000), "deep"),
+    "too many nested": ("r.xml", mjcf("<body>" * 5000 + "</body>" * 5000), "nested"),
     "too many copies": (
         "r.xml",
         mjcf('<replicate count="50000"><replicate count="50000"><geom size="1"/></replicate></replicate>'),
         "copies",
     ),
     "mujoco refuses": ("r.xml", mjcf('<body><joint tipe="hinge"/></body>'), "unrecognized attribute"),
-    "no matter": ("r.xml", mjcf('<body><joint/><geom size="0"/></body>'), "MuJoCo's compiler"),
-    "no height field": ("r.xml", mjcf("", '<asset><hfield file="h.png" size="1 1 1 1"/></asset>'), "not there"),
+    "needs the centre of mass": ("r.xml", mjcf('<body><joint/><geom size="0"/></body>'), "MuJoCo's compiler"),
+    "no height field": ("r.xml", mjcf("", '<asset><hfield file="h.png" size="1 1 1 1"/></asset>'), "does not exist"),
     "large height field": (
         "r.xml",
         mjcf("", '<asset><hfield nrow="99999" ncol="99999" size="1 1 1 1"/></asset>'),
@@ -137,7 +137,7 @@ def refused(path, capsys, *options: str) -> str:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_one_message(case, tmp_path, capsys):
+def test_malformed_files_give_one_message(case, tmp_path, capsys):
     name, text, words = CASES[case]
     path = tmp_path / name
     path.write_text(text)
@@ -154,7 +154,7 @@ def test_huge_files(tmp_path, capsys):
     assert "10240 MiB" in refused(tmp_path / "huge.xml", capsys)
 
 
-def test_a_mesh_that_claims_billions_of_triangles(tmp_path, capsys):
+def test_mesh_header_with_billions_of_triangles(tmp_path, capsys):
     (tmp_path / "r.urdf").write_text(urdf(mesh_link("m.stl")))
     (tmp_path / "m.stl").write_bytes(bytes(80) + struct.pack("<I", 4_000_000_000) + bytes(50))
     assert "has no triangles" in refused(tmp_path / "r.urdf", capsys)
@@ -170,12 +170,12 @@ def test_zip_bombs(tmp_path, capsys):
     bomb = tmp_path / "r.urdf"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("r.urdf", bytes(50 << 20))
-    assert "no XML" in refused(bomb, capsys)
+    assert "not valid XML" in refused(bomb, capsys)
     bomb.rename(tmp_path / "r.mjz")
-    assert "no scene format" in refused(tmp_path / "r.mjz", capsys)
+    assert "not the suffix of a scene file" in refused(tmp_path / "r.mjz", capsys)
 
 
-def test_a_picture_that_unpacks_to_gigabytes(tmp_path, capsys):
+def test_picture_that_decompresses_to_gigabytes(tmp_path, capsys):
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
@@ -188,17 +188,17 @@ def test_a_picture_that_unpacks_to_gigabytes(tmp_path, capsys):
     assert "too large" in refused(path, capsys)
 
 
-def test_links_that_lead_out(tmp_path, capsys):
+def test_symbolic_links_out_of_the_folder(tmp_path, capsys):
     folder = tmp_path / "robot"
     folder.mkdir()
     (tmp_path / "secret.obj").write_text("v 0 0 0\n")
     (folder / "m.obj").symlink_to(tmp_path / "secret.obj")
     (folder / "r.urdf").write_text(urdf(mesh_link("m.obj")))
-    assert "lies outside" in refused(folder / "r.urdf", capsys)
+    assert "outside of" in refused(folder / "r.urdf", capsys)
 
 
 def test_wrong_options(tmp_path, capsys):
     path = tmp_path / "r.xml"
     path.write_text(mjcf('<body><joint/><geom size="1"/></body>', '<keyframe><key name="up" qpos="1"/></keyframe>'))
     assert "did you mean 'up'" in refused(path, capsys, "--keyframe", "upp")
-    assert "no folder" in refused(path, capsys, "--assets", str(tmp_path / "nowhere"))
+    assert "not a folder" in refused(path, capsys, "--assets", str(tmp_path / "nowhere"))

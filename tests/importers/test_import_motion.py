@@ -166,7 +166,7 @@ def test_robots_run_two_seconds_with_contact(name, options, tmp_path):
 
 
 @pytest.mark.parametrize("name", [*SAMPLES, "contacts"])
-def test_a_converted_scene_runs_to_the_same_bits(name, tmp_path, capsys):
+def test_converted_scene_runs_bitwise_equal(name, tmp_path, capsys):
     path = write_sample(name, tmp_path) if name in SAMPLES else contacts(tmp_path)
     # the bars of one plane pass through one another
     over = name == "four_bar"

@@ -243,7 +243,7 @@ def test_a_body_that_collides_by_a_pair_rests_on_the_floor(dt, tmp_path):
     assert simulation.bodies["body"].position[2] == pytest.approx(0.1, abs=4e-3)
 
 
-def test_contact_with_the_world_may_be_excluded(tmp_path):
+def test_contact_with_the_world_can_be_excluded(tmp_path):
     floor, geom = '<geom name="floor" type="plane" size="2 2 .1"/>', '<geom type="box" size=".05 .05 .05" mass="1"/>'
     text = mjcf(floor + falling("a", geom, "0 0 0.06"), '<contact><exclude body1="world" body2="a"/></contact>')
     simulation = abd.Simulation(load(text, tmp_path), device="cpu")
@@ -274,7 +274,7 @@ def test_a_link_collides_with_fixed_bodies_and_not_with_its_parent(tmp_path):
         load(mjcf(fixed + arm), tmp_path).started()
     scene = load(mjcf(fixed + arm), tmp_path, allow_overlaps=True)
     assert scene.spec.contact_filter[0].bodies == ["post", "arm"]
-    assert_note(scene, "overlaps at the start", "'post' and 'arm'")
+    assert_note(scene, "initial overlaps", "'post' and 'arm'")
 
 
 # names
@@ -286,7 +286,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("suffix", [".urdf", ".xml"])
-def test_names_stay_those_of_the_file(suffix, tmp_path):
+def test_names_of_the_file_are_kept(suffix, tmp_path):
     """Bodies and joints of all names are told apart in Python, in a scene file, in a trajectory, and in what is exported."""
     if suffix == ".urdf":
         links = "".join(link(name, 1.0 + k) for k, name in enumerate(NAMES))
@@ -300,7 +300,7 @@ def test_names_stay_those_of_the_file(suffix, tmp_path):
         )
         text = mjcf("".join(bodies))
     scene = load(text, tmp_path, suffix)
-    assert not any("is called" in note for note in scene.notes)
+    assert not any("has the name" in note for note in scene.notes)
     scene.save(tmp_path / "scene.toml")
     assert main(["run", str(tmp_path / "scene.toml"), "--device", "numpy", "--steps", "2", "--out", str(tmp_path / "run")]) == 0
     simulation = abd.Simulation(abd.load(tmp_path / "scene.toml", overrides=["body.a/b.mass=7.0"]), device="numpy")
@@ -320,8 +320,8 @@ def test_changed_names_are_reported(tmp_path):
         '<geom name="box" size="0.1"/>' + falling("box", '<geom size="0.1"/>') + falling(" box", '<geom size="0.1"/>', "1 0 1")
     )
     scene = load(text, tmp_path)
-    assert_note(scene, "geom 'box' of the world is called 'box_'")
-    assert_note(scene, "body ' box' is called 'box_1'")
+    assert_note(scene, "geom 'box' of the world has the name 'box_'")
+    assert_note(scene, "body ' box' has the name 'box_1'")
     assert scene.body("box").kind == "dynamic"
 
 
@@ -336,7 +336,7 @@ def test_limits_efforts_and_speeds_of_urdf(tmp_path):
     assert scene.joint("j2").coordinate["theta"].range is None
     assert scene.joint("j3").type == "slider"
     assert {body.name for body in scene.spec.body} == {"a", "b", "c", "finger1", "finger2"}
-    assert_note(scene, "fixed to 'c'", "'tool', 'frame'")
+    assert_note(scene, "merged with 'c'", "'tool', 'frame'")
     mimic = scene.spec.coupling[0]
     assert (mimic.coordinate, mimic.terms[0].coordinate, mimic.terms[0].factor) == ("f2.theta", "f1.theta", -0.5)
     assert scene.body("c").mass == pytest.approx(1.2)
@@ -385,7 +385,7 @@ def test_ranges_without_extent_are_reported_in_urdf(kind, limit, words, tmp_path
         ("", None),
     ],
 )
-def test_ends_of_a_range_that_urdf_does_not_give_or_bound(limit, ends, tmp_path):
+def test_missing_and_infinite_bounds_in_urdf(limit, ends, tmp_path):
     """An end that is not given is 0."""
     one = joint("j", "prismatic", "base", "arm", f'<limit {limit} effort="10" velocity="1"/>')
     scene = load(f'<robot name="r">{link("base")}{link("arm")}{one}</robot>', tmp_path, ".urdf")
@@ -395,7 +395,7 @@ def test_ends_of_a_range_that_urdf_does_not_give_or_bound(limit, ends, tmp_path)
 def test_asymmetric_force_ranges_are_reported(tmp_path):
     arm, servo = '<body name="a"><joint name="j"/><geom size="0.1"/></body>', '<position name="s" joint="j" forcerange="-1 3"/>'
     scene = load(mjcf(arm, f"<actuator>{servo}</actuator>"), tmp_path)
-    assert_note(scene, "'s'", "from -1 to 3 are not symmetric")
+    assert_note(scene, "'s'", "range -1 .. 3 is not symmetric")
     assert scene.joint("j").coordinate["theta"].drive.effort == 1.0
 
 
@@ -405,7 +405,7 @@ def test_gravcomp_of_a_part_is_reported(tmp_path):
     assert_note(scene, "'a'", "gravcomp")
 
 
-def test_massless_links_join_the_next_joint(tmp_path):
+def test_massless_links_are_merged_with_the_next_joint(tmp_path):
     scene = abd.load(write_sample("roving", tmp_path))
     assert scene.joint("pan+tilt").type == "universal" and scene.joint("pan+tilt").parent == "cart"
     assert scene.joint("plane").type == "planar"
@@ -436,12 +436,12 @@ def test_balls_have_ranges_rotors_and_friction(tmp_path):
     assert found == (0.4, 0.1, 0.2, 0.3)
 
 
-def test_joints_at_an_end_of_their_range_start_inside(tmp_path):
+def test_joints_at_a_bound_start_inside_their_range(tmp_path):
     text = mjcf(
         '<body><joint name="j" axis="0 1 0" range="0 90" limited="true"/><geom size="0.1" pos="0.2 0 0"/></body>'
     )
     scene = load(text, tmp_path)
-    assert_note(scene, "start inside", "'j' from 0 to 0.001")
+    assert_note(scene, "moved inside the range", "'j' from 0 to 0.001")
     simulation = abd.Simulation(scene, device="cpu")
     for _ in range(20):
         simulation.step()
@@ -520,11 +520,11 @@ def test_packages_are_found(tmp_path, monkeypatch):
     assert "path" in load(URDF_WITH_MESH.format(0.25), tmp_path / "x", ".urdf").body("arm").mesh
 
 
-def test_inertias_that_no_body_has(tmp_path):
+def test_impossible_inertias(tmp_path):
     (tmp_path / "bot" / "meshes").mkdir(parents=True)
     (tmp_path / "bot" / "meshes" / "arm.obj").write_text(TETRAHEDRON)
     scene = load(URDF_WITH_MESH.format(0.9), tmp_path, ".urdf")
-    assert_note(scene, "'arm'", "no body has the principal inertias [0.13, 0.2, 0.9]", "nearest")
+    assert_note(scene, "'arm'", "principal inertias [0.13, 0.2, 0.9]", "nearest")
     values = np.sort(np.array(scene.body("arm").inertia))
     # S = diag(-0.285, 0.415, 0.485) with its negative entry at a millionth of the largest
     np.testing.assert_allclose(values, np.sort([0.9, 0.485, 0.415]), rtol=1e-5)
@@ -563,14 +563,14 @@ def test_muscles_activations_and_limits_of_tendons_are_in_the_report(tmp_path):
         '<adhesion body="v" name="sticky" ctrlrange="0 1"/></actuator>',
     )
     scene = load(text, tmp_path)
-    assert_note(scene, "actuators are ignored: biceps (with a gain of their own kind)")
+    assert_note(scene, "actuators are ignored: biceps (their type of gain is not supported)")
     assert_note(scene, "winch", "tendons")
     assert_note(scene, "sticky", "adhesion")
-    assert_note(scene, "tendon 'sum'", "range is not supported")
-    assert_note(scene, "tendon 'cord'", "least length 0.1 m")
+    assert_note(scene, "tendon 'sum'", "range is only supported")
+    assert_note(scene, "tendon 'cord'", "smallest length 0.1 m")
 
 
-def test_mocap_bodies_hold_and_are_moved(tmp_path):
+def test_mocap_bodies_are_kinematic(tmp_path):
     text = mjcf(
         '<body name="hand/left" mocap="true" pos="0 0 1"/>' + falling("held", '<geom size="0.1"/>'),
         '<equality><weld body1="hand/left" body2="held"/></equality>',
@@ -601,7 +601,7 @@ def test_a_free_base(tmp_path):
 def test_commands_take_robots(tmp_path, capsys):
     path = write_sample("serial", tmp_path)
     assert main(["check", str(path)]) == 0
-    assert "note: fixed to 'c'" in capsys.readouterr().out
+    assert "note: merged with 'c'" in capsys.readouterr().out
     assert main(["run", str(path), "--steps", "2", "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
     assert main(["convert", str(path), str(tmp_path / "out.toml"), "-o", "solver.dt=0.002"]) == 0
     assert abd.load(tmp_path / "out.toml").solver.dt == 0.002

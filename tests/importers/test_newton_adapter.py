@@ -45,7 +45,7 @@ def simulate(solver, model, steps, dt, start=None, control=None, each=None):
     return state
 
 
-def test_without_newton_one_line_says_what_to_install():
+def test_missing_newton_is_reported_with_its_install_command():
     if HAS_NEWTON:
         pytest.skip("newton is installed")
     import abd.newton as adapter
@@ -142,7 +142,7 @@ def pendulum(axis=(0, 1, 0), **joint):
 
 
 @with_newton
-def test_a_pendulum_swings_as_its_equation_says():
+def test_pendulum_follows_its_equation():
     from scipy.integrate import solve_ivp
 
     builder, _ = pendulum()
@@ -158,7 +158,7 @@ def test_a_pendulum_swings_as_its_equation_says():
 
 
 @with_newton
-def test_limits_are_never_passed_and_drives_follow_control():
+def test_limits_are_never_exceeded_and_drives_follow_control():
     builder, _ = pendulum(limit_lower=-0.2, limit_upper=0.4)
     model = builder.finalize(device="cpu")
     solver, seen = abd.newton.SolverABD(model), []
@@ -261,7 +261,7 @@ def test_a_pile_comes_down_without_overlaps():
 
 
 @with_newton
-def test_what_the_user_sets_is_followed():
+def test_values_set_by_the_user_are_used():
     builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
     first, second = (
         builder.add_body(xform=at(float(k)), mass=1.0, inertia=wp.diag(wp.vec3(1, 1, 1))) for k in range(2)
@@ -292,7 +292,7 @@ def test_what_the_user_sets_is_followed():
 
 
 @with_newton
-def test_worlds_share_the_ground_and_do_not_meet():
+def test_worlds_share_the_ground_and_do_not_collide():
     one = newton.ModelBuilder()
     body = one.add_body(xform=at(0, 0, 0.105))
     one.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1)
@@ -320,7 +320,7 @@ def test_filters_of_shapes_become_filters_of_bodies():
 
 
 @with_newton
-def test_overlaps_and_what_is_not_rigid_are_refused():
+def test_overlaps_and_soft_bodies_are_refused():
     from abd.errors import SceneError
     from abd.newton.model_values import ModelError
 
@@ -333,7 +333,7 @@ def test_overlaps_and_what_is_not_rigid_are_refused():
         simulate(abd.newton.SolverABD(model), model, 1, 0.01)
     solver = abd.newton.SolverABD(model, allow_overlaps=True)
     simulate(solver, model, 2, 0.01)
-    assert any("overlaps at the start" in note for note in solver.notes)
+    assert any("initial overlaps" in note for note in solver.notes)
     builder = newton.ModelBuilder()
     builder.add_particle((0, 0, 0), (0, 0, 0), 1.0)
     soft = builder.finalize(device="cpu")
@@ -342,7 +342,7 @@ def test_overlaps_and_what_is_not_rigid_are_refused():
 
 
 @with_newton
-def test_a_change_of_the_model_or_the_step_starts_anew():
+def test_change_of_model_or_step_restarts_the_solver():
     builder = newton.ModelBuilder()
     body = builder.add_body(xform=at(0, 0, 5), mass=1.0, inertia=wp.diag(wp.vec3(1, 1, 1)))
     model = builder.finalize(device="cpu")

@@ -75,7 +75,7 @@ def test_settings(folder):
     assert (settings.tolerance, settings.max_newton, settings.frames) == (1e-4, 77, 12)
     assert (settings.d_hat, settings.minimum_separation) == (1e-2, 1e-4)
     assert (settings.friction_iterations, settings.eps_v, model.materials.mu[0, 0]) == (-1, 1e-5, 0.3)
-    assert len(notes) == 1 and "balance" in notes[0] and settings.contact_set == "ipc"
+    assert len(notes) == 1 and "contact_set" in notes[0] and settings.contact_set == "ipc"
 
 
 def test_misspelt_keys_leave_the_default_and_are_noted(folder):
@@ -233,7 +233,7 @@ def test_constraints_of_the_affine_family(folder):
     )
     assert [body.kind for body in spec.body] == ["static", "dynamic"]
     np.testing.assert_allclose(model.bodies.kappa, 5e9)
-    assert any("'base' is held by 3 pins" in note for note in notes) and any("is_dof_fixed" in note for note in notes)
+    assert any("'base' is static: it has 3 pins" in note for note in notes) and any("is_dof_fixed" in note for note in notes)
     first, second = model.joints
     assert (first.type, first.parent, first.child, first.collide) == ("pin", 0, 1, True)
     assert (second.parent, second.child) == (-1, 1)

@@ -33,7 +33,7 @@ def pendulum(path):
     return maker
 
 
-def test_a_stage_of_every_joint_runs_to_the_same_bits_once_converted(maker):
+def test_converted_stage_runs_bitwise_equal(maker):
     boxes = [maker.shape(f"box{k}", at=(0.5 * k, 0, 1), size=0.2) for k in range(8)]
     kinds = {
         "turns": (UsdPhysics.RevoluteJoint, {"axis": "Y", "lowerLimit": -40.0, "upperLimit": 60.0}),
@@ -93,8 +93,8 @@ def test_unsupported_content_is_reported_once(maker):
     many = UsdGeom.PointInstancer.Define(maker.stage, f"{WORLD}/many")
     many.CreatePrototypesRel().SetTargets([UsdGeom.Sphere.Define(maker.stage, f"{WORLD}/many/ball").GetPath()])
     notes = " | ".join(maker.load().notes)
-    for told in ("schema PhysxRigidBodyAPI is ignored", "starts asleep", "collider /World/ghost is disabled",
-                 "joint /World/loose is disabled", "instances of /World/many have no bodies",
+    for told in ("schema PhysxRigidBodyAPI is ignored", "startsAsleep is ignored", "disabled collider /World/ghost",
+                 "disabled joint /World/loose", "instances of /World/many without bodies",
                  "IterationCount is ignored"):  # fmt: skip
         assert told in notes
 
@@ -109,7 +109,7 @@ def refused(path, **options) -> str:
     return str(caught.value)
 
 
-def test_files_that_are_no_stages(tmp_path):
+def test_invalid_stages_are_refused(tmp_path):
     contents = {
         "truncated.usda": b'#usda 1.0\ndef Xform "World" {',
         "empty.usd": b"",
@@ -183,18 +183,18 @@ BROKEN = {
     "infinite gravity": (lambda maker, box: maker.scene(gravity=float("inf")), "gravity is not finite"),
     "inertia": (
         lambda maker, box: apply(UsdPhysics.MassAPI, box, mass=1.0, diagonalInertia=Gf.Vec3f(1, 1, 9)),
-        "the nearest that a body can have",
+        "the nearest possible one",
     ),
     "flat": (lambda maker, box: UsdGeom.Cube(box).GetSizeAttr().Set(0.0), "positive"),
-    "mirror": (lambda maker, box: UsdGeom.Xformable(box).AddScaleOp().Set(Gf.Vec3f(-1, 1, 1)), "mirrors"),
-    "mesh": (lambda maker, box: maker.shape("mesh", UsdGeom.Mesh, **BAD_MESH), "do not fit its points"),
+    "mirror": (lambda maker, box: UsdGeom.Xformable(box).AddScaleOp().Set(Gf.Vec3f(-1, 1, 1)), "must not mirror"),
+    "mesh": (lambda maker, box: maker.shape("mesh", UsdGeom.Mesh, **BAD_MESH), "beyond its points"),
     "joint": (lambda maker, box: maker.joint("j", UsdPhysics.RevoluteJoint, box, box, axis="Z"), "to itself"),
-    "bare": (lambda maker, box: maker.frame("bare", (5, 0, 0)), "no collider with a volume"),
+    "bare": (lambda maker, box: maker.frame("bare", (5, 0, 0)), "without a collider with a volume"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_values_that_no_body_can_have_are_refused(maker, name):
+def test_impossible_values_are_refused(maker, name):
     change, words = BROKEN[name]
     change(maker, maker.shape("box", size=0.2))
     maker.stage.GetRootLayer().Save()

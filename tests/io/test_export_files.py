@@ -53,7 +53,7 @@ def test_obj_replaces_its_own_folder_and_no_other(folder, tmp_path):
     assert [item.name for item in other.iterdir()] == ["thesis.tex"]
 
 
-def test_vertices_far_beyond_the_digits_are_an_error():
+def test_vertices_beyond_the_precision_are_refused():
     with pytest.raises(ExportError, match="not finite"):
         obj.vertex_lines(np.array([[np.nan, 0.0, 0.0]]), 6)
     assert obj.vertex_lines(np.zeros((0, 3)), 6) == b""

@@ -22,7 +22,7 @@ def matrix_at(prim, code) -> np.ndarray:
     return np.array(UsdGeom.XformCache(code).GetLocalToWorldTransform(prim)).T
 
 
-def test_every_pose_is_there_to_the_last_bit_shear_included(stage, folder):
+def test_poses_are_exact_including_shear(stage, folder):
     names, expected = poses(folder)
     paths = [f"/World/Bodies/{name.replace(' ', '_')}" for name in names]
     paths[names.index("box_one")] += "_1"  # the name is taken by "box one"
@@ -68,14 +68,14 @@ def test_rope_spans_its_ends(stage, folder):
         np.testing.assert_allclose(found[:3].T, ends[frame], atol=1e-12)
 
 
-def test_openusd_finds_nothing_wrong(stage):
+def test_openusd_validates_the_stage(stage):
     validators = UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
     assert len(validators) > 10
     errors = UsdValidation.ValidationContext(validators).Validate(stage)
     assert [error.GetMessage() for error in errors] == []
 
 
-def test_text_and_package_hold_the_same(folder, tmp_path, stage):
+def test_text_and_package_are_equal(folder, tmp_path, stage):
     for name in ("run.usda", "run.usdz", "run.usd"):
         path = export(folder, "usd", tmp_path / name).path
         other = Usd.Stage.Open(str(path))

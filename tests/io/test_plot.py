@@ -85,7 +85,7 @@ def test_figures_without_data_are_not_drawn(folder, standing, tmp_path):
         assert not draw([other], "coordinate", tmp_path / "a.svg") and not list(tmp_path.iterdir())
 
 
-def test_two_runs_stand_beside_each_other(folder, standing, tmp_path, capsys):
+def test_two_runs_are_drawn_in_common_figures(folder, standing, tmp_path, capsys):
     assert main(["plot", str(folder), str(standing), "--format", "png", "--out", str(tmp_path)]) == 0
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == sorted(f"{name}-both.png" for name in FIGURES)
@@ -102,7 +102,7 @@ def test_two_runs_stand_beside_each_other(folder, standing, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
-def test_the_same_run_gives_the_same_file(folder, tmp_path, kind):
+def test_figures_are_reproducible(folder, tmp_path, kind):
     with Trajectory(folder) as trajectory:
         for name in ("a", "b"):
             assert draw([trajectory], "energy", tmp_path / f"{name}.{kind}")

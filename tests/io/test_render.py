@@ -96,7 +96,7 @@ def test_translucent_bodies_show_a_fraction_of_the_bodies_behind():
 
 @pytest.mark.parametrize("azimuth", [-60.0, 10.0, 135.0])
 @pytest.mark.parametrize("elevation", [5.0, 60.0, -89.99])
-def test_the_camera_has_everything_in_view(azimuth, elevation):
+def test_camera_shows_all_bodies(azimuth, elevation):
     cast, moment = staged(
         {"box": (1, 1, 4)}, {"sphere": {"radius": 0.4}, "position": (6, -2, 1)}, {"box": (1, 1, 1), "position": (3, 9, 0)},
     )
@@ -108,7 +108,7 @@ def test_the_camera_has_everything_in_view(azimuth, elevation):
         assert (seen[:, 2] > 0).all() and (seen[:, :2] > 0).all() and (seen[:, :2] < SIZE).all()
 
 
-def test_followed_bodies_stay_where_they_are_and_orbits_turn():
+def test_followed_bodies_stay_in_place_and_orbits_rotate():
     cast, moment = staged({"name": "a", "box": (1, 1, 1)}, {"name": "b", "box": (1, 1, 1), "position": (9, 0, 0)})
     later = replace(moment, transform=moment.transform.copy())
     later.transform[1, :3, 3] += (5.0, 3.0, 2.0)

@@ -84,7 +84,7 @@ def test_a_whole_run(tmp_path, in_thread):
 
 @pytest.mark.parametrize("every", [1, 3])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_and_resumed_equals_never_stopped(tmp_path, every, number, in_thread):
+def test_resumed_run_equals_an_uninterrupted_run(tmp_path, every, number, in_thread):
     start(tmp_path / "whole", 11, every=every)
     stop = At(5, lambda: os.kill(os.getpid(), number))
     before = signal.getsignal(number)
@@ -126,7 +126,7 @@ def test_a_killed_run_is_resumed_from_its_checkpoint(tmp_path):
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
-def test_failure_keeps_what_was_computed(tmp_path, in_thread):
+def test_failure_keeps_the_computed_frames(tmp_path, in_thread):
     outcome = start(tmp_path, 9, fail_at=4)
     assert outcome.status is Status.FAILED and isinstance(outcome.failure, StepFailure)
     report = json.loads((tmp_path / "report.json").read_text())

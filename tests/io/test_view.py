@@ -189,7 +189,7 @@ def test_a_run_waits_for_a_browser_and_pauses_and_steps(server):
 
 
 @pytest.mark.parametrize("pace, least", [("real time", 0.1), ("1/4", 0.4), ("as fast as possible", 0.0)])
-def test_a_run_keeps_its_pace(server, pace, least):
+def test_live_run_keeps_its_pace(server, pace, least):
     watched = Watched(server, box_in_space())
     live, sim = watched.live, watched.sim
     live.pace.value = pace
@@ -204,7 +204,7 @@ def test_a_run_keeps_its_pace(server, pace, least):
     assert "0.11 s" in live.clock.content
 
 
-def test_pulling_moves_a_body_to_the_target_and_letting_go_takes_the_force_off(server):
+def test_pulled_body_reaches_the_target_and_release_removes_the_force(server):
     watched = Watched(server, box_in_space())
     live, sim = watched.live, watched.sim
     live._actions.append(lambda: live._grab(0, np.array([0.2, 0.0, 0.0]), np.array([0.2, 0.0, 0.0])))
@@ -314,7 +314,7 @@ def test_a_browser_plays_a_run(folder):
 
 
 @pytest.mark.slow
-def test_a_browser_watches_a_run_as_it_goes(tmp_path):
+def test_browser_shows_a_live_run(tmp_path):
     command = [sys.executable, "-m", "abd.cli", "run", "falling_box", "--steps", "5000", "--device", "cpu"]
     run = subprocess.Popen(
         [*command, "--out", str(tmp_path / "run"), "--view", "--port", "8340"], stderr=subprocess.PIPE, text=True

@@ -90,7 +90,7 @@ def test_rows_by_twists_equal_finite_differences():
         np.testing.assert_allclose(J[:, k], rows.scale * slope, atol=1e-8)
 
 
-def test_projection_closes_poses_that_were_disturbed():
+def test_projection_closes_disturbed_poses():
     model = four_bar(2).compile()
     rows, rng = rigid_rows(model, model.bodies.q), np.random.default_rng(5)
     clusters = single_clusters(rows)
@@ -113,7 +113,7 @@ def test_angles_of_an_open_chain_round_trip():
         assert turned(np.arctan2(T[1, 0], T[0, 0]) - angle) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_setting_one_angle_leaves_the_others_and_the_bodies_before_it():
+def test_setting_an_angle_keeps_the_others_and_the_preceding_bodies():
     model = chain(5, seed=3).compile()
     setter = CoordinateSetter(model)
     first = setter.set_coordinates({(k, 0): 0.3 * k for k in range(5)})
@@ -138,7 +138,7 @@ def pair(parent_grounded: bool, child_grounded: bool) -> abd.Scene:
 
 
 @pytest.mark.parametrize(("parent", "child", "moves"), [(False, False, 1), (True, False, 1), (False, True, 0)])
-def test_the_side_that_does_not_hang_on_the_ground_moves(parent, child, moves):
+def test_setting_a_coordinate_moves_the_side_without_ground(parent, child, moves):
     model = pair(parent, child).compile()
     outcome = assemble(model, model.bodies.q, {(0, "theta"): 0.7})
     assert outcome.values[0] == pytest.approx(0.7, abs=1e-14) and outcome.iterations == 0
@@ -155,7 +155,7 @@ def test_static_and_kinematic_bodies_are_ground():
     assert outcome.values[0] == pytest.approx(0.7, abs=1e-14)
 
 
-def test_strain_is_dropped_and_open_joints_are_closed():
+def test_strain_is_removed_and_open_joints_are_closed():
     model = chain(4, seed=4).compile()
     rng = np.random.default_rng(0)
     outcome = assemble(model, model.bodies.q + 0.05 * rng.standard_normal(model.bodies.q.shape))
@@ -177,7 +177,7 @@ def test_the_angles_of_a_four_bar_follow_its_crank(theta):
     assert outcome.status == ["free", "dependent", "dependent", "dependent"]
 
 
-def test_of_two_requests_on_a_four_bar_the_first_counts():
+def test_first_of_two_dependent_requests_has_priority():
     model = four_bar().compile()
     setter = CoordinateSetter(model)
     setter.request("phi", "theta", 1.6)
@@ -189,7 +189,7 @@ def test_of_two_requests_on_a_four_bar_the_first_counts():
     assert not setter.requests
 
 
-def test_what_hangs_on_a_loop_keeps_its_coordinates():
+def test_bodies_attached_to_a_loop_keep_their_coordinates():
     model = four_bar(hanging=3).compile()
     outcome = assemble(model, model.bodies.q, {(0, "theta"): 2.5, (5, "theta"): -0.8})
     assert outcome.converged and outcome.num_free == 2
@@ -198,7 +198,7 @@ def test_what_hangs_on_a_loop_keeps_its_coordinates():
     assert outcome.status[4:] == ["free"] * 3
 
 
-def test_loops_do_not_disturb_each_other():
+def test_loops_are_independent():
     """A four-bar on the coupler of another is carried along as it is; a request that stops leaves the other's alone."""
     scene = four_bar()
     scene.joint("phi").range = (PHI - 0.2, PHI + 0.1)
@@ -231,7 +231,7 @@ def test_joints_that_cannot_be_closed_are_not_converged():
     np.testing.assert_array_equal(setter.q, model.bodies.q)
 
 
-def test_a_joint_that_is_switched_off_holds_nothing():
+def test_inactive_joint_is_not_closed():
     model = four_bar().compile()
     joints = [*model.joints[:3], replace(model.joints[3], active=False)]
     outcome = assemble(replace(model, joints=joints), model.bodies.q, {(0, "theta"): 0.0, (2, "theta"): 3.0})
@@ -255,7 +255,7 @@ def test_the_range_of_a_dependent_angle_stops_a_request():
     assert outcome.values[2] == pytest.approx(PHI + 0.1, abs=1e-5) and outcome.values[2] <= PHI + 0.1 + 1e-11
 
 
-def test_a_rocker_goes_no_further_than_its_loop_reaches():
+def test_rocker_stops_at_the_reach_of_its_loop():
     """Its smallest angle is where crank and coupler lie in one line."""
     l0, l1, l2, l3 = LENGTHS
     least = np.pi - np.arccos((l0**2 + l3**2 - (l1 + l2) ** 2) / (2.0 * l0 * l3))
@@ -266,14 +266,14 @@ def test_a_rocker_goes_no_further_than_its_loop_reaches():
     assert least - 1e-11 <= outcome.values[2] <= least + 1e-5
 
 
-def test_a_locked_angle_holds_its_loop():
+def test_locked_angle_locks_its_loop():
     model = four_bar(locked=True).compile()
     outcome = assemble(model, model.bodies.q, {(2, "theta"): 1.7})
     assert outcome.converged and outcome.num_dependent == 1 and outcome.status[0] == "limited"
     np.testing.assert_allclose(outcome.values[:3], [THETA, GAMMA, PHI], atol=1e-12)
 
 
-def test_reversed_axes_are_found_and_put_right():
+def test_reversed_axes_are_detected_and_corrected():
     """A hinge with opposite axes satisfies rx = ry = 0 as well."""
     model = four_bar().compile()
     q = rigid_states(model.bodies.q)
@@ -304,7 +304,7 @@ def test_a_gear_turns_with_the_wheel_that_is_set():
     assert outcome.status == ["free", "dependent", "free"]
 
 
-def test_a_body_that_only_turns_about_its_axis_still_turns():
+def test_body_with_rotation_only_can_be_set():
     model = pair(False, True).compile()
     bodies = model.bodies
     fixed = np.array([[False] * 3, [True] * 3])
@@ -316,7 +316,7 @@ def test_a_body_that_only_turns_about_its_axis_still_turns():
     np.testing.assert_allclose(outcome.q[0, :3], bodies.q[0, :3], atol=1e-15)
 
 
-def test_the_setter_takes_degrees_and_forgets_on_request():
+def test_setter_takes_degrees_and_clears_requests():
     setter = CoordinateSetter(chain(2, seed=0).compile())
     setter.request_deg("joint0", "theta", 90.0)
     setter.clear_requests()
@@ -334,7 +334,7 @@ def test_the_setter_takes_degrees_and_forgets_on_request():
         ("joint0", 0, np.nan, "finite number"),
     ],
 )
-def test_the_setter_names_what_it_does_not_know(joint, coordinate, value, message):
+def test_setter_refuses_unknown_names(joint, coordinate, value, message):
     setter = CoordinateSetter(chain(2, seed=0).compile())
     with pytest.raises(SceneError, match=message):
         setter.request(joint, coordinate, value)

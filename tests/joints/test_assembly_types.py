@@ -58,7 +58,7 @@ def test_every_type_has_independent_rows_and_its_freedoms(kind):
 
 
 @pytest.mark.parametrize("held", [("x",), ("y", "z")])
-def test_axes_of_the_world_may_be_held_while_the_parent_moves(held):
+def test_world_axes_can_be_constrained_with_a_moving_parent(held):
     """Exudyn's constrainedAxes: no function of the two frames, but a component of a vector row."""
     rng = np.random.default_rng(5)
     ball = Joint("ball", "spherical", 0, 0, 1, frame(rng), frame(rng), parameters={"constrained": held})
@@ -115,7 +115,7 @@ def test_a_slider_crank_follows_its_slider_up_to_its_dead_centre():
 
 
 @pytest.mark.parametrize("angle", [0.3, 1.2, 2.6])
-def test_a_cardan_joint_turns_unevenly(angle):
+def test_cardan_joint_has_its_nonuniform_speed_ratio(angle):
     """``tan(b) = tan(a) / cos(bend)`` or its reciprocal, by the yoke that the angle is counted from."""
     bend = 0.6
     along = np.array([np.sin(bend), 0.0, np.cos(bend)])
@@ -149,7 +149,7 @@ def arm_on_a_rope(length: float) -> abd.model.Model:
     return replace(model, joints=[*model.joints, rope])
 
 
-def test_a_slack_rope_is_left_aside():
+def test_slack_rope_is_ignored():
     model = arm_on_a_rope(1.9)
     outcome = assemble(model, model.bodies.q, {(0, "theta"): -0.5})
     assert outcome.converged and outcome.iterations == 0 and outcome.num_free == 1
@@ -164,7 +164,7 @@ def test_a_taut_rope_stops_an_angle():
     assert outcome.values[0] == pytest.approx(lowest, abs=1e-5) and outcome.values[0] >= lowest - 1e-11
 
 
-def test_a_profile_is_taken_at_the_pose_that_is_found():
+def test_profile_segment_is_that_of_the_solution():
     """A point that starts beyond the corner of a step is put onto the piece that it is nearest to."""
     profile = ((-1.0, 0.0), (0.0, 0.0), (1.0, 1.0))
     joint = Joint("ramp", "segmented_planar_connector", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"segments": profile})

@@ -42,7 +42,7 @@ def test_a_formula_of_two_coordinates_holds(device, enforcement):
 
 
 @on_host
-def test_it_does_no_work_of_its_own():
+def test_coupling_does_no_work():
     """Virtual work: a torque on q0 that drives hold at q1 and q2 is felt there by f's derivatives."""
     held = [None, {"mode": "position", "target": 0.0}, {"mode": "position", "target": 0.0}]
     simulation = wheels(drives=held, torque=0.5, enforcement="exact", **FORM)
@@ -89,22 +89,22 @@ def test_functions_are_refused_on_devices_by_name():
     ("keys", "words"),
     [
         ({}, "has no terms"),
-        ({"formula": "a", "terms": [{"coordinate": "j1"}]}, "f has one form"),
+        ({"formula": "a", "terms": [{"coordinate": "j1"}]}, "one form of f"),
         ({"formula": "a"}, "has no variables"),
         ({"formula": "a + q", "variables": {"a": "j1"}}, "unknown name 'q'.*known are a, pi"),
-        ({"formula": "sin", "variables": {"sin": "j1"}}, "is no name for a variable"),
+        ({"formula": "sin", "variables": {"sin": "j1"}}, "is not a valid name of a variable"),
         ({"function": "nobody", "variables": {"a": "j1"}}, "there is no function 'nobody'"),
         ({"terms": [{"coordinate": "j1"}], "variables": {"a": "j1"}}, "has no effect with terms"),
         ({"formula": "a", "variables": {"a": "j9"}}, "there is no joint 'j9'"),
         ({"formula": "a", "variables": {"a": "j0"}}, "depends on itself"),
     ],
 )
-def test_what_is_wrong_with_a_function_is_said(keys, words):
+def test_errors_in_functions_are_reported(keys, words):
     with pytest.raises(SceneError, match=words):
         wheels(**keys)
 
 
-def test_a_coupling_is_switched_while_running_and_checkpoints_keep_it():
+def test_coupling_can_be_switched_and_is_part_of_checkpoints():
     spin = [None, {"mode": "velocity", "target": 2.0}]
     gear = {"terms": [{"coordinate": "j1", "factor": 0.5}], "enforcement": "exact"}
     simulation = wheels(count=2, drives=spin, integrator="bdf1", **gear)
@@ -148,7 +148,7 @@ def test_a_force_by_a_formula_of_its_coordinate_is_the_spring_of_the_same_stiffn
 
 
 @on_host
-def test_a_cubic_spring_keeps_its_energy_and_functions_know_the_time():
+def test_cubic_spring_conserves_energy_and_functions_take_time():
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.005, "spectral_radius": 1.0, "tolerance": 1e-8})
     scene.add_body("a", box=(0.2, 0.2, 0.2), mass=1.0)
     own = {"coordinate": {"z": {"initial": 0.5, "force_formula": "-40 * q**3"}}}

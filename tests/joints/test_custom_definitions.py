@@ -20,7 +20,7 @@ def assert_refused(define, message, *arguments, name="mine", **keys):
         define(name, *arguments, **({"rows": THREE} | keys))
 
 
-def test_what_is_wrong_with_a_definition_is_said(define):
+def test_errors_in_definitions_are_reported(define):
     assert_refused(define, "already exists", cubes, name="hinge")
     assert_refused(define, "already exists", cubes, name="revolute")
     assert_refused(define, "row 'a': is neither LINEAR nor ROTARY", cubes, rows={"a": RowFlags.BILATERAL})
@@ -112,7 +112,7 @@ def test_a_scene_file_names_code_for_its_joint_types_which_runs_only_if_allowed(
     (tmp_path / "kinds.py").write_text(CODE)
     path = tmp_path / "bead.toml"
     path.write_text(SCENE)
-    with pytest.raises(SceneError, match=r"bead\.toml:8.*Python code, which runs only if you allow it.*--allow-code"):
+    with pytest.raises(SceneError, match=r"bead\.toml:8.*Python code runs only with permission.*--allow-code"):
         abd.load(path)
     assert "my_bowl" not in TYPES
     scene = abd.load(path, allow_code=True)
@@ -121,7 +121,7 @@ def test_a_scene_file_names_code_for_its_joint_types_which_runs_only_if_allowed(
     assert abd.load(tmp_path / "again.toml", allow_code=True) == scene
     for function, words in (
         ("nothing", "nothing defines no joint type of this name"),
-        ("broken", "stops with ValueError: no good"),
+        ("broken", "raises ValueError: no good"),
         ("missing", "'kinds.py' has no such function"),
     ):
         path.write_text(SCENE.replace('"bowl"', f'"{function}"'))

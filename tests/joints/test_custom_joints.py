@@ -64,7 +64,7 @@ CASES = [("numpy", "exact"), (NAME, "exact"), (NAME, "compliant"), (NAME, "penal
 
 @pytest.mark.parametrize(("device", "enforcement"), CASES)
 @pytest.mark.parametrize("form", ["numpy", "warp", "wrenches"])
-def test_the_slotted_hinge_rebuilt_takes_the_path_of_the_built_in_one(define, form, device, enforcement):
+def test_user_defined_slotted_hinge_equals_the_built_in_one(define, form, device, enforcement):
     define_slotted(define, form)
     if DEVICE.wide and device == NAME and form != "warp":
         with pytest.raises(DeviceError, match="NumPy functions do not run on"):
@@ -99,7 +99,7 @@ def chain(kinds, device):
     return simulation.stepper.q
 
 
-def test_types_of_all_kinds_work_side_by_side(define):
+def test_user_defined_types_of_all_kinds_work_together(define):
     for form in ("numpy", "warp"):
         define_slotted(define, form)
     built_in = chain(["slotted_hinge", "slotted_hinge"], NAME)
@@ -118,7 +118,7 @@ def test_differences_and_the_adjoint_agree(define):
     assert adjoint[1] == pytest.approx(differences[1], abs=1e-10)
 
 
-def test_functions_of_complex_numbers_have_exact_derivatives(define):
+def test_complex_step_derivatives_are_exact(define):
     M, r = sample_poses()
     p, length = np.full((len(M), 1), 2.0), np.ones(len(M))
     function = define("cubes", cubes, rows=THREE, parameters={"size": 2.0}).function
@@ -220,7 +220,7 @@ def _scipy(values, p):
 
 
 @pytest.mark.parametrize("form", [_filled, _by_math, _real_parts, _absolute, _scipy], ids=lambda form: form.__name__)
-def test_a_transform_need_not_take_complex_numbers(define, form):
+def test_transform_without_complex_numbers_is_allowed(define, form):
     analytic = configuration_space(joint_of(define_slotted(define, "numpy").function.name))
     keys = {"rows": ROWS, "function": slotted_residual, "coordinates": OWN}
     space = configuration_space(joint_of(define("slotted_by_hand", **keys, transform=form).function.name))
@@ -280,7 +280,7 @@ def bead(define, device, **keys):
 
 @devices
 @pytest.mark.parametrize(("enforcement", "deepest"), [("exact", 1e-8), ("penalty", 1e-4)])
-def test_a_gap_holds_one_sidedly_and_says_when_it_does(define, device, enforcement, deepest):
+def test_gap_is_unilateral_and_reports_its_activity(define, device, enforcement, deepest):
     heights, simulation = bead(define, device, enforcement=enforcement)
     assert heights[0] > 0.01
     assert heights.min() > -deepest
@@ -293,7 +293,7 @@ def test_a_gap_holds_one_sidedly_and_says_when_it_does(define, device, enforceme
 
 
 @devices
-def test_a_coordinate_of_the_function_has_a_range_that_is_never_passed(define, device):
+def test_range_of_a_user_defined_coordinate_is_never_exceeded(define, device):
     heights, _ = bead(define, device, coordinate={"height": {"range": (0.0, np.inf), "limit_distance": 2e-3}})
     assert heights[0] > 0.01
     assert 0.0 < heights.min() < 2e-3
@@ -347,7 +347,7 @@ def test_the_hinge_of_the_guide_with_its_unilateral_constraint_is_the_built_in_o
     assert free.joints["j"].coordinates[0] > 0.7, "a joint's own range counts"
 
 
-def test_a_limit_whose_wrench_is_not_its_coordinates_is_refused(define):
+def test_limit_with_an_inconsistent_wrench_is_refused(define):
     wrong = np.eye(6)
     wrong[5, 5] = 2.0
     with pytest.raises(SceneError, match=r"wrench of 'limit' is \(0, 0, 0, 0, 0, 2\), but 'theta' changes with"):
@@ -377,7 +377,7 @@ def onto_the_upper_side(T, p):
 
 
 @pytest.mark.skipif(DEVICE.wide, reason="NumPy functions run on the processor")
-def test_a_unilateral_wrench_that_the_projection_closes_pushes_only_when_it_is_overrun(define):
+def test_unilateral_wrench_acts_only_when_violated(define):
     define_hinge(define, ranges={}, limits={}, project=onto_the_upper_side)
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-7, "integrator": "bdf1"})
     scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), torque=(0, 0, -0.3), kappa=1e11)

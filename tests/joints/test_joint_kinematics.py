@@ -147,7 +147,7 @@ def test_reversal_inverts():
 
 
 @pytest.mark.parametrize("kind", ["hinge", "slider", "cylindrical", "planar_translation", "fixed", "screw"])
-def test_flipped_joint_holds_its_bodies_as_before(kind):
+def test_flipped_joint_has_the_same_constraints(kind):
     rng = np.random.default_rng(3)
     joint = joint_of(kind, rng, coordinates=(CoordinateSettings("theta", lower=-1.0, upper=2.0),))
     flipped = flip_direction(joint)
@@ -159,7 +159,7 @@ def test_flipped_joint_holds_its_bodies_as_before(kind):
         assert_close(parent @ child, np.eye(4), 1e-13)
 
 
-def test_what_cannot_be_flipped_says_so():
+def test_joints_that_cannot_be_flipped_are_refused():
     with pytest.raises(ValueError, match="world"):
         flip_direction(Joint("a", "hinge", 18, WORLD, 0, np.eye(4), np.eye(4)))
     ball = joint_of("spherical", np.random.default_rng(0))

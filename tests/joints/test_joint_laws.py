@@ -126,7 +126,7 @@ def test_a_velocity_drive_turns_at_its_speed(device, keys):
     assert np.diff(angles)[5:] == pytest.approx(0.02, rel=1e-3)
 
 
-def test_a_spring_swings_at_its_frequency(device):
+def test_spring_has_its_frequency(device):
     """bdf2 at 300 steps per period: phase to second order."""
     k = 10.0
     period = 2.0 * math.pi * math.sqrt(INERTIA / k)
@@ -171,7 +171,7 @@ AT_REST = {
 
 
 @pytest.mark.parametrize("name, device", [(n, d) for n, case in ENDS.items() for d in ("numpy", NAME)[case[1] > 50 :]])
-def test_arms_end_where_laws_say(name, device):
+def test_equilibrium_of_arms_with_laws(name, device):
     keys, steps, angle, tolerance = ENDS[name]
     assert Arms(device, **keys).run(steps)[-1, 0] == pytest.approx(angle, abs=tolerance)
 
@@ -204,7 +204,7 @@ def test_a_table_couples_along_its_spline():
     assert float(spline(angles[-1, 1])) == pytest.approx(0.6, abs=1e-7)
 
 
-def test_an_inactive_joint_lets_go():
+def test_inactive_joint_has_no_effect():
     arms = Arms(NAME, spin=1.0)
     joints = [replace(arms.model.joints[0], active=False)]
     model = replace(arms.model, joints=joints)
@@ -232,7 +232,7 @@ def test_friction_grows_with_the_load_of_its_joint(device):
     assert moved[1] == pytest.approx((12.0 - 0.4 * 2.0 * 9.81) / 2.0, rel=1e-3)
 
 
-def test_a_bearing_rubs_by_its_radius_and_goes_on_from_a_checkpoint():
+def test_bearing_friction_uses_its_radius_and_resumes_from_checkpoints():
     """Spinning down under gravity: torque mu r m g; bit for bit the same from a checkpoint."""
     scene = abd.Scene(solver={"dt": 0.01})
     scene.add_body("wheel", box=(0.2, 0.2, 0.2), mass=3.0, angular_velocity=(0, 10.0, 0))

@@ -80,7 +80,7 @@ class Loaded:
 
 @pytest.mark.parametrize("case", HELD)
 @pytest.mark.parametrize("enforcement", ["penalty", "exact", "compliant"])
-def test_constraints_carry_their_loads(case, enforcement):
+def test_constraint_wrenches_equal_loads(case, enforcement):
     loaded = Loaded(case, enforcement)
     G = loaded.gradient
     multipliers = np.random.default_rng(5).uniform(1.0, 3.0, len(G)) * np.where(np.arange(len(G)) % 2, 1.0, -1.0)
@@ -123,7 +123,7 @@ def test_free_axes_are_free(case, enforcement):
         assert moved == pytest.approx(loaded.twists @ twist, abs=1e-4)
 
 
-def test_a_rope_holds_when_taut_and_only_then():
+def test_rope_carries_load_only_when_taut():
     for enforcement, reach in (("penalty", 0.6 + H**2 * 5.0 / (100.0 * MASS)), ("exact", 0.6)):
         loaded = Loaded("rope", enforcement)
         away = loaded.model.bodies.q[0, :3] - loaded.joint.parent_frame[:3, 3]

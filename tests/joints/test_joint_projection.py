@@ -74,7 +74,7 @@ def test_balls_have_bounds_of_their_positions_velocities_and_efforts():
 @pytest.mark.parametrize(
     ("kind", "enforcement"), [("slider", "exact"), ("prismatic", "compliant"), ("hinge", "compliant"), ("hinge", "exact")],
 )
-def test_a_limit_is_never_passed_in_what_is_read(kind, enforcement):
+def test_reported_coordinates_are_within_limits(kind, enforcement):
     """Hit so hard that bodies strain and joints open: coordinate, gap and row are one number, within the range."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": "bdf1"})
     scene.add_body("base", box=(0.4, 0.3, 0.2), mass=1.0, angular_velocity=(60.0, -40.0, 30.0), kappa=1e5)
@@ -110,7 +110,7 @@ MISCOUNTED = pytest.mark.xfail(strict=True, reason="an angle is read a turn beyo
 @pytest.mark.parametrize(
     "seed", [*range(6), *(pytest.param(k, marks=[pytest.mark.slow, *[MISCOUNTED] * (k == 13)]) for k in range(6, 40))],
 )
-def test_no_coordinate_that_is_read_leaves_its_range_in_random_trials(seed):
+def test_reported_coordinates_are_within_limits_in_random_trials(seed):
     """Bodies of random shape and stiffness on a random joint, thrown against the ends of its ranges until a step is refused."""
     rng = np.random.default_rng(seed)
     kind, enforcement = str(rng.choice(list(RANGED))), str(rng.choice(["penalty", "exact", "compliant"]))

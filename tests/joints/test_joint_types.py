@@ -88,7 +88,7 @@ DESCRIBED = [case for case in CASES if has_pose(case)]
 
 
 @pytest.mark.parametrize("case", DESCRIBED)
-def test_coordinates_read_back_what_the_transform_was_given(case):
+def test_coordinates_invert_the_transform(case):
     joint, rng = joint_of(case), np.random.default_rng(2)
     coordinates = TYPES[joint.type].coordinates(joint)
     for _ in range(30):
@@ -112,7 +112,7 @@ def test_angles_count_over_many_turns(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_constraints_vanish_along_what_is_free(case):
+def test_constraints_vanish_along_free_motions(case):
     joint, rng = joint_of(case), np.random.default_rng(4)
     kind = TYPES[joint.type]
     for _ in range(30):
@@ -126,7 +126,7 @@ def test_constraints_vanish_along_what_is_free(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_constraints_remove_as_many_freedoms_as_the_type_says(case):
+def test_rank_of_constraints_equals_that_of_the_type(case):
     joint, rng = joint_of(case), np.random.default_rng(6)
     for _ in range(10):
         T = admissible(case, rng)
@@ -142,7 +142,7 @@ def test_constraints_remove_as_many_freedoms_as_the_type_says(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_penalty_rows_hold_what_constraints_hold(case):
+def test_penalty_rows_span_the_constraints(case):
     """Measured and linear rows together stop the same twists as `constraints`, to first order."""
     joint, rng = joint_of(case), np.random.default_rng(7)
     kind = TYPES[joint.type]
@@ -281,7 +281,7 @@ def test_rows_of_an_axis_are_far_from_zero_where_the_axes_are_opposite(case):
     assert max(np.linalg.norm(gap) for gap in gaps) >= 1.0
 
 
-def test_ellipsoid_rows_and_projection_are_numbers_at_a_pole():
+def test_ellipsoid_rows_and_projection_are_finite_at_a_pole():
     joint = joint_of("ellipsoid")
     T = np.eye(4)
     T[:3, 3] = (RADII[0], 0.0, 0.0)
@@ -292,7 +292,7 @@ def test_ellipsoid_rows_and_projection_are_numbers_at_a_pole():
     assert zero[:3, 3] == pytest.approx((0.0, 0.0, RADII[2])) and zero[:3, :3] == pytest.approx(np.eye(3))
 
 
-def test_gaps_of_a_spherical_joint_are_what_is_left_of_tilt_and_rotation():
+def test_gaps_of_a_spherical_joint_are_remaining_tilt_and_rotation():
     joint = joint_of("spherical with limits")
     tilt, rotation = TYPES["spherical"].measured(joint)
     assert tilt.unilateral and rotation.unilateral
@@ -303,7 +303,7 @@ def test_gaps_of_a_spherical_joint_are_what_is_left_of_tilt_and_rotation():
     assert value_at([tilt, rotation], T) == pytest.approx((0.5, 0.8 - 2.0), abs=1e-12)
 
 
-def test_segments_follow_the_pose_and_go_on_beyond_their_ends():
+def test_segments_follow_the_pose_and_extend_beyond_their_ends():
     joint, kind = joint_of("segmented_planar_connector"), TYPES["segmented_planar_connector"]
     for x, z, distance in ((0.5, 0.3, 0.3), (0.5, -0.2, -0.2), (-2.0, 1.0, 0.0), (3.0, 2.0, 0.0), (3.0, 2.5, 0.5**1.5)):
         T = np.eye(4)
@@ -343,7 +343,7 @@ def test_bushing_springs_have_the_energy_of_the_matrix():
         ("bushing", {"stiffness": 2.0 * np.ones((6, 6)) - np.eye(6)}, "stiffness"),
     ],
 )
-def test_parameters_without_sense_are_named(type, parameters, key):
+def test_invalid_parameters_are_named(type, parameters, key):
     joint = Joint("elbow", type, 0, WORLD, 0, np.eye(4), np.eye(4), parameters=parameters)
     kind = TYPES[type]
     with pytest.raises(SceneError, match=f"'elbow', {key}"):

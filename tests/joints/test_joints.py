@@ -123,7 +123,7 @@ def test_a_couple_on_a_fixed_joint_turns_it_by_the_formula(integrator):
 
 
 @pytest.mark.parametrize("collide", [False, True])
-def test_joined_bodies_touch_only_where_the_joint_says_so(collide):
+def test_connected_bodies_have_contact_only_with_collide(collide):
     """A flap falls onto the table it is hinged to: it rests on it, or passes through."""
     scene = empty("bdf1")
     scene.add_body("table", kind="static", box=(0.6, 0.4, 0.1), position=(0.3, 0.0, -0.05))

@@ -39,13 +39,13 @@ def bounced(scene: abd.Scene, device: str = NAME, after: int = 3) -> float:
 @pytest.mark.parametrize("device", [NAME, "numpy"])
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 @pytest.mark.parametrize("e", [0.3, 1.0])
-def test_an_end_gives_back_its_share(e, integrator, device):
+def test_limit_restitution_is_the_speed_ratio(e, integrator, device):
     assert bounced(arm(e, integrator=integrator), device) == pytest.approx(e, abs=5e-3)
 
 
 @pytest.mark.parametrize("e", [0.2, 0.9])
 @pytest.mark.parametrize("dt", [1e-3, 1e-4])
-def test_the_step_makes_no_difference(dt, e):
+def test_limit_restitution_does_not_depend_on_the_step(dt, e):
     """Of the many short steps in which it leaves the barrier none pushes it."""
     assert bounced(arm(e, dt, rate=4.0), after=round(0.01 / dt)) == pytest.approx(e, abs=1e-3)
 
@@ -66,12 +66,12 @@ def test_a_slider_between_free_bodies_keeps_their_momentum(dt):
 
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
-def test_a_rotor_turns_round_with_its_joint(integrator):
+def test_rotor_reverses_with_its_joint(integrator):
     """A rotor ten times as heavy as the arm: what it remembers of its speed does not drag the arm on."""
     assert bounced(arm(0.5, integrator=integrator, armature=0.5)) == pytest.approx(0.5, abs=5e-3)
 
 
-def test_a_weight_comes_to_rest_on_its_end():
+def test_weight_comes_to_rest_at_its_limit():
     scene = arm(0.7, rate=0.0)
     scene.gravity = (0, 0, -9.81)
     sim = abd.Simulation(scene, device=NAME)
@@ -85,7 +85,7 @@ def test_a_weight_comes_to_rest_on_its_end():
     assert np.abs(speeds[-20:]).max() < 1e-3, "the barrier widens slowly again"
 
 
-def test_an_impact_runs_through_a_cart_into_its_end():
+def test_impact_is_transmitted_through_a_cart_to_its_limit():
     """A box flies at a cart that a force holds at its end: it is handed to the end and back to the box."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 1e-3})
     scene.add_material("steel", restitution=1.0)
@@ -110,7 +110,7 @@ def struck(shape: dict, axis: tuple, **joint) -> abd.Simulation:
     return abd.Simulation(scene, device=NAME)
 
 
-def test_what_strikes_a_locked_arm_strikes_a_wall():
+def test_locked_arm_is_a_wall_in_an_impact():
     """A box bounces off an arm whose coordinate is locked, as from the world, and the arm stays."""
     sim = struck({"box": (0.1, 0.1, 0.1), "position": (0.3, 0, 0.12)}, (0, 1, 0), locked=True)
     for _ in range(25):
@@ -119,7 +119,7 @@ def test_what_strikes_a_locked_arm_strikes_a_wall():
     assert sim.bodies["box"].velocity[2, 3] == pytest.approx(1.0, rel=2e-3)
 
 
-def test_it_is_said_in_scenes_and_set_while_running():
+def test_limit_restitution_can_be_set_in_scenes_and_at_run_time():
     sim = abd.Simulation(arm(0.0), device=NAME)
     theta = sim.joints["joint"].coordinate("theta")
     assert theta.limit_restitution == 0.0
@@ -145,7 +145,7 @@ def test_it_is_said_in_scenes_and_set_while_running():
         arm(1.5)
 
 
-def test_a_rotor_weighs_in_an_impact():
+def test_rotor_inertia_counts_in_an_impact():
     """A box strikes an arm with a rotor of inertia a: elastically, they part as a box and a mass ``(I + a) / r^2`` do."""
     r, rotor = 0.3, 0.2
     inertia = (0.4**2 + 0.1**2) / 12.0 + 0.2**2 + rotor
@@ -158,7 +158,7 @@ def test_a_rotor_weighs_in_an_impact():
 
 @pytest.mark.parametrize("enforcement", ["exact", "penalty"])
 @pytest.mark.parametrize("dt", [1e-2, 2e-3, 5e-4, 1e-4])
-def test_an_end_carries_the_load_after_a_hit(dt, enforcement):
+def test_limit_carries_the_load_after_an_impact(dt, enforcement):
     scene = abd.Scene(solver={"dt": dt})
     scene.add_body("bar", box=(1, 0.05, 0.05), mass=1, position=(0.5, 0, 0))
     pivot = {"anchor": (0, 0, 0), "axis": (0, 1, 0), "range": (-3, 0.3), "enforcement": enforcement}

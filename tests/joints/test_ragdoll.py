@@ -93,7 +93,7 @@ def test_every_step_converges_and_the_wall_is_hit(flight):
     assert velocity.min() < 0.5, "the wall has stopped it"
 
 
-def test_no_range_is_ever_left(flight):
+def test_no_range_is_exceeded(flight):
     nearest = {}
     for joint in flight.joints:
         names, read = ANGLES[joint.type]

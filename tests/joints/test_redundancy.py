@@ -51,7 +51,7 @@ def test_open_chains_have_no_redundant_rows_however_long():
     assert (found.rows, found.rank, found.mobility, found.redundant) == (2000, 2000, 400, [])
 
 
-def test_mechanisms_are_told_apart_at_the_ground():
+def test_mechanisms_are_separated_at_the_ground():
     scene = abd.Scene()
     scene.add_body("table", kind="static", **BODY)
     for k in range(2):
@@ -64,7 +64,7 @@ def test_mechanisms_are_told_apart_at_the_ground():
     assert [(one.rank, one.mobility) for one in found] == [(5, 1), (5, 1)]
 
 
-def test_two_hinges_on_one_axis_hold_the_same():
+def test_two_hinges_on_one_axis_are_redundant():
     scene = abd.Scene()
     scene.add_body("door", **BODY)
     for k in range(2):
@@ -77,7 +77,7 @@ def test_two_hinges_on_one_axis_hold_the_same():
     assert check_closure(model, model.bodies.q).converged
 
 
-def test_couplings_take_freedoms_and_can_be_redundant():
+def test_couplings_reduce_mobility_and_can_be_redundant():
     scene = abd.Scene()
     for k in range(3):
         scene.add_body(f"wheel{k}", position=(k, 0.0, 0.0), **BODY)
@@ -106,7 +106,7 @@ def test_a_loop_whose_link_is_too_short_names_its_joints():
     assert problem.key.startswith("joint.") and problem.value > 0.1 and "compliant" in problem.remedy
 
 
-def test_a_joint_between_two_held_points_names_itself():
+def test_joint_between_two_fixed_points_is_named():
     """A bar with a hinge at each end, whose ends are further apart than it is long."""
     scene = abd.Scene()
     scene.add_body("bar", **BODY)
@@ -130,7 +130,7 @@ def test_contradictory_gears_are_an_error():
         check_closure(model, model.bodies.q)
 
 
-def test_a_joint_that_yields_lets_a_loop_close():
+def test_compliant_joint_allows_a_loop_to_close():
     model = stretched(windows(0.01, 1).compile(), "foot1", (9.0, 0.0, 0.0))
     with pytest.raises(SceneError):
         check_closure(model, model.bodies.q)
@@ -142,14 +142,14 @@ def test_a_joint_that_yields_lets_a_loop_close():
     assert (found.rows, found.mobility) == (18, 3)
 
 
-def test_poses_that_start_open_but_fit_are_closed():
+def test_open_but_compatible_initial_poses_are_closed():
     model = windows(0.01, 3).compile()
     q = model.bodies.q.copy()
     q[:, :3] += np.random.default_rng(1).uniform(-0.2, 0.2, (len(q), 3))
     assert check_closure(model, q).residual.max() <= 1e-12
 
 
-def test_how_far_joints_are_open_at_first():
+def test_initial_residuals_of_joints():
     model = stretched(windows(0.01, 1).compile(), "foot1", (0.0, 3.0, 0.0))
     joints = list(model.joints)
     joints[1] = replace(joints[1], active=False)

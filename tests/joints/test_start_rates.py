@@ -18,7 +18,7 @@ def chain(**first) -> abd.Scene:
 
 
 @pytest.mark.parametrize("key", [{"initial_rate": 3.0}, {"initial_rate_deg": 540.0 / np.pi}])
-def test_a_coordinate_begins_with_the_rate_that_is_asked_for(key):
+def test_coordinate_has_its_initial_rate(key):
     sim = abd.Simulation(chain(**key), device="numpy")
     assert sim.joints["root"].coordinate().speed == pytest.approx(3.0, abs=1e-9)
     bars = [sim.bodies[f"bar{k}"] for k in range(2)]
@@ -37,7 +37,7 @@ def test_a_coordinate_begins_with_the_rate_that_is_asked_for(key):
 @pytest.mark.parametrize(
     "kind, coordinate", [("hinge", "theta"), ("slider", "z"), ("cylindrical", "theta"), ("universal", "roll")]
 )
-def test_a_joint_through_the_centre_of_its_body_begins_with_its_rate(kind, coordinate, center, enforcement):
+def test_joint_through_the_centre_of_mass_has_its_initial_rate(kind, coordinate, center, enforcement):
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body(
         "wheel", cylinder={"radius": 0.2, "length": 0.05}, position=center, euler={"order": "xyz", "degrees": (20, 30, 40)},
@@ -48,7 +48,7 @@ def test_a_joint_through_the_centre_of_its_body_begins_with_its_rate(kind, coord
     assert sim.joints["axle"].coordinate(coordinate).speed == pytest.approx(5.0, abs=1e-9)
 
 
-def test_velocities_that_a_joint_does_not_allow_are_projected_with_a_note():
+def test_inconsistent_velocities_are_projected_with_a_note():
     """Of 6 rad/s about its own centre a bar on a hinge at its end keeps (L^2/12) / (L^2/3) = 1/4."""
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body("bar", box=(1.0, 0.01, 0.01), position=(0.5, 0, 0), angular_velocity=(0, 6.0, 0))
@@ -58,7 +58,7 @@ def test_velocities_that_a_joint_does_not_allow_are_projected_with_a_note():
     assert any("bar" in note for note in sim.model.notes)
 
 
-def test_rates_that_contradict_one_another_are_refused():
+def test_contradictory_rates_are_refused():
     scene = chain(initial_rate=3.0)
     scene.add_hinge("again", abd.WORLD, "bar0", anchor=(0, 0, 0), axis=(0, 1, 0), initial_rate=-1.0)
     with pytest.raises(SceneError, match="rate"):

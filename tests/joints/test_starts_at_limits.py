@@ -27,7 +27,7 @@ STARTS = {
 @pytest.mark.parametrize("dt", [0.01, 0.002, 0.0005])
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("kind", RANGED)
-def test_a_coordinate_may_start_at_an_end_of_its_range(kind, start, dt):
+def test_coordinate_can_start_at_a_bound(kind, start, dt):
     (coordinate, keys), (ends, initial) = RANGED[kind], STARTS[start]
     scene = abd.Scene(gravity=(0, 0, -9.81))
     scene.solver.dt = dt
@@ -43,11 +43,11 @@ def test_a_coordinate_may_start_at_an_end_of_its_range(kind, start, dt):
 
 
 @pytest.mark.parametrize("beyond", [1e-4, 0.1])
-def test_a_coordinate_may_not_start_beyond_its_range(beyond):
+def test_coordinate_cannot_start_beyond_its_range(beyond):
     scene = abd.Scene()
     scene.add_body("bar", box=(1, 0.1, 0.1), position=(0.5, 0, 0))
     scene.add_hinge("joint", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0), range=(beyond, 1.0))
-    with pytest.raises(SceneError, match="outside its range"):
+    with pytest.raises(SceneError, match="inside its range"):
         abd.Simulation(scene, device="numpy")
 
 
@@ -66,7 +66,7 @@ GAPS = {
 
 @pytest.mark.parametrize("dt", [0.01, 0.0005])
 @pytest.mark.parametrize("name", GAPS)
-def test_a_gap_may_be_closed_at_the_start(name, dt):
+def test_gap_can_be_closed_at_the_start(name, dt):
     kind, place, keys = GAPS[name]
     scene = abd.Scene()
     scene.solver.dt = dt
@@ -83,7 +83,7 @@ def test_a_gap_may_be_closed_at_the_start(name, dt):
 
 @pytest.mark.parametrize("dt", [0.01, 0.0005])
 @pytest.mark.parametrize("value", [0.1, 0.11, 0.0999999])
-def test_a_coordinate_may_be_set_to_the_end_that_carries_it(value, dt):
+def test_coordinate_can_be_set_to_a_loaded_limit(value, dt):
     scene = abd.Scene(solver={"dt": dt})
     scene.add_body("arm", box=(0.36, 0.05, 0.05), position=(0.2, 0, 0), mass=2, inertia=(0.002, 0.03, 0.03))
     pivot = {"anchor": (0, 0, 0), "axis": (0, 1, 0), "enforcement": "exact", "range": (-0.4, 0.1)}

@@ -55,7 +55,7 @@ def test_damping_acts_on_the_relative_velocity(dt):
 
 @pytest.mark.parametrize("dt", STEPS)
 @pytest.mark.parametrize("angle", [0.0, 1e-8, 0.3, 1.5, 3.0])
-def test_stiffness_swings_a_ball_as_a_torsion_pendulum(angle, dt):
+def test_ball_with_stiffness_is_a_torsion_pendulum(angle, dt):
     """Whatever the angle; from none it is set going by its velocity."""
     stiffness, speed = 0.5, 2.0 if angle < 1e-3 else 0.0
     simulation = ball(dt, angle * AXIS, speed * AXIS, rotary_stiffness=stiffness)
@@ -69,7 +69,7 @@ def test_stiffness_swings_a_ball_as_a_torsion_pendulum(angle, dt):
 
 @pytest.mark.parametrize("dt", STEPS)
 @pytest.mark.parametrize("axis", np.eye(3))
-def test_friction_slows_a_ball_evenly_and_holds_it(axis, dt):
+def test_friction_decelerates_a_ball_uniformly_to_rest(axis, dt):
     friction, speed = 0.04, 0.7
     simulation = ball(dt, 0.0 * AXIS, speed * axis, rotary_friction=friction)
     simulation.run(duration=0.2)

@@ -31,7 +31,7 @@ def test_a_target_many_turns_away_is_reached_step_by_step(device, enforcement):
     assert simulation.joints["j"].coordinates[0] == pytest.approx(-7.0, abs=1e-2 if enforcement == "penalty" else 1e-8)
 
 
-def test_a_turn_of_more_than_pi_in_a_step_is_told_and_taken_in_pieces(caplog):
+def test_rotation_beyond_pi_per_step_is_reported_and_substepped(caplog):
     simulation = arm(enforcement="exact", drive={"mode": "velocity", "target": 400.0})
     with caplog.at_level(logging.WARNING):
         reports = [simulation.step() for _ in range(3)]
@@ -51,7 +51,7 @@ def test_a_free_spin_of_more_than_a_turn_per_frame_is_counted():
 
 
 @pytest.mark.parametrize(("device", "small"), [("numpy", 0), (NAME, 0), (NAME, 64)])
-def test_an_angle_that_nothing_acts_on_turns_on(device, small, monkeypatch):
+def test_free_angle_keeps_turning(device, small, monkeypatch):
     """It has an initial value and no row: a step is refused for what it turns within it, not since the start."""
     monkeypatch.setattr(small_scenes, "SMALL", small)
     simulation = arm(device, gravity=(0, 0, -9.81), dt=0.02, enforcement="exact", initial=0.5)
@@ -113,7 +113,7 @@ def test_friction_that_slips_takes_few_iterations(friction, integrator):
 
 @devices
 @pytest.mark.parametrize("friction", [55.0, 25.0])
-def test_friction_goes_on_as_in_the_step_before(device, friction):
+def test_friction_keeps_its_state_between_steps(device, friction):
     """Its first expectation is the speed of the last step: where that is right, a second step confirms the first one."""
     simulation = arm(device, gravity=(0, 0, -9.81), integrator="bdf1", dt=1e-3, friction=friction)
     most = 2 if friction > 49.05 else 3
@@ -155,7 +155,7 @@ def test_a_ring_of_gears_turns_as_one():
     assert max(counts) <= 5
 
 
-def test_a_soft_tilt_limit_gives_way_by_its_compliance():
+def test_deflection_of_a_compliant_tilt_limit():
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": "bdf1"})
     scene.add_body("a", box=(0.2, 0.2, 0.2), mass=1.0, torque=(0, 0.2, 0))
     limits = {"max_tilt": 0.1, "limit_compliance": 0.05, "limit_damping": -1.0}
@@ -169,7 +169,7 @@ def test_a_soft_tilt_limit_gives_way_by_its_compliance():
 @pytest.mark.parametrize("phase", [0.13, 0.5, 0.9])
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
-def test_an_undamped_limit_gives_nothing_back(integrator, dt, phase):
+def test_undamped_limit_has_no_rebound(integrator, dt, phase):
     """5 rad/s against an end without damping: less than 1 % of it comes back, whatever the step, and where in it."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "integrator": integrator})
     upper = 0.02 + 5.0 * (20 + phase) * dt

@@ -54,7 +54,7 @@ def test_energies_gradients_and_blocks_equal_the_definition(name, per_item):
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_nothing_active_is_missed_at_rest(name):
+def test_candidates_contain_all_active_contacts_at_rest(name):
     model, q = SCENES[name], SCENES[name].bodies.q
     kernels = Kernels(model, standing(q))
     everything = NumpyContacts(model).candidates
@@ -145,7 +145,7 @@ def test_times_of_impact_equal_the_definition(motion):
 
 
 @pytest.mark.parametrize("motion", MOTIONS)
-def test_nothing_near_is_missed_on_arcs(motion):
+def test_candidates_contain_all_close_pairs_on_arcs(motion):
     """Whatever comes within d_hat anywhere on a path is listed, once; among bodies of which some share a mesh."""
     count = 0
     for seed in range(4):

@@ -195,7 +195,7 @@ def test_energies_gradients_and_blocks_equal_their_definition(seed: int):
     assert np.linalg.eigvalsh(H).min() >= -1e-12 * np.abs(H).max()
 
 
-def test_gaps_shares_and_errors_equal_their_definition():
+def test_gaps_weights_and_errors_equal_their_definition():
     both = Both(2)
     q = both.q + 0.1 * np.random.default_rng(7).normal(size=both.q.shape)
     fractions = DEVICE.upload(np.ones(N), wp.float64)
@@ -211,7 +211,7 @@ def test_gaps_shares_and_errors_equal_their_definition():
     np.testing.assert_allclose(DEVICE.read(errors), expected, rtol=1e-10)
 
 
-def test_multipliers_take_over_what_the_linear_model_leaves():
+def test_multipliers_absorb_the_remainder_of_the_linear_model():
     both = Both(3)
     direction = 1e-2 * np.random.default_rng(8).normal(size=both.q.shape)
     on_device = DEVICE.upload(direction, wp.float64)

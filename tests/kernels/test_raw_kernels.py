@@ -111,7 +111,7 @@ def test_updates_of_conjugate_gradients(raw_device, n, begin):
 
 
 @pytest.mark.parametrize("pairs", SIZES)
-def test_runs_are_joined(raw_device, pairs):
+def test_partial_sums_are_combined(raw_device, pairs):
     """Pairs with no further run, one, several; capacity for pairs and runs that are not there."""
     numbers = Numbers(raw_device, pairs)
     further = numbers.rng.integers(0, 4, size=pairs) * (np.arange(pairs) % 2)
@@ -127,7 +127,7 @@ def test_runs_are_joined(raw_device, pairs):
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_shares_of_bodies_are_gathered(raw_device, n):
+def test_contributions_of_bodies_are_summed(raw_device, n):
     """Done bodies, bodies of no pair, and one of more pairs than a warp looks up at once."""
     numbers = Numbers(raw_device, n)
     pairs = np.array([(0, k) for k in range(1, n)] + [(2, 1)] * (n > 2), dtype=int).reshape(-1, 2)

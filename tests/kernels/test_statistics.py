@@ -68,7 +68,7 @@ def begun(backend, patch) -> list[np.ndarray]:
     return seen
 
 
-def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
+def test_history_of_joint_rows_equals_the_definition(simulation):
     """Memories move through both sides and stay the same; a target changes in between."""
     slide = simulation.joints["slider4"].coordinate()
     slide.apply_force(2.0)
@@ -98,7 +98,7 @@ def test_a_step_of_joint_rows_is_set_and_remembered_as_defined(simulation):
             assert_close(row, other, 1e-9)
 
 
-def test_figures_of_contacts_are_those_of_the_definitions():
+def test_contact_statistics_equal_the_definitions():
     scene = abd.Scene(solver={"dt": DT, "d_hat": 2e-3})
     scene.add_material("default", mu=0.3)
     scene.add_body("ground", half_space={})
@@ -155,7 +155,7 @@ def test_totals_do_not_depend_on_threads_or_capacity(count):
 
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
-def test_a_report_stays_that_of_its_step(device):
+def test_report_does_not_change_after_its_step(device):
     simulation = abd.Simulation(everything(), device=device)
     report = simulation.step()
     read, kinetic = simulation.joint_readings(), report.energy["kinetic"]

@@ -80,7 +80,7 @@ def test_states_and_counts_are_the_same(name):
 
 
 @pytest.mark.parametrize("friction_iterations", [1, 2])
-def test_islands_that_sleep_are_woken(friction_iterations):
+def test_sleeping_islands_wake_up(friction_iterations):
     """A runner hits a sleeper: its island is renumbered within an iteration, and takes part again."""
     solver = {"sleep_speed": 2e-3, "sleep_time": 0.1, "friction_iterations": friction_iterations}
     scene = abd.Scene(solver={"dt": 0.01, "d_hat": 1e-3, **solver})
@@ -167,7 +167,7 @@ def end_of(number: int, ends: list, device: str, steps: int) -> None:
 
 
 @pytest.mark.parametrize(("device", "steps"), [("cpu", 30), ("emulated", 12)])
-def test_threads_that_record_at_once_do_not_meet(device, steps):
+def test_threads_can_record_concurrently(device, steps):
     """On CUDA they share a stream, in which one that records has to be the only one."""
     alone, together = [None] * len(AT_ONCE), [None] * len(AT_ONCE)
     for number in range(len(AT_ONCE)):

@@ -225,7 +225,7 @@ def test_an_impact_never_adds_energy(integrator, mu):
 
 
 @pytest.mark.parametrize("energy", [orthogonality, arap])
-def test_near_rigidity_makes_no_net_force_and_torque(energy):
+def test_near_rigidity_has_no_net_force_and_torque(energy):
     q = random_states(1, 0)
     g_A = energy.gradient(np.array([1e9]), q[:, 3:].reshape(-1, 3, 3))
     assert_no_net_wrench(q, np.concatenate([np.zeros((1, 3)), g_A.reshape(1, 9)], axis=1))

@@ -17,7 +17,7 @@ STEPS = {"slider_crank": 5e-3, "governor": 5e-3, "double_pendulum": 5e-3, "stiff
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_energy_is_that_of_the_start(name):
+def test_energy_is_conserved(name):
     """But for 3 % over 2000 of the longest steps, and a quarter of that over the same time in steps half as long."""
     lost = []
     for parts in (1, 2):
@@ -40,7 +40,7 @@ def cart(dt: float) -> abd.Simulation:
     return abd.Simulation(scene, device=NAME)
 
 
-def test_momentum_along_a_rail_stays():
+def test_momentum_along_a_rail_is_conserved():
     """Exactly; the energy by the order of the integrator."""
     lost = []
     for parts in (1, 2):
@@ -54,7 +54,7 @@ def test_momentum_along_a_rail_stays():
 
 
 @pytest.mark.parametrize("device", ["numpy", NAME])
-def test_bodies_joined_in_space_keep_energy_and_momenta(device):
+def test_free_mechanisms_conserve_energy_and_momenta(device):
     scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01})
     scene.add_body("one", box=(0.4, 0.1, 0.1), density=1000, velocity=(1, 2, 3), angular_velocity=(3, 2, 1))
     motion = {"velocity": (1, 2, 3), "angular_velocity": (-1, 5, 2)}
@@ -76,7 +76,7 @@ def test_bodies_joined_in_space_keep_energy_and_momenta(device):
 
 
 @pytest.mark.parametrize("frequency", [50.0, 400.0])
-def test_a_vibration_leaves_slow_motions_alone(frequency):
+def test_vibration_does_not_affect_slow_motions(frequency):
     """A pendulum swings by 0.005 rad on a compliant hinge, or a spring, on which it bounces far more."""
     start, swung = 0.005, []
     for kind in ("compliant", "spring"):
@@ -100,7 +100,7 @@ def test_a_vibration_leaves_slow_motions_alone(frequency):
     np.testing.assert_allclose(swung, start, rtol=0.02)
 
 
-def test_a_pendulum_that_hangs_at_rest_stays_there():
+def test_pendulum_at_rest_stays_at_rest():
     """What its load strains it with in the first steps sets nothing in motion."""
     for enforcement in ("exact", "penalty"):
         scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01})

@@ -43,7 +43,7 @@ def test_mechanisms_are_of_second_order():
 
 
 @pytest.mark.parametrize("small", [0, 64])
-def test_rounding_of_stiff_bodies_brakes_no_small_steps(small, monkeypatch):
+def test_rounding_of_stiff_bodies_does_not_damp_small_steps(small, monkeypatch):
     """Where the near-rigidity energy changes by rounding alone, no step is shortened."""
     monkeypatch.setattr(small_scenes, "SMALL", small)
     simulation = abd.Simulation(cases.four_bar(0.005 / 16, integrator="generalized_alpha"), device=NAME)
@@ -53,7 +53,7 @@ def test_rounding_of_stiff_bodies_brakes_no_small_steps(small, monkeypatch):
     assert np.ptp(energies) < 5e-11
 
 
-def test_a_body_that_touches_nothing_spins_on_while_others_collide():
+def test_free_body_keeps_its_spin_during_other_collisions():
     """Turns of 0.5 rad per step: with the bits that it has alone, and neither braked nor tilted."""
 
     def wheel(*, others: bool) -> list[np.ndarray]:
@@ -118,7 +118,7 @@ def test_a_crank_that_turns_far_in_a_step_gains_no_energy(J, turn, radius):
     assert np.ptp(change[-20:]) < 3e-2
 
 
-def test_the_definitions_take_the_same_radii():
+def test_definitions_and_kernels_use_the_same_radii():
     """Through two changes of the radius, down and up again."""
     ends = []
     for name in ("numpy", NAME):

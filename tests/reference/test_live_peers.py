@@ -148,7 +148,7 @@ def our_masked_ball(h: float, duration: float) -> list[np.ndarray]:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_ball_that_holds_two_axes_of_the_world_is_exudyn_s():
+def test_ball_with_two_world_axes_equals_exudyn():
     """Displacement, velocity, force and torque of its outputs, while both bodies turn, at h = 1 ms."""
     for peer, ours in zip(exudyn_masked_ball(400, 0.1), our_masked_ball(1e-3, 0.1), strict=True):
         assert np.abs(ours - peer).max() < 1e-6, (ours, peer)

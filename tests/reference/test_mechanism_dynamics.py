@@ -71,7 +71,7 @@ SEEDS = pytest.mark.parametrize("seed", range(6))
 
 
 @SEEDS
-def test_affine_states_are_the_rates_of_poses_and_lead_back(seed):
+def test_affine_states_and_mechanism_states_convert_both_ways(seed):
     _, mechanism, rng = random_tree(seed)
     q, v = state(mechanism, rng)
     rate = mechanism.rate(q, v)
@@ -127,7 +127,7 @@ def test_power_flow(seed):
 
 
 @SEEDS
-def test_joint_wrenches_move_every_body(seed):
+def test_joint_wrenches_accelerate_every_body(seed):
     """Newton and Euler hold for each body; torques are wrenches along motions."""
     made, mechanism, rng = random_tree(seed)
     q, v = state(mechanism, rng)
@@ -177,7 +177,7 @@ def test_flipped_joints_make_the_same_mechanism():
     assert_close(other.dynamics_bias(q, v), plain.dynamics_bias(q, v), 1e-12)
 
 
-def test_loops_and_bodies_at_rest():
+def test_loops_and_static_bodies():
     """A chain between a static body and the world closes a loop; what is switched off is not there."""
     rng = np.random.default_rng(8)
     ends = [(0, 1), (1, 2), (WORLD, 2), (2, 1)]
@@ -202,7 +202,7 @@ def test_loops_and_bodies_at_rest():
     assert abs(tree.gravity_term(q) @ v - measured) < 1e-9
 
 
-def test_four_bar_swings_as_known():
+def test_four_bar_follows_its_reference():
     """RigidBodyDynamics.jl's four-bar from rest: angles, the force that closes the loop, energy, and the closure."""
     l0, l1, l2, l3 = 1.10, 0.5, 1.20, 0.75
     masses, centres, inertias = (0.5, 1.0, 0.75), (0.25, 0.60, 0.375), (0.333, 0.537, 0.4)

@@ -69,7 +69,7 @@ def run(scene):
 
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3])
 @pytest.mark.parametrize("slower", [False, True])
-def test_a_linkage_moves_alike_at_any_size(size, slower):
+def test_motion_of_a_linkage_scales_with_size(size, slower):
     """With gravity that grows with the size, or time that grows with its root."""
     scale = {"gravity": 9.81, "dt": 0.01 * math.sqrt(size)} if slower else {"gravity": 9.81 * size, "dt": 0.01}
     expected, _, pose = run(bennett(1.0, 9.81, 0.01))
@@ -191,7 +191,7 @@ def test_the_default_kappa_holds_known_loads_and_others_are_reported(name, caplo
     assert make is not crumb or simulation.bodies["hammer"].position[2] > 0.1, "the hammer lies on the crumb"
 
 
-def test_an_allowed_strain_hides_no_other_body():
+def test_allowed_strain_of_a_body_does_not_hide_others():
     """The largest strain is known in every step, whose it is only where it is looked at: within ten steps."""
     model = pressed().model
     watch = StrainWatch(model, np.array([name == "flap" for name in model.bodies.names]))
@@ -208,7 +208,7 @@ def test_an_allowed_strain_hides_no_other_body():
 
 
 @pytest.mark.parametrize(("edge", "tolerance"), [(1.0, 1e-3), (0.2, 1e-3), (1e-3, 3e-3 * 1e-3**0.5), (100.0, 1e-2)])
-def test_the_default_tolerance_goes_with_the_root_of_the_size(edge, tolerance):
+def test_default_tolerance_scales_with_the_root_of_the_size(edge, tolerance):
     for given, expected in (({}, tolerance), ({"tolerance": 0.4}, 0.4)):
         scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 1e-5, **given})
         scene.add_body("box", box=(edge, edge, edge))

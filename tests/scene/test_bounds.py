@@ -58,13 +58,13 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_out_of_all_proportion_are_refused(name, tmp_path):
+def test_excessive_numbers_are_refused(name, tmp_path):
     (tmp_path / "s.toml").write_text(NUMBERS[name])
     with pytest.raises(SceneError):
         abd.load(tmp_path / "s.toml").compile()
 
 
-def test_meshes_out_of_all_proportion_are_refused(tmp_path):
+def test_excessive_meshes_are_refused(tmp_path):
     (tmp_path / "far.obj").write_text("v 1e160 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
     scene = abd.Scene()
     scene.add_body("body", mesh=str(tmp_path / "far.obj"), mass=1.0)
@@ -72,7 +72,7 @@ def test_meshes_out_of_all_proportion_are_refused(tmp_path):
         scene.compile()
 
 
-def test_two_threads_step_one_simulation_in_turn():
+def test_threads_step_a_simulation_in_turn():
     from concurrent.futures import ThreadPoolExecutor
 
     def made():

@@ -78,7 +78,7 @@ type = "hinge"
 child = "crank"
 anchor = [0, 0, 120]
 axis = [0, 1, 0]
-range = [1, 2]                                          #! outside its range
+range = [1, 2]                                          #! must start inside its range
 [[joint]]
 name = "wheel"
 type = "hinge"
@@ -123,7 +123,7 @@ def test_a_scene_with_many_different_mistakes(scene, capsys):
     assert mesh["file"].endswith("broken.obj") and mesh["key"] == "body.sheet.mesh" and "'sheet'" in mesh["message"]
 
 
-def test_sound_scenes_have_a_summary(capsys):
+def test_valid_scenes_have_a_summary(capsys):
     assert main(["check", "falling_box", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["problems"] == [] and any("bodies" in line for line in found["summary"])

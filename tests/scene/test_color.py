@@ -32,7 +32,7 @@ def test_a_run_stores_the_color_of_every_body(tmp_path):
         np.testing.assert_allclose(file["/bodies/color"][:], EXPECTED, rtol=0, atol=1e-15)
 
 
-def test_colors_survive_saving_and_do_not_count_as_another_course(tmp_path):
+def test_colors_survive_saving_and_do_not_change_the_digest(tmp_path):
     one = scene()
     one.save(tmp_path / "scene.toml")
     again = abd.load(tmp_path / "scene.toml")

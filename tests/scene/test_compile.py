@@ -240,9 +240,9 @@ def test_all_problems_at_once():
     )
     text = "\n".join(str(problem) for problem in found)
     assert "body.card.thickness: body 'card_0_0_0' (and 8 more): surface '" in text
-    assert "body.rod: body 'rod': it is an ideal line" in text
+    assert "body.rod: body 'rod': it has no inertia about its line" in text
     assert "did you mean 'rubber'?" in text
-    assert "a dynamic body without surface needs inertia" in text
+    assert "a dynamic body without a surface needs inertia" in text
     assert "body.sheet: body 'sheet': the closed surface encloses no volume" in text
     assert "there is no body 'godo' -> did you mean 'good'?" in text
     assert len(found) == 6
@@ -255,7 +255,7 @@ def test_missing_mesh_is_named_once(tmp_path):
     assert len(error.value.problems) == 1
 
 
-def test_unusable_mesh_is_named_with_its_place(tmp_path):
+def test_unusable_mesh_is_named_with_its_location(tmp_path):
     (tmp_path / "bad.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 7\n")
     body = {"name": "bad", "mesh": "bad.obj", "repeat": {"count": (3, 1, 1), "step": (1, 0, 0)}}
     with pytest.raises(SceneError) as error:
@@ -265,16 +265,16 @@ def test_unusable_mesh_is_named_with_its_place(tmp_path):
     assert problem.file.endswith("bad.obj")
 
 
-def test_joint_of_a_body_that_is_fixed_altogether():
+def test_joint_of_a_fixed_body():
     everything = ["x", "y", "z", "rx", "ry", "rz"]
     (problem,) = problems(
         {"name": "a", "box": (1, 1, 1), "fix": everything},
         joint=[{"name": "j", "type": "spherical", "child": "a", "anchor": (0, 0, 0)}],
     )
-    assert problem.key == "joint.j.child" and "neither 'world' nor 'a' moves freely" in problem.message
+    assert problem.key == "joint.j.child" and "neither 'world' nor 'a' is dynamic" in problem.message
 
 
-def test_joint_of_a_component_that_is_not_there():
+def test_joint_of_an_unknown_component():
     two = {"vertices": [*LINE["vertices"], [0, 5, 0], [2, 5, 0]], "edges": [[0, 1], [2, 3]]}
     (problem,) = problems(
         {"name": "rod", "surface": two, "radius": 0.1, "split_components": True},
@@ -290,7 +290,7 @@ def test_the_spec_is_not_modified(tmp_path):
     assert spec.body[0].mesh == "line.obj"
 
 
-def test_a_static_surface_needs_no_matter():
+def test_static_surface_needs_no_mass():
     model = compiled({"name": "floor", "surface": CARD, "kind": "static"})
     assert model.bodies.mass[0] == 0.0 and model.notes == []
 

@@ -63,13 +63,13 @@ CASES = {
     "rod and point apart": ([CLOUD, {**ROD, "position": (9, 0, -0.75)}], None, 0, 0),
     "half-space": (
         [FLOOR, box("a", 0, 0, 1.2), box("b", 3, 0, 1.6), box("wall", 0, 5, 0, kind="static")],
-        *("a lies partly below floor", 0.3, 1e-6),
+        *("a is partly below floor", 0.3, 1e-6),
     ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_one_pair_is_named_with_its_depth(name):
+def test_overlapping_pair_is_reported_with_its_depth(name):
     bodies, message, depth, tolerance = CASES[name]
     problems = found(*bodies)
     if message is None:
@@ -84,7 +84,7 @@ def test_minimum_separation_counts(x, count):
     assert len(found(box("a", 0, 0, 0), box("b", x, 0, 0), solver={"minimum_separation": 0.5})) == count
 
 
-def test_a_hollow_body_may_hold_another():
+def test_hollow_body_can_contain_another():
     outer, triangles = shapes.box((2, 2, 2))
     both = np.concatenate([triangles, triangles[:, ::-1] + 8])
     shell = {"vertices": np.concatenate([outer, 0.75 * outer]).tolist(), "triangles": both.tolist()}
@@ -163,7 +163,7 @@ def test_random_scenes_agree_with_ipctk(seed):
             assert expected == ((f"b{j}", f"b{i}") in named)
 
 
-def test_worlds_in_one_place_are_surveyed_one_by_one():
+def test_worlds_are_checked_separately():
     """Every world is told what it would be told alone, half-spaces included; no pair is of two worlds."""
     random, single = np.random.default_rng(3), []
     for world in range(5):

@@ -52,7 +52,7 @@ def test_mass_properties_are_those_of_the_closed_form(name):
     np.testing.assert_allclose(body.inertia, np.trace(second_moment) * np.eye(3) - second_moment, atol=1e-12 * max(1.0, total))
 
 
-def test_inside_out_surface_is_turned_with_a_note():
+def test_inside_out_surface_is_reversed_with_a_note():
     right, wrong = (mass.solid(BOX, triangles, 1.0) for triangles in (BOX_TRIANGLES, BOX_TRIANGLES[:, ::-1]))
     assert wrong.volume == pytest.approx(right.volume)
     np.testing.assert_allclose(wrong.second_moment, right.second_moment, atol=1e-14)
@@ -119,10 +119,10 @@ def test_explicit_inertia_round_trip():
 
 
 def test_impossible_inertia_names_the_moments():
-    with pytest.raises(SceneError, match="principal moments 1, 1, 3: none may exceed the sum") as error:
+    with pytest.raises(SceneError, match="principal moments 1, 1, 3: the largest must not exceed the sum") as error:
         mass.explicit(1.0, np.zeros(3), (1.0, 1.0, 3.0), 1.0)
     assert "centre of mass" in error.value.problems[0].remedy
-    with pytest.raises(SceneError, match="not symmetric"):
+    with pytest.raises(SceneError, match="must be symmetric"):
         mass.explicit(1.0, np.zeros(3), np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]]), 1.0)
 
 

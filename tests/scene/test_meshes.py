@@ -66,7 +66,7 @@ def test_obj_keeps_polylines_points_and_polygons(tmp_path):
     assert surface.points.tolist() == [6]
     assert len(surface.edges) == 5 + 2
     assert surface.edges[-2:].tolist() == surface.codim_edges.tolist()
-    assert surface.notes == ("1 vertices that no element uses were left out",)
+    assert surface.notes == ("1 unused vertices were removed",)
     path.write_text("v 0 0 0\nv 2 -1 0\nv 0.5 0 0\nv 2 1 0\nf 2 3 4 1\n")
     assert "not convex" in load_surface(path).notes[0]
 
@@ -98,18 +98,18 @@ PLY = (
     ("name", "text", "words"),
     [
         ("empty.obj", "", "no vertices"),
-        ("index.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n", "names vertex 3, but there are 3"),
+        ("index.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n", "has vertex 3, but there are 3"),
         ("nan.obj", "v 0 0 0\nv 1 nan 0\nv 0 1 0\nf 1 2 3\n", "vertex 1 .* not finite"),
-        ("words.obj", "v 0 zero 0\n", "not made of numbers"),
+        ("words.obj", "v 0 zero 0\n", "must have three numbers"),
         ("short.obj", "v 0 0\n", "three numbers"),
         ("zero.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 0 1 2\n", "counted from 1"),
-        ("flat.obj", "v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n", "no triangle with an area"),
+        ("flat.obj", "v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n", "no triangle with positive area"),
         ("mesh.txt", "", "its suffix is '.txt'"),
         ("cut.stl", "binary?", "no vertices"),
         ("broken.off", "OFF\n1 2\n", "broken.off"),
-        ("cut.ply", PLY[:100], r"no \.ply file that can be read"),
-        ("short.ply", PLY.replace("vertex 3", "vertex 4000000000"), "fewer than its header says"),
-        ("faces.ply", PLY.replace("face 1", "face 9"), "fewer than its header says|no .ply file"),
+        ("cut.ply", PLY[:100], r"not a valid \.ply file"),
+        ("short.ply", PLY.replace("vertex 3", "vertex 4000000000"), "fewer than in its header"),
+        ("faces.ply", PLY.replace("face 1", "face 9"), "fewer than in its header|not a valid .ply file"),
         ("huge.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 100000000000000000000\n", "huge.obj"),
         ("text.stl", "solid s\nfacet normal 0 0 1\nouter loop\nvertex 1e999 nan x\n", "text.stl"),
         ("bad.glb", "glTF" + "\x02" * 40, "bad.glb"),
@@ -147,7 +147,7 @@ SURFACES = {
     ),
     "sliver": (raw([[0, 0, 0], [2, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]], SLIVER), True, 5, 5, None),
     "sheet with two sides": (raw(SQUARE, [[0, 1, 2], [0, 2, 3], [2, 1, 0], [3, 2, 0]]), False, 4, 2, None),
-    "mixed orientation": (raw(BOX[0], FLIPPED), True, 8, 12, ("turned around",)),
+    "mixed orientation": (raw(BOX[0], FLIPPED), True, 8, 12, ("was reversed",)),
 }
 
 
@@ -240,7 +240,7 @@ def test_the_volume_is_that_of_the_solid(name, size, move):
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_an_open_surface_is_refused_with_the_place_of_its_edges(size):
+def test_open_surface_is_refused_with_its_open_edges(size):
     vertices, triangles = CUBE
     scene = abd.Scene()
     scene.add_body("body", mesh=(size * vertices, triangles[1:]))

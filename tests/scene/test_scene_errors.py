@@ -34,7 +34,7 @@ WRONG = {
     "frames and duration": (f"[output]\nframes = 9\nduration = 1.0\n{BALL}", 3, "output.duration", "given as well", "keep"),
     "no bodies": ('name = "empty"\n', None, "body", "no bodies", "[[body]]"),
     "short vector": (f"{BALL}position = [0, 1]\n", 4, "body.ball.position", "three numbers, not [0, 1]", ""),
-    "unknown color": (f'{BALL}color = "reddish"\n', 4, "body.ball.color", "should be the name of a CSS color or", ""),
+    "unknown color": (f'{BALL}color = "reddish"\n', 4, "body.ball.color", "should be a CSS colour name or", ""),
     "repeat that a joint needs": (
         f"{BALL}repeat = {{ count = [0, 1, 1], step = [3, 0, 0] }}\n{JOINT.replace('ball', 'ball_0_0_0')}"
         "anchor = [0, 0, 0]\nrepeat = { count = [2, 1, 1] }\n",
@@ -47,8 +47,8 @@ WRONG = {
         f'{BALL}repeat = {{ count = [2, 1, 1], step = [3, 0, 0] }}\n[[body]]\nname = "ball_1_0_0"\nbox = [1, 1, 1]\n',
         *(6, "body.ball_1_0_0.name", "a copy of 'ball'", "unique"),
     ),
-    "reserved name": ('[[body]]\nname = "world"\nbox = [1, 1, 1]\n', 2, "name", "the world itself", "another name"),
-    "name with a space": ('[[body]]\nname = "a "\nbox = [1, 1, 1]\n', 2, "name", "spaces at its ends", "drop"),
+    "reserved name": ('[[body]]\nname = "world"\nbox = [1, 1, 1]\n', 2, "name", "is reserved for the world", "another name"),
+    "name with a space": ('[[body]]\nname = "a "\nbox = [1, 1, 1]\n', 2, "name", "leading or trailing spaces", "drop"),
     "no surface": ('\n[[body]]\nname = "ball"\n', 2, "body.ball", "no surface", "sphere"),
     "two surfaces": (f"{BALL}box = [1, 1, 1]\n", 3, "sphere", "'box' and 'sphere' are given", "keep one"),
     "radius of a table": ('[[body]]\nname = "b"\n[body.sphere]\nradius = 0\n', 4, "body.b.sphere.radius", "than 0", ""),
@@ -56,8 +56,8 @@ WRONG = {
     "negative density": (f"{BALL}density = -5\n", 4, "body.ball.density", "greater than 0, not -5", ""),
     "proxy without mass": ('[[body]]\nname = "p"\nproxy = true\ninertia = [1, 1, 1]\n', 1, "body.p", "needs mass", "give"),
     "inertia without mass": (f"{BALL}inertia = [1, 1, 1]\n", 4, "inertia", "needs mass", "give mass"),
-    "impossible inertia": (f"{BALL}mass = 1\ninertia = [1, 1, 3]\n", 5, "inertia", "the principal moments 1, 1, 3", "units"),
-    "thickness of a box": (f"{CUBE}thickness = 0.1\n", 5, "thickness", "no effect on a body made by box", "drop it"),
+    "impossible inertia": (f"{BALL}mass = 1\ninertia = [1, 1, 3]\n", 5, "inertia", "principal moments 1, 1, 3", "units"),
+    "thickness of a box": (f"{CUBE}thickness = 0.1\n", 5, "thickness", "no effect on a body with box", "remove it"),
     "two rotations": (
         f"{BALL}quaternion = [1, 0, 0, 0]\neuler = {{ degrees = [1, 2, 3] }}\n",
         *(5, "euler", "one notation", "keep one"),
@@ -67,9 +67,9 @@ WRONG = {
     "reflection": (f"{BALL}matrix = [[-1, 0, 0], [0, 1, 0], [0, 0, 1]]\n", 4, "matrix", "reflection", "mirror"),
     "Euler angles": (f'{BALL}euler = {{ order = "xy", degrees = [9] }}\n', 4, "euler.degrees", "has 1 angles", "one angle"),
     "unknown axis": (f'{BALL}fix = ["x", "rw"]\n', 4, "body.ball.fix[1]", "not 'rw'", ""),
-    "one fixed rotation": (f'{BALL}fix = ["rx"]\n', 4, "body.ball.fix", "none, two or three", "fix ry or rz as well"),
+    "one fixed rotation": (f'{BALL}fix = ["rx"]\n', 4, "body.ball.fix", "none, two or three", "add ry or rz"),
     "fixed twice": (f'{BALL}fix = ["x", "x"]\n', 4, "body.ball.fix", "twice", "once"),
-    "velocity of a static body": (f'{BALL}kind = "static"\nvelocity = [1, 0, 0]\n', 5, "velocity", "no effect", "drop"),
+    "velocity of a static body": (f'{BALL}kind = "static"\nvelocity = [1, 0, 0]\n', 5, "velocity", "no effect", "remove"),
     "velocity in two units": (
         f"{BALL}angular_velocity = [1, 0, 0]\nangular_velocity_deg = [9, 0, 0]\n",
         *(5, "angular_velocity_deg", "as well", "keep one"),
@@ -84,7 +84,7 @@ WRONG = {
     ),
     "pair twice": (
         f"{PAIR}{PAIR}{BALL}",
-        *(4, "material_pair[1].between", "already (number 1", "keep one"),
+        *(4, "material_pair[1].between", "of these materials (number 1", "keep one"),
     ),
     "half-space with a place": (
         '[[body]]\nname = "g"\nhalf_space = {}\nposition = [0, 0, 1]\n',
@@ -95,11 +95,11 @@ WRONG = {
     "mesh format": ('[[body]]\nname = "b"\nmesh = "link.blend"\n', 3, "body.b.mesh", "'.blend'", ".obj .stl"),
     "vertex number": (
         '[[body]]\nname = "b"\n[body.surface]\nvertices = [[0, 0, 0], [1, 0, 0]]\nedges = [\n[0, 1],\n[0, 2]]\n',
-        *(7, "body.b.surface.edges[1]", "no vertex 2: there are 2", ""),
+        *(7, "body.b.surface.edges[1]", "index 2 is not one of the 2 vertices", ""),
     ),
     "too many copies": (
         f"{BALL}repeat = {{ count = [100000, 1000000, 1], step = [1, 1, 1] }}\n{JOINT}anchor = [0, 0, 0]\n",
-        *(4, "body.ball.repeat.count", "1000000 copies at most, not [100000, 1000000, 1]", ""),
+        *(4, "body.ball.repeat.count", "a product of at most 1000000 (ABD_MOST_COPIES), not [100000, 1000000, 1]", ""),
     ),
     "misspelt kind": (
         f'{BALL}kind = "kinematik"\nmotion = {{ velocity = [1, 0, 0] }}\n',
@@ -111,14 +111,14 @@ WRONG = {
     ),
     "motion of a dynamic body": (f"{BALL}motion = {{ velocity = [1, 0, 0] }}\n", 4, "motion", "kinematic", "set kind"),
     "kinematic without motion": (DRIVEN, 4, "body.cam.kind", "needs a motion", "static"),
-    "empty motion": (f"{DRIVEN}motion = {{}}\n", 5, "body.cam.motion", "says nothing", "velocity"),
+    "empty motion": (f"{DRIVEN}motion = {{}}\n", 5, "body.cam.motion", "has no velocity", "velocity"),
     "two forms of motion": (
         f'{DRIVEN}[body.motion]\nfile = "poses.csv"\nformulas = {{ x = "t" }}\n',
         *(7, "body.cam.motion.formulas", "one form", "keep one"),
     ),
     "unordered keyframes": (
         f"{DRIVEN}[body.motion]\nkeyframes = [\n  {{ time = 1 }},\n  {{ time = 0.5 }},\n]\n",
-        *(8, "body.cam.motion.keyframes[1].time", "0.5 s does not come after", "in order"),
+        *(8, "body.cam.motion.keyframes[1].time", "must exceed the time before it", "sort the keyframes"),
     ),
     "formula": (
         f'{DRIVEN}[body.motion.formulas]\nx = "t"\ny = "0.1 * sinn(t)"\n',
@@ -130,7 +130,7 @@ WRONG = {
     ),
     "broken pose file": (
         f'{DRIVEN}motion = {{ file = "broken.csv" }}\n',
-        *(5, "body.cam.motion.file", "broken.csv:3: times must grow", ""),
+        *(5, "body.cam.motion.file", "broken.csv:3: times must increase", ""),
     ),
     "joint without anchor": (BALL + JOINT, 4, "joint.pivot", "no anchor", "parent_anchor and child_anchor"),
     "half of an anchor": (f"{BALL}{JOINT}child_anchor = [0, 0, 0]\n", 8, "child_anchor", "parent_anchor is missing", "both"),
@@ -144,19 +144,19 @@ WRONG = {
     ),
     "a repeated body": (
         f"{BALL}repeat = {{ count = [1, 1, 2], step = [0, 0, 3] }}\n{JOINT}anchor = [0, 0, 0]\n",
-        *(8, "joint.pivot.child", "is repeated", "'ball_0_0_0'"),
+        *(8, "joint.pivot.child", "is a repeated body", "'ball_0_0_0'"),
     ),
-    "joined to itself": (f'{BALL}{JOINT}anchor = [0, 0, 0]\nparent = "ball"\n', 7, "child", "same body", "two bodies"),
+    "joined to itself": (f'{BALL}{JOINT}anchor = [0, 0, 0]\nparent = "ball"\n', 7, "child", "different bodies", "change one"),
     "world as child": (
-        f'{BALL}[[joint]]\nname = "j"\ntype = "pin"\nchild = "world"\nanchor = [0, 0, 0]\n', 7, "child", "world", "exchange",
+        f'{BALL}[[joint]]\nname = "j"\ntype = "pin"\nchild = "world"\nanchor = [0, 0, 0]\n', 7, "child", "world", "swap",
     ),
     "joint that holds nothing": (
         f'[[body]]\nname = "ball"\nbox = [1, 1, 1]\nkind = "static"\n{JOINT}anchor = [0, 0, 0]\n',
-        *(8, "joint.pivot.child", "neither body can give way", ""),
+        *(8, "joint.pivot.child", "at least one body must be dynamic", ""),
     ),
     "different worlds": (
         f'{BALL}{CUBE}world = 1\n{JOINT}parent = "cube"\nanchor = [0, 0, 0]\n',
-        *(12, "joint.pivot.child", "different worlds, 1 and 0", "one world"),
+        *(12, "joint.pivot.child", "in one world, not in 1 and 0", "change"),
     ),
     "axis too short to have a direction": (
         f'{BALL}[[joint]]\nname = "j"\ntype = "hinge"\nchild = "ball"\nanchor = [0, 0, 0]\naxis = [0, 1e-300, 0]\n',
@@ -217,14 +217,14 @@ def test_json_of_the_same_schema(folder):
     assert "at the top" in problems_of(path)[0].message
 
 
-def test_files_that_are_no_scenes(folder):
+def test_invalid_scene_files_are_refused(folder):
     (folder / "latin.toml").write_bytes(b'a = 1\nname = "caf\xe9"\n')
     problem = problems_of(folder / "latin.toml")[0]
     assert problem.line == 2 and "UTF-8" in problem.message
     for source, words in {
         folder: ("is a folder", "'latin.toml'"),
         folder / "latn.toml": ("no such scene", "latin.toml'"),
-        folder / "link.obj": ("suffix '.obj'", ".toml"),
+        folder / "link.obj": ("'.obj' is not the suffix", ".toml"),
         "no_such_scene_anywhere": ("no such scene", ""),
     }.items():
         with pytest.raises(SceneError) as error:

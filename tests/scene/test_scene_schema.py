@@ -106,7 +106,7 @@ def everything(tmp_path):
     return path
 
 
-def test_reading(everything):
+def test_reading_a_scene(everything):
     spec = read_scene(everything)
     assert spec.gravity == (0.0, -9.81, 0.0)
     assert [body.kind for body in spec.body[:2]] == ["static", "dynamic"]
@@ -163,13 +163,13 @@ def test_building_in_code_equals_reading(tmp_path):
     assert scene != abd.Scene("built")
 
 
-def test_errors_in_code_are_raised_where_they_are_made():
+def test_errors_in_code_are_raised_at_the_call():
     scene = abd.Scene()
     scene.add_body("a", box=(1, 1, 1))
     for words, mistake in {
         "body.b.densty: unknown key -> did you mean 'density'?": lambda: scene.add_body("b", box=(1, 1, 1), densty=1),
         "body.b: has no surface": lambda: scene.add_body("b"),
-        "body.a.name: there is a body 'a' already": lambda: scene.add_body("a", box=(1, 1, 1)),
+        "body.a.name: there is already a body 'a'": lambda: scene.add_body("a", box=(1, 1, 1)),
         "joint.j: has no axis": lambda: scene.add_hinge("j", "world", "a", anchor=(0, 0, 0)),
         "toleranse: unknown key -> did you mean 'tolerance'?": lambda: setattr(scene.solver, "toleranse", 1),
         "dt: should be greater than 0, not -1": lambda: setattr(scene.solver, "dt", -1),
@@ -229,8 +229,8 @@ def test_overrides(everything):
         "solver.integrator=bdf3": "should be 'generalized_alpha', 'bdf1' or 'bdf2', not 'bdf3'",
         "solver.dt": "write key=value",
         "body.lnk.kappa=1": "there is no body 'lnk' -> did you mean 'link'?",
-        "body.link=1": "names no value",
-        "gravity.x=1": "leads through gravity, which is no table",
+        "body.link=1": "not the key of a value",
+        "gravity.x=1": "'gravity' in 'gravity.x' is not a table",
         "body.link.material=iec": "there is no material 'iec' -> did you mean 'ice'?",
     }.items(),
 )
@@ -312,7 +312,7 @@ def test_json_schema_describes_the_models():
     assert {"type": "number", "exclusiveMinimum": 0} in body["kappa"]["anyOf"]
 
 
-def test_shipped_scenes_are_those_of_the_checkout():
+def test_shipped_scenes_equal_those_of_the_checkout():
     names = shipped_scenes()
     assert all(path.parent == ROOT / "scenes" for path in names.values())
     for name in names:

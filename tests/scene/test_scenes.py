@@ -117,7 +117,7 @@ def test_runs_and_is_certified(name, played):
     assert certificate.ok, str(certificate)
 
 
-def test_meshes_are_what_their_script_makes():
+def test_meshes_equal_the_output_of_their_script():
     script = load_tool("make/make_meshes")
     folder = scenes_directory() / "meshes"
     assert {path.stem for path in folder.glob("*.obj")} == set(script.MESHES)
@@ -305,7 +305,7 @@ def test_house_of_cards_stands(played):
     assert max(np.linalg.norm(run.X[name][-1, :3, 3] - run.X[name][0, :3, 3]) for name in cards) < 1e-3
 
 
-def test_ragdoll_flies_as_one(played):
+def test_ragdoll_stays_connected(played):
     run = played("ragdoll")
     mass = sum(m for m, kind in zip(run.trajectory.mass, run.trajectory.kind) if kind == "dynamic")
     flight = slice(0, np.flatnonzero(run.series("/solver/contacts") > 0)[0])
@@ -328,7 +328,7 @@ def test_pistons_of_the_slider_crank_follow_the_closed_form(played):
     assert (angle[-1] - angle[-2]) / 0.005 == pytest.approx(4.0 * np.pi, rel=1e-4), "the drive's speed"
 
 
-def test_gear_train_speeds_up_as_its_motor_can(played):
+def test_gear_train_accelerates_with_its_motor(played):
     run = played("gear_train")
     ratio, radius, effort, armature, friction = 4.0 / 9.0, 0.06, 25.0, 0.05, 1.0
     masses = dict(zip(run.trajectory.names, run.trajectory.mass))

@@ -85,7 +85,7 @@ def test_losses_of_an_impact_are_part_of_the_balance():
     assert gave[-1] < -0.4 * moved and np.abs(gave[:5]).max() < 1e-9 * moved, "the fall itself is free"
 
 
-def test_a_torque_does_its_work_however_far_the_body_turns():
+def test_work_of_a_torque_is_exact_for_any_rotation():
     """100 N m on 0.1 kg m^2 for a second: by 10 rad in the last step."""
     simulation, _, gave, _ = runs(free(torque=(0.0, 0.0, 100.0), gravity=(0.0, 0.0, 0.0)), 100)
     assert simulation.step().energy["external_work"] == pytest.approx(0.5 * 0.1 * 1010.0**2, rel=1e-6)
@@ -130,7 +130,7 @@ def test_the_balance_continues_from_a_checkpoint_bit_for_bit():
 
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
-def test_torques_work_once_beside_bodies_in_substeps(device):
+def test_work_of_torques_counts_once_with_substeps_of_others(device):
     """On a body far away that is left out of the pieces in which a box hits the ground."""
     scene = abd.Scene(solver={"dt": H})
     ends = {"position": (50.0, 0.0, 0.0), "torque": (0.0, 0.0, 100.0), "angular_velocity": (0.0, 0.0, 20.0)}

@@ -11,7 +11,7 @@ GRAVITY = 9.81
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 @pytest.mark.parametrize("enforcement", ["exact", "penalty"])
 @pytest.mark.parametrize("dt", [0.01, 0.002])
-def test_limit_forces_of_a_pendulum_that_hits_its_end(dt: float, enforcement: str, restitution: float):
+def test_limit_forces_of_a_pendulum_at_its_limit(dt: float, enforcement: str, restitution: float):
     scene = abd.Scene(gravity=(0, 0, -GRAVITY), solver={"dt": dt})
     scene.add_body("bar", box=(0.4, 0.04, 0.04), mass=1.0, position=(0.2, 0, 0))
     limits = {"range": (-0.3, 1.0), "coordinate": {"theta": {"limit_restitution": restitution}}}

@@ -19,7 +19,7 @@ def free_body(**keys) -> abd.Simulation:
     return abd.Simulation(scene, device=NAME)
 
 
-def test_a_force_that_is_put_on_and_taken_off_gives_its_impulse():
+def test_force_pulse_gives_its_impulse():
     simulation = free_body()
     body = simulation.bodies["box"]
     simulation.run(steps=3)
@@ -31,7 +31,7 @@ def test_a_force_that_is_put_on_and_taken_off_gives_its_impulse():
     assert body.linear_velocity[0] == pytest.approx(10.0 / 2.0 * 5 * H, rel=1e-9)
 
 
-def test_a_function_that_jumps_counts_from_its_step_on():
+def test_discontinuous_function_acts_from_its_step_on():
     simulation = free_body()
     body = simulation.bodies["box"]
     body.apply_force(lambda time, _: (0.0, 6.0 if time > 3.5 * H else 0.0, 0.0))
@@ -39,7 +39,7 @@ def test_a_function_that_jumps_counts_from_its_step_on():
     assert body.linear_velocity[1] == pytest.approx(6.0 / 2.0 * 5 * H, rel=1e-9)
 
 
-def test_a_smooth_function_is_integrated_as_one():
+def test_smooth_function_is_integrated_with_second_order():
     simulation = free_body()
     simulation.bodies["box"].apply_force(lambda time, _: (1.0 + np.sin(2.0 * time), 0.0, 0.0))
     simulation.run(steps=20)
@@ -48,7 +48,7 @@ def test_a_smooth_function_is_integrated_as_one():
 
 
 @pytest.mark.parametrize("before", [1, 5])
-def test_gravity_that_is_switched_off_ends_the_fall(before):
+def test_without_gravity_the_velocity_is_constant(before):
     """After the first step too."""
     simulation = free_body()
     simulation.run(steps=before)
@@ -78,7 +78,7 @@ def test_a_force_on_a_coordinate_gives_its_impulse():
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("share", [1.0, 0.125])
-def test_forces_of_joints_are_right_from_the_first_step_on(make, h, share):
+def test_joint_forces_are_correct_from_the_first_step(make, h, share):
     """Within 10 % of what steps eight times finer say, at every one of the first eight."""
 
     def forces(step: float, every: int) -> np.ndarray:

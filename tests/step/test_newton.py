@@ -46,7 +46,7 @@ def test_chains_take_at_most_four_iterations_whatever_the_stiffness(hung, joint,
 
 
 @pytest.mark.parametrize("links", [1, 5])
-def test_the_other_integrators_take_as_many(links):
+def test_other_integrators_take_as_many_iterations(links):
     for integrator in ("bdf1", "bdf2"):
         _, reports = advance(chain(links, integrator=integrator), 100)
         assert np.mean([report.newton_iterations for report in reports]) <= 4.0
@@ -59,7 +59,7 @@ def test_simple_joint_of_the_affine_body_code():
 
 
 @pytest.mark.parametrize(("name", "limit"), [("mechanisms/507-movements/092-piston", 25.0), ("pendulum/pendulum", 20.0)])
-def test_mechanisms_held_by_contact_alone(name, limit):
+def test_mechanisms_supported_by_contact_only(name, limit):
     """Pins in holes, where the curvature of the contacts along a rotation decides: seconds per step in rigid-ipc."""
     scene = abd.load(fixture(f"rigid-ipc/scenes/{name}.json"))
     simulation = abd.Simulation(scene.override(["solver.max_newton=100", "solver.retries=0"]), device=NAME)
@@ -67,7 +67,7 @@ def test_mechanisms_held_by_contact_alone(name, limit):
     assert np.mean(iterations) <= limit
 
 
-def test_a_step_that_does_not_converge_is_named_and_undone():
+def test_step_without_convergence_is_reported_and_undone():
     scene = chain(3, max_newton=1, retries=2)
     simulation = abd.Simulation(scene, device=NAME)
     before = simulation.checkpoint()
@@ -145,7 +145,7 @@ def test_kinematic_bodies_reach_their_targets_exactly(integrator):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("fix", [["x"], ["y", "z"], ["rx", "ry"], ["ry", "rz"], ["rx", "ry", "rz"], ["z", "rx", "ry"]])
-def test_fixed_degrees_of_freedom_stay(fix, integrator):
+def test_fixed_degrees_of_freedom_do_not_move(fix, integrator):
     """World axes at t = 0 through the centre of mass, under loads and speeds in every direction, and in contact."""
     scene = abd.Scene(solver={"integrator": integrator})
     scene.add_body("ground", half_space={"normal": (0.1, 0.2, 1.0), "offset": -0.5})

@@ -50,7 +50,7 @@ def test_impacts_on_a_resting_box_do_not_rebound(speed):
 
 
 @pytest.mark.parametrize("speed", [0.02, 0.05, 0.08])
-def test_boxes_on_the_ground_that_meet_slowly_stay_together(speed):
+def test_slow_impact_of_boxes_on_the_ground_has_no_rebound(speed):
     """They touch the ground all the time, and their impact is less than what ends second order by its force."""
     h = 0.01
     scene = ground(h, 0.0)
@@ -64,7 +64,7 @@ def test_boxes_on_the_ground_that_meet_slowly_stay_together(speed):
 
 
 @pytest.mark.parametrize("speed", [0.01, 0.05])
-def test_a_rope_that_gets_taut_gives_nothing_back(speed):
+def test_tightening_rope_has_no_rebound(speed):
     """To a box that slides on the ground without friction, which it touches all the time."""
     h = 0.01
     scene = ground(h, 0.0)
@@ -79,7 +79,7 @@ def test_a_rope_that_gets_taut_gives_nothing_back(speed):
     assert slowest > -0.05 * speed and box.linear_velocity[0] < 0.05 * speed
 
 
-def test_an_impact_elsewhere_is_not_felt():
+def test_impact_of_other_bodies_has_no_effect():
     """A box slides as it does alone while others fall beside it."""
     def run(others: int) -> np.ndarray:
         scene = ground(0.01, 0.5)
@@ -93,7 +93,7 @@ def test_an_impact_elsewhere_is_not_felt():
     np.testing.assert_allclose(beside, alone, atol=1e-9)
 
 
-def test_a_force_that_is_put_on_acts_from_its_step_on():
+def test_applied_force_acts_from_its_step_on():
     """All of it, on a box that slides without friction: it has no half step to wait for."""
     h = 0.01
     scene = ground(h, 0.0)

@@ -74,7 +74,7 @@ def test_the_speed_after_an_impact_is_e_times_that_before(kind, e, integrator):
 
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("kind", ["ball", "edge"])
-def test_by_default_nothing_comes_back(kind, dt):
+def test_default_restitution_is_zero(kind, dt):
     """However short the step is: the barrier that stops a body pushes none away."""
     scene = falling(kind, None, dt=dt)
     simulation = abd.Simulation(scene, device=NAME)
@@ -128,7 +128,7 @@ def test_friction_acts_in_the_rebound():
 
 
 @pytest.mark.parametrize(("integrator", "gain"), [("bdf1", 1e-9), ("generalized_alpha", 1e-4)])
-def test_joints_hold_in_an_impact(integrator, gain):
+def test_joints_stay_closed_in_an_impact(integrator, gain):
     """A hammer on a hinge hits the ground with e = 1: it swings back with the same angular velocity."""
     scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": H, "d_hat": 1e-4, "integrator": integrator})
     scene.add_material("m", restitution=1.0)
@@ -171,7 +171,7 @@ def test_a_checkpoint_within_an_impact_continues_bit_for_bit(integrator):
         assert_goes_on(one, other, 6 - before)
 
 
-def test_a_plank_that_falls_flat_on_two_posts_strikes_both_at_once():
+def test_flat_plank_hits_two_posts_simultaneously():
     """It leaves as it came, without a turn: what is symmetric stays so."""
     scene = abd.Scene(solver={"dt": H})
     scene.add_material("m", restitution=0.8)
@@ -226,7 +226,7 @@ def in_a_row(starts: list[float], speeds: list[float], dt: float, e: float) -> t
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("gap", [1e-4, 1e-5])
 @pytest.mark.parametrize("e", [1.0, 0.5])
-def test_a_row_passes_an_impact_on_at_any_step(dt, gap, e):
+def test_row_of_balls_transmits_an_impact_at_any_step(dt, gap, e):
     """However little of it the contacts behind the first one have felt in its step: the last leaves with ((1 + e) / 2)^4."""
     starts = [-0.1 - 2e-3 - 5.5 * dt, *((0.1 + gap) * np.arange(4))]
     speeds, energies = in_a_row(starts, [1.0, 0.0, 0.0, 0.0, 0.0], dt, e)
@@ -237,7 +237,7 @@ def test_a_row_passes_an_impact_on_at_any_step(dt, gap, e):
 
 @pytest.mark.parametrize("dt", [1e-2, 1e-3])
 @pytest.mark.parametrize("delay", [0, 1, 2, 4])
-def test_an_impact_beside_a_contact_that_opens(dt, delay):
+def test_impact_next_to_an_opening_contact(dt, delay):
     """Balls come from both sides, one some steps later, while the contact between the two in the middle still opens."""
     starts = [-0.1 - 2.5 * dt, 0.0, 0.1 + 1e-4, 0.2 + 1e-4 + (2.5 + delay) * dt]
     speeds, energies = in_a_row(starts, [1.0, 0.0, 0.0, -1.0], dt, 1.0)

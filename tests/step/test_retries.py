@@ -41,7 +41,7 @@ def pair(request) -> tuple[abd.Simulation, abd.Simulation]:
 
 
 @pytest.mark.parametrize("after", [0, 1, 2], ids=["all", "a quarter", "a half"])
-def test_a_failed_frame_changes_nothing(pair, after, monkeypatch):
+def test_failed_frame_does_not_change_the_state(pair, after, monkeypatch):
     failing, other = pair
     solve, good = Minimisation.solve, []
 
@@ -65,7 +65,7 @@ def test_a_failed_frame_changes_nothing(pair, after, monkeypatch):
     assert_same(failing, other)
 
 
-def test_substeps_make_a_frame(pair, monkeypatch):
+def test_substeps_complete_a_frame(pair, monkeypatch):
     """Halves, where the whole fails: their works add up, and what the report says is of the end of the frame."""
     halved, _ = pair
     solve = Minimisation.solve
@@ -100,7 +100,7 @@ def two_places() -> abd.Simulation:
     return abd.Simulation(scene, device=NAME)
 
 
-def test_a_run_in_which_some_retry_resumes_bit_for_bit():
+def test_run_with_retries_resumes_bitwise():
     first, second = two_places(), two_places()
     assert any(first.step().rejected_paths for _ in range(10))
     assert_goes_on(first, second)

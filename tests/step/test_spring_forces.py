@@ -68,7 +68,7 @@ def test_a_damped_spring_is_of_second_order_and_its_work_is_reported():
     assert simulation.step().energy["friction_work"] == pytest.approx(lost, rel=0.1)
 
 
-def test_forces_that_are_read_are_those_of_the_spring():
+def test_reported_forces_equal_those_of_the_spring():
     simulation = oscillator(1.5)
     for _ in range(5):
         simulation.step()

@@ -31,7 +31,7 @@ def box_on(floor: str, share: float, **solver) -> abd.Scene:
 @pytest.mark.parametrize("dt", [1e-2, 1e-4])
 @pytest.mark.parametrize("share", [2.5e-4, 0.1, 0.5, 1.0 - 1e-9])
 @pytest.mark.parametrize("floor", ["half-space", "table"])
-def test_a_box_set_down_stays_where_it_is(floor, share, dt, integrator):
+def test_placed_box_stays_in_place(floor, share, dt, integrator):
     simulation = abd.Simulation(box_on(floor, share, dt=dt, integrator=integrator), device=NAME)
     start, mass = simulation.stepper.q[1, 2], simulation.bodies["box"].mass
     before = mass * G * start + simulation.stepper.initial_contacts.energy
@@ -74,7 +74,7 @@ def test_a_pile_settles_within_a_thousandth_of_its_boxes(neighbour):
     assert np.abs(moved).max() < 1e-3 * 5 * SIZE and np.abs(moved[:, :2]).max() < D_HAT_SHARE * SIZE
 
 
-def test_distant_bodies_have_no_influence():
+def test_distant_bodies_do_not_affect_the_start():
     def paths(wall: bool) -> np.ndarray:
         scene = abd.Scene(solver={"dt": 1e-3})
         scene.add_body("floor", half_space={})
@@ -100,7 +100,7 @@ def test_a_box_that_touches_a_slope_slides_as_one_that_is_near(gap):
     turned = {"order": "xyz", "degrees": [0, np.degrees(slope), 0]}
     scene.add_body("box", box=(0.2, 0.2, 0.2), mass=1.0, position=(0.1 + gap) * normal, euler=turned)
     sim = abd.Simulation(scene, device=NAME)
-    assert any("set apart" in note for note in sim.model.notes)
+    assert any("separated" in note for note in sim.model.notes)
     begin = np.array(sim.bodies["box"].position)
     assert np.linalg.norm(begin - 0.1 * normal) < 5e-5
     for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Starts: bodies that touch are set apart, deeper overlap is refused wherever a state comes from."""
+"""Starts: bodies that touch are separated, deeper overlap is refused wherever a state comes from."""
 
 from itertools import product
 
@@ -72,8 +72,8 @@ def gaps(free, reach=1e-3):
 def test_a_box_on_the_ground_is_lifted():
     free, far = moved(compiled(FLOOR, box("a", 0, 0, 0.5), box("b", 3, 0, 0.7)))
     assert far[0] == far[2] == 0.0 and far[1] == pytest.approx(GAP, rel=1e-6)
-    (note,) = [note for note in free.notes if "set apart" in note]
-    assert note == "bodies that touch at t = 0 were set apart: 'a' by 0.0002 m"
+    (note,) = [note for note in free.notes if "separated" in note]
+    assert note == "bodies that touch at t = 0 were separated: 'a' by 0.0002 m"
     assert free_start(free) is free
 
 
@@ -81,7 +81,7 @@ def test_a_stack_opens_by_one_gap_each():
     free, far = moved(compiled(FLOOR, *[box(f"b{k}", 0, 0, k + 0.5) for k in range(20)]))
     assert far[1:] == pytest.approx(GAP * np.arange(1, 21), rel=1e-5)
     assert min(gaps(free)) == pytest.approx(GAP, rel=1e-5)
-    (note,) = [note for note in free.notes if "set apart" in note]
+    (note,) = [note for note in free.notes if "separated" in note]
     assert "'b19' by 0.004 m" in note and note.endswith("and 17 more by less") and len(note) < 140
 
 
@@ -105,7 +105,7 @@ def test_lattice_and_wall():
     assert np.array_equal(again.bodies.q, free.bodies.q)
 
 
-def test_letters_touch_by_faces_that_their_hulls_hide():
+def test_letters_touch_at_faces_inside_their_hulls():
     third = 1.0 / 3.0
     crumb = {"name": "c", "box": (third, third, third), "position": (0, 0, 0)}
     _, far = moved(compiled(letter("L", 0, 0, 0), crumb))
@@ -114,13 +114,13 @@ def test_letters_touch_by_faces_that_their_hulls_hide():
     assert 0.0 < far.max() < 10.0 * GAP
 
 
-def test_joined_bodies_move_together():
+def test_connected_bodies_move_together():
     hinge = {"name": "j", "type": "hinge", "parent": "a", "child": "b", "anchor": (0, 0, 1.5), "axis": (1, 0, 0)}
     model = compiled(FLOOR, box("a", 0, 0, 0.5), box("b", 0, 0, 2.5), joint=[{**hinge, "enforcement": "exact"}])
     _, far = moved(model)
     assert far[1] == pytest.approx(far[2], rel=1e-6) and far[1] > 0.0
     post = {"name": "p", "type": "fixed", "child": "a", "anchor": (0, 0, 0.5)}
-    with pytest.raises(SceneError, match="'a' touches 'floor' at t = 0, and there is no room"):
+    with pytest.raises(SceneError, match="'a' touches 'floor' at t = 0 and cannot be separated"):
         free_start(compiled(FLOOR, box("a", 0, 0, 0.5), joint=[post]))
 
 
@@ -128,7 +128,7 @@ def test_only_mobile_bodies_move_and_clearance_is_shared():
     walls = [box("w", 0, 0, 0, kind="static"), box("v", 2 + 1e-7, 0, 0, kind="static")]
     free, far = moved(compiled(*walls, box("a", 1, 0, 0)))
     assert far[:2].max() == 0.0 and min(gaps(free)) > 1e-9 and far[2] < 1e-7
-    with pytest.raises(SceneError, match="no room"):
+    with pytest.raises(SceneError, match="cannot be separated"):
         free_start(compiled(walls[0], {**walls[1], "position": (2, 0, 0)}, box("a", 1, 0, 0)))
 
 
@@ -147,7 +147,7 @@ def freed(model, problem):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_displacement_frees_the_pair(seed):
+def test_proposed_displacement_separates_the_pair(seed):
     rng = np.random.default_rng(seed)
     kinds = [{"box": (1, 0.5, 0.8)}, {"sphere": {"radius": 0.4, "subdivisions": 1}}, {"surface": letter_surface("U")}]
     bodies = [
@@ -167,7 +167,7 @@ def test_the_displacement_frees_the_pair(seed):
     assert sorted((p.value for p in problems), reverse=True) == [p.value for p in problems]
 
 
-def test_depth_out_of_a_slot_is_the_way_out():
+def test_depth_in_a_slot_is_the_separating_distance():
     crumb = {"name": "c", "box": (0.2, 0.2, 0.2), "position": (-1 / 6 + 0.1 - 0.01, 0, 0.1)}
     model = compiled(letter("U", 0, 0, 0, kind="static"), crumb)
     with pytest.raises(SceneError) as caught:
@@ -184,14 +184,14 @@ def test_many_overlaps_are_counted():
     assert len(told) == 10 and more.value == 19 and "19 more pairs intersect" in more.message
 
 
-def test_python_refuses_overlap_and_accepts_touch():
-    with pytest.raises(SceneError, match=r"'a' lies partly below 'floor' at t = 0, depth 0.1 m"):
+def test_overlap_is_refused_and_touching_is_accepted():
+    with pytest.raises(SceneError, match=r"'a' is partly below 'floor' at t = 0, depth 0.1 m"):
         Simulation(compiled(FLOOR, box("a", 0, 0, 0.4)), "numpy")
     simulation = Simulation(compiled(FLOOR, box("a", 0, 0, 0.5)), "numpy")
     assert simulation.step().converged
 
 
-def test_states_given_later_are_checked():
+def test_states_set_at_run_time_are_checked():
     model = compiled(FLOOR, box("a", 0, 0, 0.7), box("b", 0, 0, 2))
     simulation = Simulation(model, "numpy")
     saved, q = simulation.checkpoint(), model.bodies.q.copy()
@@ -224,15 +224,15 @@ repeat = { count = [2, 1, 1], step = [SPACING, 0, 0] }
 """
 
 
-def test_the_command_line_tells_file_and_line(tmp_path, capsys):
+def test_command_line_reports_file_and_line(tmp_path, capsys):
     path = tmp_path / "scene.toml"
     path.write_text(SCENE.replace("HEIGHT", "0.4").replace("SPACING", "0.5"))
     for command in (["check", str(path)], ["run", str(path), "--device", "numpy", "--out", str(tmp_path / "run")]):
         assert main(command) == 2
         told = capsys.readouterr().err
-        assert f"{path}:6: body.a: 'a' lies partly below 'floor' at t = 0, depth 0.1 m" in told
+        assert f"{path}:6: body.a: 'a' is partly below 'floor' at t = 0, depth 0.1 m" in told
         assert f"{path}:11: body.row_0_0_0: 'row_0_0_0' intersects 'row_1_0_0' at t = 0, depth 0.5 m" in told
-        assert "moving 'a' by (0, 0, 0.100001) m frees them" in told and "2 problems" in told
+        assert "moving 'a' by (0, 0, 0.100001) m separates them" in told and "2 problems" in told
     assert not (tmp_path / "run").exists()
     with pytest.raises(SceneError, match=f"{path}:6"):
         Simulation(path, "numpy")
@@ -242,21 +242,21 @@ def test_a_touching_scene_runs_and_resumes(tmp_path, capsys):
     path = tmp_path / "scene.toml"
     path.write_text(SCENE.replace("HEIGHT", "0.5").replace("SPACING", "1"))
     assert main(["check", str(path)]) == 0
-    assert "note: bodies that touch at t = 0 were set apart: '" in capsys.readouterr().out
+    assert "note: bodies that touch at t = 0 were separated: '" in capsys.readouterr().out
     run = ["run", str(path), "--device", "numpy", "--out", str(tmp_path / "run")]
     assert main([*run, "--steps", "1"]) == 0
-    assert "set apart" in capsys.readouterr().err
+    assert "separated" in capsys.readouterr().err
     assert main([*run, "--steps", "2", "--resume"]) == 0
 
 
-def test_a_row_of_balls_in_touch_is_set_apart():
+def test_touching_balls_are_separated():
     """Whose distances are 0 but for rounding of either sign."""
     balls = [{"name": f"o{k}", "sphere": {"radius": 0.05}, "position": (0.2 + 0.1 * k, 0, 0.5)} for k in range(8)]
     _, far = moved(compiled(*balls))
     assert 0.0 < far.max() < 5e-4
 
 
-def test_a_body_that_touches_one_wall_of_a_slot_keeps_half_of_its_clearance_to_the_other():
+def test_body_touching_a_wall_of_a_slot_shares_its_clearance():
     walls = [box("w", 0, 0, 0, kind="static"), box("v", 2 + 1e-6, 0, 0, kind="static")]
     _, far = moved(compiled(*walls, box("a", 1, 0, 0)))
     assert far[2] == pytest.approx(5e-7, rel=0.02)

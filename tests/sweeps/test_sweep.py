@@ -39,7 +39,7 @@ def test_points_are_all_combinations_and_samples():
 @pytest.mark.parametrize(
     "texts, sample, words",
     [
-        (["mu"], None, "cannot be read"),
+        (["mu"], None, "is invalid"),
         (["a=1:2:x"], None, "a number of values"),
         (["a=1", "a=2"], None, "given twice"),
         (["a=1:2"], None, "give the number of samples"),
@@ -83,7 +83,7 @@ def test_a_function_of_parameters_gives_a_table(tmp_path):
     again = abd.sweep(sliding, {"mu": coefficients}, **keys)
     assert (tmp_path / "run-0001" / "row.json").stat().st_mtime_ns == first, "finished runs are skipped"
     assert again["speed"].equals(table["speed"])
-    with pytest.raises(SweepError, match="holds another sweep"):
+    with pytest.raises(SweepError, match="contains another sweep"):
         abd.sweep(sliding, {"mu": [0.1]}, **keys)
 
 
@@ -102,7 +102,7 @@ def test_the_command_lists_failures_and_draws(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_sweep_that_was_stopped_goes_on(tmp_path, how):
+def test_interrupted_sweep_continues(tmp_path, how):
     words = ["sweep", "falling_box", "--grid", f"{MU}=0.1:0.8:8", "--duration", "1.5", "--workers", "2", "--out", str(tmp_path)]
     first = subprocess.Popen([sys.executable, "-m", "abd.cli", *words], start_new_session=True, stderr=subprocess.PIPE)
     while not list(tmp_path.glob("run-*/row.json")):
@@ -119,7 +119,7 @@ def test_a_sweep_that_was_stopped_goes_on(tmp_path, how):
 
 
 @pytest.mark.slow
-def test_an_existing_scheduler_serves(tmp_path):
+def test_existing_scheduler_is_used(tmp_path):
     dask = [sys.executable, "-m", "dask"]
     scheduler = subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
                                   "--scheduler-file", str(tmp_path / "scheduler.json")])  # fmt: skip
@@ -145,7 +145,7 @@ def test_runs_of_a_changed_scene_file_are_not_reused(tmp_path):
     abd.sweep(path, {MU: [0.1]}, **keys)
     scene.gravity = (0, 0, -1.6)
     scene.save(path)
-    with pytest.raises(SweepError, match="holds another sweep"):
+    with pytest.raises(SweepError, match="contains another sweep"):
         abd.sweep(path, {MU: [0.1]}, **keys)
 
 

@@ -1,4 +1,4 @@
-"""What must hold between the keys of one body, its rotation, files and motion; nothing here needs the geometry of its surface."""
+"""Checks of a body: keys, rotation, files and motion, without the geometry of its surface."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from abd.scene.schema.findings import Finding, check_file, shown, within
 from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, Keyframe, MotionSpec, Surface
 
 ROTATION_TOLERANCE = 1e-4
-"""Largest departure of R R^T from 1 of a matrix that counts as a rotation: the digits of a text file."""
+"""Largest deviation of R R^T from 1 for a rotation matrix, given the digits of a text file."""
 
 
 def check_orientation(spec: Orientation) -> Iterator[Finding]:
-    """Findings with paths relative to the table that holds the rotation."""
+    """Yield findings with paths relative to the table of the rotation."""
     yield from at_most_one(spec, ROTATION_KEYS, "a rotation has one notation")
     if spec.quaternion is not None and np.linalg.norm(spec.quaternion) < 1e-6:
-        yield Finding(("quaternion",), "is zero", spec.quaternion, "no rotation is [1, 0, 0, 0]")
+        yield Finding(("quaternion",), "is zero", spec.quaternion, "the identity is [1, 0, 0, 0]")
     if spec.axis_angle is not None and not np.linalg.norm(spec.axis_angle.axis):
         yield Finding(("axis_angle", "axis"), "is zero", spec.axis_angle.axis, "give a direction, such as [0, 0, 1]")
     if spec.matrix is not None:
@@ -33,7 +33,7 @@ def check_orientation(spec: Orientation) -> Iterator[Finding]:
         departure = np.abs(matrix @ matrix.T - np.eye(3)).max()
         if departure > ROTATION_TOLERANCE:
             message = f"is not a rotation: R R^T differs from the identity by {departure:.2g}"
-            yield Finding(("matrix",), message, spec.matrix, "rows of unit length at right angles; a size is `scale`")
+            yield Finding(("matrix",), message, spec.matrix, "give orthonormal rows; use `scale` for the size")
         elif np.linalg.det(matrix) < 0:
             yield Finding(("matrix",), "is a reflection (determinant -1)", spec.matrix, "mirror the mesh file instead")
     if spec.euler is not None:
@@ -46,7 +46,7 @@ def _check_euler(order: str, degrees: tuple[float, ...]) -> Iterator[Finding]:
         yield Finding(("euler", "degrees"), message, degrees, "give one angle per letter of order")
     if any(a == b for a, b in pairwise(order)):
         remedy = "add the two angles, or choose an order such as 'xyz' or 'zxz'"
-        yield Finding(("euler", "order"), f"{shown(order)} turns twice about the same axis in a row", order, remedy)
+        yield Finding(("euler", "order"), f"{shown(order)} has the same axis twice in succession", order, remedy)
 
 
 FORMS = ("keyframes", "file", "formulas")
@@ -54,17 +54,17 @@ VELOCITIES = ("velocity", "angular_velocity", "angular_velocity_deg")
 
 
 def check_motion(motion: MotionSpec) -> Iterator[Finding]:
-    """Findings with paths relative to the motion."""
+    """Yield findings with paths relative to the motion."""
     forms = given(motion, FORMS)
     if not forms and not given(motion, VELOCITIES):
         remedy = "give velocity or angular_velocity, keyframes, file or formulas"
-        yield Finding((), "says nothing about how the body moves", remedy=remedy)
+        yield Finding((), "has no velocity, keyframes, file or formulas", remedy=remedy)
     yield from at_most_one(motion, FORMS, "a motion has one form")
     yield from one_unit(motion)
     if forms and forms[0] == "formulas":
         yield from without_effect(motion, VELOCITIES, "with formulas")
     elif forms and motion.after == "hold":
-        remedy = "drop it, or set after = 'continue' to go on with it at the end"
+        remedy = "remove it, or set after = 'continue' to use it after the last pose"
         yield from without_effect(motion, VELOCITIES, f"with {forms[0]}", remedy)
     if not {"keyframes", "file"} & set(forms):
         yield from without_effect(motion, ("after",), "without keyframes or file")
@@ -79,14 +79,14 @@ def _check_keyframes(keyframes: list[Keyframe]) -> Iterator[Finding]:
         yield from within(check_orientation(keyframe), "keyframes", index)
     for index, (before, after) in enumerate(pairwise(keyframes), 1):
         if after.time <= before.time:
-            message = f"{after.time:g} s does not come after the time before it, {before.time:g} s"
+            message = f"must exceed the time before it ({before.time:g} s), not {after.time:g} s"
             yield Finding(
-                ("keyframes", index, "time"), message, after.time, "put the keyframes in order, each time once"
+                ("keyframes", index, "time"), message, after.time, "sort the keyframes by time"
             )
 
 
 def _check_pose_file(name: str) -> Iterator[Finding]:
-    missing = list(check_file(Path(name), POSE_FILES, "file of poses"))
+    missing = list(check_file(Path(name), POSE_FILES, "pose file"))
     yield from missing
     if missing:
         return
@@ -103,7 +103,7 @@ ONLY_DYNAMIC = (
     "inertial_damping", "fix",
 )  # fmt: skip
 WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
-    # surface key: keys without a meaning for it
+    # surface key: keys without effect on it
     **dict.fromkeys(SHAPES, ("thickness", "radius", "split_components")),
     "proxy": ("thickness", "radius", "rounding", "split_components", "scale"),
     "half_space": (
@@ -111,19 +111,19 @@ WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
         *("motion", "repeat", *ONLY_DYNAMIC),
     ),
 }
-"""Keys that are errors for a surface, because they would have no effect."""
+"""Keys without effect on a type of surface, which are errors."""
 
 
 def check_body(body: BodySpec) -> Iterator[Finding]:
-    """Findings with paths relative to the body."""
+    """Yield findings with paths relative to the body."""
     surfaces = given(body, SURFACE_KEYS)
     if not surfaces:
         yield Finding((), "has no surface", remedy=f"give one of {', '.join(SURFACE_KEYS[:-1])}, or proxy = true")
-    yield from at_most_one(body, SURFACE_KEYS, "a body has one surface", "keep one, or make two bodies with a fixed joint")
+    yield from at_most_one(body, SURFACE_KEYS, "a body has one surface", "keep one, or make two bodies joined by a fixed joint")
     for surface in surfaces[:1]:
-        yield from without_effect(body, WITHOUT_EFFECT.get(surface, ()), f"on a body made by {surface}")
+        yield from without_effect(body, WITHOUT_EFFECT.get(surface, ()), f"on a body with {surface}")
         if is_exact(body):
-            yield from without_effect(body, ("rounding",), f"on an exact {surface}", "make its radius larger")
+            yield from without_effect(body, ("rounding",), f"on an exact {surface}", "increase its radius")
     yield from check_orientation(body)
     if body.half_space is not None:
         yield from _check_half_space(body)
@@ -138,7 +138,7 @@ def check_body(body: BodySpec) -> Iterator[Finding]:
 
 
 def is_exact(body: BodySpec) -> bool:
-    """Whether a body is an exact sphere or capsule, not a mesh of one."""
+    """Return whether a body is an exact sphere or capsule, not a mesh of one."""
     sphere, capsule = body.sphere, body.capsule
     return (sphere is not None and sphere.subdivisions is None) or (capsule is not None and capsule.segments is None)
 
@@ -150,30 +150,30 @@ def _check_half_space(body: BodySpec) -> Iterator[Finding]:
         )
     yield from without_effect(body, ("position", *ROTATION_KEYS), "on a half-space", "use normal and offset")
     if body.kind != "static":
-        yield Finding(("kind",), f"a half-space is static, not {body.kind}", body.kind, "drop it, or use a box")
+        yield Finding(("kind",), f"a half-space must be static, not {body.kind}", body.kind, "remove it, or use a box")
 
 
 def _check_written_surface(surface: Surface) -> Iterator[Finding]:
     last = len(surface.vertices) - 1
     if not (surface.triangles or surface.edges or surface.points):
-        message = "has vertices, but nothing made of them"
+        message = "has vertices, but no triangles, edges or points"
         yield Finding((), message, remedy="give triangles, edges or points")
     elements = (("triangles", surface.triangles), ("edges", surface.edges), ("points", [(p,) for p in surface.points]))
     for key, items in elements:
         for index, item in enumerate(items):
             outside = [vertex for vertex in item if not 0 <= vertex <= last]
             if outside:
-                message = f"there is no vertex {outside[0]}: there are {last + 1}, numbered from 0"
+                message = f"index {outside[0]} is not one of the {last + 1} vertices (numbered from 0)"
                 yield Finding((key, index), message, item)
             elif len(set(item)) < len(item):
-                yield Finding((key, index), f"names a vertex twice: {shown(item)}", item, "drop it")
+                yield Finding((key, index), f"has a vertex twice: {shown(item)}", item, "remove it")
 
 
 def _check_mass(body: BodySpec) -> Iterator[Finding]:
     moves_freely = body.kind == "dynamic" and len(set(body.fix)) < 6
     for key in ("mass", "inertia") if body.proxy and moves_freely else ():
         if getattr(body, key) is None:
-            message = f"a dynamic body without surface needs {key}"
+            message = f"a dynamic body without a surface needs {key}"
             yield Finding((), message, remedy=f"give {key}, or make it static or kinematic")
     if moves_freely and not body.proxy and body.mass is None:
         for key in given(body, ("inertia", "center_of_mass")):
@@ -189,7 +189,7 @@ def _check_kind(body: BodySpec) -> Iterator[Finding]:
     yield from one_unit(body)
     if body.motion is not None:
         if body.kind != "kinematic":
-            message = f"is for kinematic bodies; this one is {body.kind}"
+            message = f"is only for kinematic bodies, not for {body.kind} ones"
             yield Finding(("motion",), message, remedy="set kind = 'kinematic'")
         yield from within(check_motion(body.motion), "motion")
     elif body.kind == "kinematic":
@@ -198,18 +198,18 @@ def _check_kind(body: BodySpec) -> Iterator[Finding]:
     if body.kind != "dynamic" and body.half_space is None:
         for key in ONLY_DYNAMIC:
             velocity = body.kind == "kinematic" and "velocity" in key
-            remedy = f"put it into motion = {{{key} = ...}}" if velocity else "drop it, or make the body dynamic"
+            remedy = f"use motion = {{{key} = ...}}" if velocity else "remove it, or make the body dynamic"
             yield from without_effect(body, (key,), f"on a {body.kind} body", remedy)
 
 
 def _check_fix(body: BodySpec) -> Iterator[Finding]:
     if len(set(body.fix)) < len(body.fix):
-        yield Finding(("fix",), f"names a degree of freedom twice: {shown(body.fix)}", body.fix, "name each once")
+        yield Finding(("fix",), f"has a degree of freedom twice: {shown(body.fix)}", body.fix, "give each once")
     rotations = [name for name in ("rx", "ry", "rz") if name in body.fix]
     if len(rotations) == 1:
         others = [name for name in ("rx", "ry", "rz") if name not in rotations]
-        remedy = f"fix {others[0]} or {others[1]} as well (a hinge about the axis left free), or all three"
-        message = f"one fixed rotation, {rotations[0]}, is not a set of fixed axes: none, two or three can be fixed"
+        remedy = f"add {others[0]} or {others[1]} (a hinge about the free axis), or both"
+        message = f"none, two or three rotations can be fixed, not only {rotations[0]}"
         yield Finding(("fix",), message, body.fix, remedy)
 
 
@@ -219,8 +219,8 @@ def _check_repeat(body: BodySpec) -> Iterator[Finding]:
     count, step = body.repeat.count, body.repeat.step
     for axis, number, distance in zip("xyz", count, step):
         if number > 1 and distance == 0.0:
-            message = f"is 0 along {axis}, where there are {number} copies: they would lie in each other"
+            message = f"must not be 0 along {axis}: {number} copies would coincide"
             yield Finding(("repeat", "step"), message, step, f"give a distance along {axis}")
     if body.motion is not None and (body.motion.keyframes is not None or body.motion.file is not None):
-        message = "keyframes and files give poses in the world, so that all copies would meet"
-        yield Finding(("repeat",), message, remedy="use velocity or formulas, which are relative to each copy's place")
+        message = "keyframes and files give world poses, so that all copies would coincide"
+        yield Finding(("repeat",), message, remedy="use velocity or formulas, which start at the pose of each copy")

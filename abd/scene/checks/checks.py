@@ -1,4 +1,4 @@
-"""What must hold in a scene as a whole, beyond the type and range of every value."""
+"""Checks of a whole scene, beyond the type and range of every value."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def once(check: Callable[[Any], Iterable[Finding]], *without: str) -> Callable[[
 
 
 SHORTEST, LONGEST = 1e-12, 1e12
-"""Time steps [s]."""
+"""Bounds of time steps [s]."""
 
 
 def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None) -> list[Finding]:
-    """All findings of a scene, in the order of its lists.
+    """Yield all findings of a scene, in the order of its lists.
 
     Args:
         spec: the scene; paths of meshes and pose files absolute or relative to the working directory.
@@ -96,9 +96,9 @@ def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
             yield Finding(("solver", key), message, getattr(solver, key), "use seconds")
     worlds = 1 + max((body.world for body in spec.body), default=0)
     if solver.world_dt and len(solver.world_dt) != worlds:
-        message = f"are time steps of {len(solver.world_dt)} worlds, and the bodies are of worlds 0 to {worlds - 1}"
+        message = f"must have one time step for each of the {worlds} worlds, not {len(solver.world_dt)}"
         yield Finding(
-            ("solver", "world_dt"), message, solver.world_dt, "give as many, or none, and all go by solver.dt"
+            ("solver", "world_dt"), message, solver.world_dt, f"give {worlds} time steps, or none to use solver.dt for all"
         )
 
 
@@ -115,10 +115,10 @@ def _check_names(spec: SceneSpec) -> Iterator[Finding]:
         for index, item in enumerate(items):
             path, repeat = (key, index, "name"), getattr(item, "repeat", None)
             if item.name != item.name.strip() or not item.name.isprintable():
-                message = f"{item.name!r} cannot be a name: it has spaces at its ends, or control characters"
+                message = f"a name must not have leading or trailing spaces or control characters: {item.name!r}"
                 yield Finding(path, message, item.name, "drop them")
             if key == "body" and item.name == WORLD_NAME:
-                message = "'world' is the world itself: joints could not tell them apart"
+                message = "the name 'world' is reserved for the world"
                 yield Finding(path, message, item.name, "choose another name")
             names = copy_names(item.name, repeat)
             if key == "joint" and repeat is not None:
@@ -128,7 +128,7 @@ def _check_names(spec: SceneSpec) -> Iterator[Finding]:
                 number = taken[clash]
                 copy = f", a copy of '{items[number].name}'," if items[number].name != clash else ""
                 message = f"'{clash}'{copy} is the name of an earlier {key} (number {number + 1} of the list)"
-                yield Finding(path, message, item.name, "names are unique")
+                yield Finding(path, message, item.name, "give unique names")
             taken.update(dict.fromkeys(names, index))
 
 
@@ -140,7 +140,7 @@ def _check_materials(spec: SceneSpec, materials: list[str]) -> Iterator[Finding]
                 yield _unknown_material(("material_pair", index, "between", position), name, materials)
         key = frozenset(pair.between)
         if key in seen:
-            message = f"these two have a [[material_pair]] already (number {seen[key] + 1} of the list)"
+            message = f"there is already a [[material_pair]] of these materials (number {seen[key] + 1} of the list)"
             yield Finding(("material_pair", index, "between"), message, pair.between, "keep one")
         seen.setdefault(key, index)
 

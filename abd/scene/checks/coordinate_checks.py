@@ -1,4 +1,4 @@
-"""What must hold in the coordinates of a joint."""
+"""Checks of the coordinates of a joint."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DRIVE_KEYS = {
 
 
 def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
-    """Findings with paths relative to the joint, whose type and parameters are sound."""
+    """Yield findings with paths relative to the joint, whose type and parameters are valid."""
     short = given_shorthands(joint)
     if not short and not joint.coordinate:
         return
@@ -47,15 +47,15 @@ def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
     names = list(measures)
     if short and len(names) != 1:
         has = f"has the coordinates {enumerated(names, 'and')}" if names else "has no coordinates"
-        remedy = f"write it in [joint.coordinate.{names[0]}]" if names else "drop it"
+        remedy = f"move it to [joint.coordinate.{names[0]}]" if names else "remove it"
         yield Finding((short[0],), f"a {joint.type} joint {has}", getattr(joint, short[0]), remedy)
     for name, table in joint.coordinate.items():
         if name not in measures:
-            remedy = did_you_mean(name, names) or (f"it has {enumerated(names, 'and')}" if names else "drop the table")
+            remedy = did_you_mean(name, names) or (f"it has {enumerated(names, 'and')}" if names else "remove the table")
             yield Finding(("coordinate", name), f"a {joint.type} joint has no coordinate '{name}'", name, remedy)
         elif short and len(names) == 1:
             for key in given(table, short):
-                message = f"[joint.coordinate.{name}] says it as well"
+                message = f"is also given in [joint.coordinate.{name}]"
                 yield Finding((key,), message, getattr(joint, key), "keep one of them")
     for name, table in coordinate_tables(joint, names).items():
         if name in measures:
@@ -64,13 +64,13 @@ def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
 
 
 def check_law(table: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Iterator[Finding]:
-    """Findings about a force that is given as a formula or a function of these."""
+    """Yield findings about a force formula or function of these variables."""
     yield from at_most_one(table, LAWS)
     yield from check_function(table, "force_formula", "force_function", names)
 
 
 def check_function(table: Spec, formula: str, function: str, names: tuple[str, ...]) -> Iterator[Finding]:
-    """Findings about the two keys of a table that give a formula of these names, or else a function by its name."""
+    """Yield findings about the two keys of a table for a formula of these variables, or for the name of a function."""
     text, name = getattr(table, formula), getattr(table, function)
     if text is not None:
         try:
@@ -86,9 +86,9 @@ def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Findi
     yield from _check_units(measure, table)
     yield from _check_range(measure, table)
     if not table.locked:
-        yield from without_effect(table, ("lock_value", "lock_value_deg"), "without locked = true", "drop it, or lock")
+        yield from without_effect(table, ("lock_value", "lock_value_deg"), "without locked = true")
     elif table.drive is not None:
-        yield Finding(("drive",), "the coordinate is locked as well", table.drive.mode, "keep one of them")
+        yield Finding(("drive",), "a locked coordinate cannot have a drive", table.drive.mode, "remove locked or the drive")
     if not table.stiffness:
         yield from without_effect(table, ("rest", "rest_deg"), "without stiffness")
     yield from check_law(table, VALUES)
@@ -97,12 +97,12 @@ def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Findi
 
 
 def _check_units(measure: Measure, table: Spec) -> Iterator[Finding]:
-    """An angle is given in one unit, a length not in degrees."""
+    """Yield findings about angles in two units and lengths in degrees."""
     yield from one_unit(table)
     for key in keys_with_degrees(type(table)) if not measure.rotary else ():
         for in_degrees in given(table, (f"{key}{DEGREES}",)):
             value = getattr(table, in_degrees)
-            yield Finding((in_degrees,), f"{measure.name} is a length", value, f"use {key}, in metres")
+            yield Finding((in_degrees,), f"{measure.name} is a length", value, f"use {key} [m]")
 
 
 def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
@@ -111,45 +111,45 @@ def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
     keys = {key for keys in LIMIT_KEYS.values() for key in keys}
     if ends is None:
         yield from without_effect(table, sorted(keys), "on a coordinate without range")
-        yield from without_effect(table, ("limit",), "without range", "give range, or drop it")
+        yield from without_effect(table, ("limit",), "without range", "give range, or remove it")
         return
     yield from without_effect(table, sorted(keys - {*LIMIT_KEYS[table.limit]}), f"on a {table.limit} limit")
     lower, upper = ends
     if lower >= upper:
-        message = f"its lower end is not below its upper end: {shown(getattr(table, key))}"
+        message = f"lower bound must be below upper bound: {shown(getattr(table, key))}"
         yield Finding((key,), message, getattr(table, key), "write [lower, upper]")
         return
     if "limit_compliance" in LIMIT_KEYS[table.limit] and not table.limit_compliance:
-        message = f"{table.limit} ends have no compliance"
+        message = f"a {table.limit} limit needs a compliance"
         yield Finding(("limit",), message, table.limit, "give limit_compliance")
     if table.limit_damping < 0.0 and table.limit != "compliant":
-        message = "a share of critical damping needs a compliance"
+        message = "a damping ratio (negative) needs a compliant limit"
         yield Finding(("limit_damping",), message, table.limit_damping, 'use limit = "compliant", or a positive number')
     if table.limit == "cubic" and not math.isfinite(upper - lower):
-        yield Finding((key,), "a cubic limit needs both ends", getattr(table, key), "give two numbers")
+        yield Finding((key,), "a cubic limit needs two finite bounds", getattr(table, key), "give two numbers")
     if table.limit == "barrier":
         initial = in_radians(table, "initial")
         if initial is not None and not lower - SAME_VALUE <= initial <= upper + SAME_VALUE:
             place = "initial_deg" if table.initial_deg is not None else "initial"
-            message = f"{measure.name} would start outside its range {shown(getattr(table, key))}"
+            message = f"{measure.name} must start inside its range {shown(getattr(table, key))}"
             yield Finding((place,), message, getattr(table, place), 'choose a value inside, or limit = "compliant"')
     held = in_radians(table, "lock_value")
     if held is not None and not lower <= held <= upper:
         place = "lock_value_deg" if table.lock_value_deg is not None else "lock_value"
-        message = f"{measure.name} would be held outside its range {shown(getattr(table, key))}"
-        yield Finding((place,), message, getattr(table, place), "choose a value inside, or drop the range")
+        message = f"{measure.name} must be locked inside its range {shown(getattr(table, key))}"
+        yield Finding((place,), message, getattr(table, place), "choose a value inside, or remove the range")
 
 
 def _check_uid(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
     if drive.uid not in DRIVE_UIDS:
         yield Finding(
-            ("uid",), f"no drive has the number {drive.uid}", drive.uid, "use 19, 21, 667, 668, or 0 for ours"
+            ("uid",), f"there is no drive with uid {drive.uid}", drive.uid, "use 19, 21, 667 or 668, or remove it"
         )
         return
     modes, rotary = DRIVE_UIDS[drive.uid]
     if drive.mode not in modes:
         message = f"uid {drive.uid} is a drive of mode {' or '.join(modes)}, not {drive.mode}"
-        yield Finding(("uid",), message, drive.uid, "drop it, or change the mode")
+        yield Finding(("uid",), message, drive.uid, "remove it, or change the mode")
     elif measure.rotary != rotary:
         right = [uid for uid, of in DRIVE_UIDS.items() if drive.mode in of[0] and of[1] == measure.rotary]
         kind = "angles" if measure.rotary else "lengths"
@@ -168,5 +168,5 @@ def _check_drive(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
     if drive.uid:
         yield from _check_uid(measure, drive)
     if drive.uid not in (19, 21):
-        where = "on drives other than the published ones, which take the joint's"
-        yield from without_effect(drive, ("strength_ratio",), where, "drop it, or give uid = 19 or 21")
+        where = "on drives without uid 19 or 21; their strength ratio is that of the joint"
+        yield from without_effect(drive, ("strength_ratio",), where, "remove it, or give uid = 19 or 21")

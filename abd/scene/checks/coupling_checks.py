@@ -1,4 +1,4 @@
-"""What must hold in couplings, given the joints of the scene."""
+"""Checks of couplings, given the joints of the scene."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from abd.scene.schema.formula import WORDS
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 
 Coordinates = dict[str, list[str] | None]
-"""Names of the coordinates of every joint; None where the joint's own table is wrong."""
+"""Names of the coordinates of every joint; None for a joint with an invalid table."""
 
 
 def check_coupling(coupling: CouplingSpec) -> Iterator[Finding]:
-    """Findings that need no other table, with paths relative to the coupling."""
+    """Yield findings that need no other table, with paths relative to the coupling."""
     yield from _check_function(coupling)
     for position, term in enumerate(coupling.terms):
         yield from within(_check_term(term), "terms", position)
     if coupling.scale == 0.0:
-        yield Finding(("scale",), "is zero: a lock of the coordinate says that better", 0.0, "use locked = true")
+        yield Finding(("scale",), "is zero, so that the coordinate is locked", 0.0, "use locked = true")
     if coupling.enforcement != "compliant":
-        where, remedy = f"on a coupling that is enforced by {coupling.enforcement}", 'set enforcement = "compliant", or drop it'
+        where, remedy = f"on a coupling with enforcement = {coupling.enforcement}", 'set enforcement = "compliant", or remove it'
         yield from without_effect(coupling, ("compliance", "damping"), where, remedy)
 
 
 def check_coupled(coupling: CouplingSpec, joints: Coordinates) -> Iterator[Finding]:
-    """Findings about the coordinates that a coupling names, with paths relative to it."""
+    """Yield findings about the coordinates of a coupling, with paths relative to it."""
     places = [(("coordinate",), coupling.coordinate)]
     places += [(("terms", k, "coordinate"), term.coordinate) for k, term in enumerate(coupling.terms)]
     places += [(("variables", name), text) for name, text in coupling.variables.items()]
@@ -42,34 +42,34 @@ def check_coupled(coupling: CouplingSpec, joints: Coordinates) -> Iterator[Findi
 
 
 def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
-    """f has one form: terms, or a formula or function of variables."""
+    """Check that f has one form: terms, or a formula or function of variables."""
     forms = given(coupling, ("terms", "formula", "function"))
-    yield from at_most_one(coupling, ("terms", "formula", "function"), "f has one form")
+    yield from at_most_one(coupling, ("terms", "formula", "function"), "a coupling has one form of f")
     if not forms:
         yield Finding((), "has no terms", remedy="give terms, or a formula or function of variables")
     elif forms == ["terms"]:
-        yield from without_effect(coupling, ("variables",), "with terms", "drop them, or give a formula")
+        yield from without_effect(coupling, ("variables",), "with terms", "remove them, or give a formula")
     elif len(forms) == 1 and not coupling.variables:
         (form,) = forms
         yield Finding((form,), "has no variables", getattr(coupling, form), "give variables = { a = 'joint.theta' }")
     elif len(forms) == 1:
         for name in coupling.variables if coupling.formula is not None else ():
             if not name.isidentifier() or name in WORDS:
-                yield Finding(("variables", name), "is no name for a variable", name, "use letters, such as a or q1")
+                yield Finding(("variables", name), "is not a valid name of a variable", name, "use letters, such as a or q1")
         yield from check_function(coupling, "formula", "function", tuple(coupling.variables))
 
 
 def _check_term(term: CouplingTermSpec) -> Iterator[Finding]:
-    yield from at_most_one(term, ("factor", "polynomial", "table"), "f has one form")
+    yield from at_most_one(term, ("factor", "polynomial", "table"), "a coupling has one form of f")
     if term.polynomial is not None and not any(term.polynomial[1:]):
-        yield Finding(("polynomial",), "does not depend on the coordinate", term.polynomial, "[0, 2] is f = 2 q")
+        yield Finding(("polynomial",), "is constant", term.polynomial, "[0, 2] is f = 2 q")
     elif term.polynomial is not None and len(term.polynomial) > COEFFICIENTS:
         message = f"has {len(term.polynomial)} coefficients, more than {COEFFICIENTS}"
         yield Finding(("polynomial",), message, term.polynomial, "use a table of points")
     if term.factor == 0.0:
-        yield Finding(("factor",), "is zero: f does not depend on the coordinate", 0.0, "drop the term")
+        yield Finding(("factor",), "is zero: f does not depend on the coordinate", 0.0, "remove the term")
     if term.table is not None and any(b[0] <= a[0] for a, b in pairwise(term.table)):
-        yield Finding(("table",), "its first numbers do not grow", term.table, "put the points in order, each q once")
+        yield Finding(("table",), "q must increase from point to point", term.table, "sort the points by q")
 
 
 def _check_reference(path: tuple, text: str, joints: Coordinates) -> Iterator[Finding]:
@@ -82,9 +82,9 @@ def _check_reference(path: tuple, text: str, joints: Coordinates) -> Iterator[Fi
     elif names is None:
         return
     elif not names:
-        yield Finding(path, f"joint '{joint}' has no coordinates", text, "couple joints that have")
+        yield Finding(path, f"joint '{joint}' has no coordinates", text, "use a joint with coordinates")
     elif coordinate is None:
-        yield Finding(path, f"joint '{joint}' has the coordinates {enumerated(names, 'and')}", text, "name one of them")
+        yield Finding(path, f"joint '{joint}' has the coordinates {enumerated(names, 'and')}", text, "give one of them")
     elif coordinate not in names:
         remedy = did_you_mean(coordinate, names) or f"it has {enumerated(names, 'and')}"
         yield Finding(path, f"joint '{joint}' has no coordinate '{coordinate}'", text, remedy)

@@ -1,4 +1,4 @@
-"""What must hold in one joint: its frames, parameters and enforcement, and the bodies that it joins."""
+"""Checks of a joint: frames, parameters, enforcement, and the connected bodies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARALLEL = 1e-6
 
 
 def check_frames(joint: JointSpec) -> Iterator[Finding]:
-    """Findings with paths relative to the joint."""
+    """Yield findings about the frames, with paths relative to the joint."""
     frames = given(joint, PARENT_FRAMES + CHILD_FRAMES)
     directions = given(joint, AXIS_KEYS + X_AXIS_KEYS)
     for key in directions:
@@ -48,7 +48,7 @@ def check_frames(joint: JointSpec) -> Iterator[Finding]:
         yield from _check_forms(joint, ANCHOR_KEYS, "give anchor, or parent_anchor and child_anchor")
     if demands.axis == "none":
         for key in directions:
-            remedy = "drop it, or use type = 'hinge'"
+            remedy = "remove it, or use type = 'hinge'"
             yield Finding((key,), f"a {joint.type} joint has no axis", getattr(joint, key), remedy)
         return
     if demands.axis == "needed" or given(joint, AXIS_KEYS):
@@ -59,36 +59,36 @@ def check_frames(joint: JointSpec) -> Iterator[Finding]:
 
 
 def _check_whole_frames(joint: JointSpec, frames: list[str]) -> Iterator[Finding]:
-    """One frame of the parent, one of the child at most, and nothing else."""
+    """Check for one frame of the parent and at most one of the child, without other keys of frames."""
     parts = given(joint, ANCHOR_KEYS + AXIS_KEYS + X_AXIS_KEYS)
     if parts:
-        message = f"{frames[0]} is given as well, which says all of this"
+        message = f"{frames[0]} is given as well, and determines it"
         yield Finding((parts[0],), message, getattr(joint, parts[0]), "keep one of them")
     for keys in (PARENT_FRAMES, CHILD_FRAMES):
         yield from at_most_one(joint, keys)
     if not given(joint, PARENT_FRAMES):
-        remedy = f"give {enumerated(PARENT_FRAMES)} too"
-        yield Finding((frames[0],), "says nothing about the parent", remedy=remedy)
+        remedy = f"add {enumerated(PARENT_FRAMES)}"
+        yield Finding((frames[0],), "does not determine the frame of the parent", remedy=remedy)
     elif traits(joint.type).points == "apart" and not given(joint, CHILD_FRAMES):
-        remedy = f"give {enumerated(CHILD_FRAMES)} too"
-        yield Finding((frames[0],), "says nothing about the point of the child", remedy=remedy)
+        remedy = f"add {enumerated(CHILD_FRAMES)}"
+        yield Finding((frames[0],), "does not determine the point of the child", remedy=remedy)
 
 
 def _check_apart(joint: JointSpec) -> Iterator[Finding]:
-    """A point of each body."""
+    """Check for a point of each body."""
     if joint.anchor is not None:
-        message = f"a {joint.type} joins two points, one of each body"
+        message = f"a {joint.type} connects two points, one of each body"
         yield Finding(("anchor",), message, joint.anchor, "give parent_anchor and child_anchor")
         return
     for key in ANCHOR_KEYS[1:]:
         if getattr(joint, key) is None:
             message = f"has no {key}"
-            remedy = f"a {joint.type} joins two points: give parent_anchor and child_anchor"
+            remedy = f"give parent_anchor and child_anchor, the two points that a {joint.type} connects"
             yield Finding((), message, remedy=remedy)
 
 
 def _check_forms(joint: JointSpec, keys: tuple[str, str, str], remedy: str) -> Iterator[Finding]:
-    """Either the world form or both local forms."""
+    """Yield findings unless either the world key or both local keys are given."""
     world, parent, child = keys
     local = given(joint, (parent, child))
     if getattr(joint, world) is None and not local:
@@ -99,11 +99,11 @@ def _check_forms(joint: JointSpec, keys: tuple[str, str, str], remedy: str) -> I
         )
     elif len(local) == 1:
         other = child if local == [parent] else parent
-        yield Finding((local[0],), f"{other} is missing", remedy=f"give both, or {world} alone")
+        yield Finding((local[0],), f"{other} is missing", remedy=f"give both, or only {world}")
 
 
 def _check_x_axes(joint: JointSpec) -> Iterator[Finding]:
-    """x must be no multiple of z, where both are given in the same coordinates."""
+    """Yield findings about x axes parallel to z in the same frame."""
     for key, axis_key in zip(X_AXIS_KEYS, AXIS_KEYS):
         x, axis = getattr(joint, key), getattr(joint, axis_key)
         if axis is None and key == "x_axis" and not given(joint, AXIS_KEYS):
@@ -112,20 +112,20 @@ def _check_x_axes(joint: JointSpec) -> Iterator[Finding]:
             continue
         sine = np.linalg.norm(np.cross(x, axis)) / (np.linalg.norm(x) * np.linalg.norm(axis))
         if sine < PARALLEL:
-            yield Finding((key,), f"is parallel to {axis_key}", x, "give a direction across the axis")
+            yield Finding((key,), f"is parallel to {axis_key}", x, "give a direction that is not parallel to the axis")
 
 
 UNIFORM = ("linear_compliance", "rotary_compliance")
 COMPLIANT = ("compliance", *UNIFORM, "stiffness", "damping", "critical_damping")
-"""Keys that say how a compliant joint gives way."""
+"""Keys of compliant enforcement."""
 
 
 def check_parameters(joint: JointSpec) -> Iterator[Finding]:
-    """Findings about the parameters of the type, with paths relative to the joint."""
+    """Yield findings about the parameters of the type, with paths relative to the joint."""
     demands = traits(joint.type)
     own = TYPES[type_of(joint.type)].PARAMETERS
     for key in joint.parameters.keys() - own.keys():
-        remedy = f"it has {enumerated(list(own), 'and')}" if own else "drop it: only types defined in Python have any"
+        remedy = f"it has {enumerated(list(own), 'and')}" if own else "remove it: only user-defined types have parameters"
         message = f"a {joint.type} joint has no parameter {key}"
         yield Finding(("parameters", key), message, joint.parameters[key], remedy)
     for key in JointParameters.model_fields:
@@ -133,7 +133,7 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
         if getattr(joint, key) is not None and own not in demands.parameters:
             message = f"a {joint.type} joint has no {own}"
             owners = types_with(own)
-            remedy = f"drop it; it belongs to {enumerated(owners, 'and')}" if owners else "drop it"
+            remedy = f"remove it; it belongs to {enumerated(owners, 'and')}" if owners else "remove it"
             remedy += ", or to [joint.coordinate.NAME]" if key in LAWS else ""
             yield Finding((key,), message, getattr(joint, key), remedy)
     for key in demands.needs:
@@ -141,17 +141,17 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
             other = f", or {enumerated(demands.instead, 'or')}" if demands.instead else ""
             meaning = JointSpec.model_fields[key].description
             yield Finding(
-                (), f"has no {key}", remedy=f"a {joint.type} joint needs it{other}: {meaning}"
+                (), f"has no {key}", remedy=f"give it{other}: {meaning}"
             )
     if not given(joint, ("max_tilt", "max_tilt_deg", "max_rotation", "max_rotation_deg")):
-        remedy = "give max_tilt or max_rotation, or drop it"
-        yield from without_effect(joint, ("limit_compliance",), "without a limit that could be soft", remedy)
+        remedy = "give max_tilt or max_rotation, or remove it"
+        yield from without_effect(joint, ("limit_compliance",), "without max_tilt or max_rotation", remedy)
     if joint.limit_compliance is None:
-        yield from without_effect(joint, ("limit_damping",), "on barriers", "give limit_compliance, or drop it")
+        yield from without_effect(joint, ("limit_damping",), "without limit_compliance", "give limit_compliance, or remove it")
     if joint.lead == 0.0:
         yield Finding(("lead",), "is zero: the screw does not advance", 0.0, "use a hinge")
     if joint.constrained is None:
-        yield from without_effect(joint, ("frame",), "without constrained", "drop it, or give constrained")
+        yield from without_effect(joint, ("frame",), "without constrained", "remove it, or give constrained")
     if type_of(joint.type) == "spring":
         for key in ("stiffness", "damping"):
             value = getattr(joint, key)
@@ -161,7 +161,7 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
 
 
 def check_type(joint: JointSpec) -> Iterator[Finding]:
-    """What the type itself has to say about parameters that passed `check_parameters`."""
+    """Yield findings of the joint type about parameters that have passed `check_parameters`."""
     unplaced = unplaced_joint(joint)
     kind = TYPES[unplaced.type]
     functions = [kind.rows, kind.measured, kind.coordinates, kind.combined]
@@ -178,19 +178,19 @@ def check_type(joint: JointSpec) -> Iterator[Finding]:
 
 
 def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
-    """Findings about compliance and damping of constraint rows, with paths relative to the joint."""
+    """Yield findings about compliance and damping of constraint rows, with paths relative to the joint."""
     owned = traits(joint.type).parameters
     own = [key for key in COMPLIANT if key not in owned]
     if joint.enforcement != "compliant":
-        where, remedy = f"on a joint that is enforced by {joint.enforcement}", 'set enforcement = "compliant", or drop it'
+        where, remedy = f"on a joint with enforcement = {joint.enforcement}", 'set enforcement = "compliant", or remove it'
         yield from without_effect(joint, own, where, remedy)
         return
     forms = [key for key in ("compliance", "stiffness") if key in own] + given(joint, UNIFORM)[:1]
     if not given(joint, forms) and not owned:
-        message = "a compliant joint has no compliance"
+        message = "a compliant joint needs a compliance"
         remedy = "give compliance, linear_compliance and rotary_compliance, or stiffness"
         yield Finding(("enforcement",), message, joint.enforcement, remedy)
-    yield from at_most_one(joint, forms, "they say the same")
+    yield from at_most_one(joint, forms, "both determine the compliance")
     if "damping" in own:
         yield from at_most_one(joint, ("damping", "critical_damping"))
     if joint.critical_damping is not None and joint.critical_damping < 0.0:
@@ -201,22 +201,22 @@ def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
 
 
 def _check_rows(joint: JointSpec, key: str) -> Iterator[Finding]:
-    """A number for every row at most, none of them negative."""
+    """Check for at most one nonnegative number per row."""
     values = getattr(joint, key)
     if np.ndim(values) > 1:
-        yield Finding((key,), f"a {joint.type} joint has no matrix", values, "give one number per row")
+        yield Finding((key,), f"a {joint.type} joint takes no matrix", values, "give one number per row")
         return
     if np.min(values) < 0.0:
         yield Finding((key,), "should not be negative", values)
     if np.ndim(values) == 1 and not list(check_parameters(joint)) and not list(check_type(joint)):
         rows = [measure.name for measure in yielding(unplaced_joint(joint))]
         if len(values) > len(rows):
-            message = f"has {len(values)} numbers, but the joint has {len(rows)} rows"
-            yield Finding((key,), message, values, f"they are {', '.join(rows)}" if rows else "drop it")
+            message = f"must have at most {len(rows)} numbers, one per row, not {len(values)}"
+            yield Finding((key,), message, values, f"the rows are {', '.join(rows)}" if rows else "remove it")
 
 
 def check_joint(joint: JointSpec) -> Iterator[Finding]:
-    """Findings that need no other table, with paths relative to the joint."""
+    """Yield findings that need no other table, with paths relative to the joint."""
     yield from one_unit(joint, [key for key in keys_with_degrees(JointSpec) if key not in CoordinateKeys.model_fields])
     yield from check_frames(joint)
     parameters = list(check_parameters(joint)) or list(check_type(joint))
@@ -227,9 +227,9 @@ def check_joint(joint: JointSpec) -> Iterator[Finding]:
 
 
 def check_joined_bodies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
-    """Findings about what a joint connects, with paths relative to the joint."""
+    """Yield findings about the bodies of a joint, with paths relative to the joint."""
     if joint.child == WORLD_NAME:
-        yield Finding(("child",), "the world cannot be a child", joint.child, "exchange parent and child")
+        yield Finding(("child",), "the world cannot be a child", joint.child, "swap parent and child")
         return
     known = True
     for key in ("parent", "child"):
@@ -237,20 +237,20 @@ def check_joined_bodies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]
         if name == WORLD_NAME:
             continue
         if name in names.repeated and name not in names:
-            message = f"body '{name}' is repeated, so that this is no single body"
-            yield Finding((key,), message, name, f"name one of its copies, such as '{name}_0_0_0'")
+            message = f"'{name}' is a repeated body, not a single one"
+            yield Finding((key,), message, name, f"give one of its copies, such as '{name}_0_0_0'")
             known = False
         elif names.is_split(name):
-            message = f"body '{name}' is split into components, so that this is no single body"
-            yield Finding((key,), message, name, f"name one of them, such as '{name}_0'")
+            message = f"'{name}' is split into components and not a single body"
+            yield Finding((key,), message, name, f"give one of them, such as '{name}_0'")
             known = False
         elif not names.knows(name):
-            remedy = did_you_mean(name, chain([WORLD_NAME], names)) or "name a body of this scene, or 'world'"
+            remedy = did_you_mean(name, chain([WORLD_NAME], names)) or "give a body of this scene, or 'world'"
             yield Finding((key,), f"there is no body '{name}'", name, remedy)
             known = False
     if joint.parent == joint.child:
         yield Finding(
-            ("child",), f"parent and child are the same body, '{joint.child}'", joint.child, "join two bodies"
+            ("child",), f"parent and child must be different bodies, not both '{joint.child}'", joint.child, "change one of them"
         )
     elif known:
         yield from _check_pair(joint, names)
@@ -259,7 +259,7 @@ def check_joined_bodies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]
 
 
 def _check_copies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
-    """Every copy of a joint joins two bodies of its own."""
+    """Check that every copy of a joint connects other bodies."""
     last = tuple(count - 1 for count in joint.repeat.count)
     copied = False
     for key in ("parent", "child"):
@@ -271,12 +271,12 @@ def _check_copies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
         if end not in names and end != WORLD_NAME:
             body = names.find(name)
             message = (
-                f"the last copy would need a {key} '{end}', but of '{body.name}' there are {shown(body.repeat.count)}"
+                f"the last copy has the {key} '{end}', but '{body.name}' has {shown(body.repeat.count)} copies"
             )
-            yield Finding(("repeat", "count"), message, joint.repeat.count, "join fewer, or make more bodies")
+            yield Finding(("repeat", "count"), message, joint.repeat.count, "reduce count, or increase that of the body")
     if not copied:
-        message = "neither end is a copy of a body: all copies would join the same two"
-        yield Finding(("repeat",), message, remedy="repeat one of the bodies, and name its first copy")
+        message = "parent or child must be a copy of a repeated body; otherwise all copies join the same bodies"
+        yield Finding(("repeat",), message, remedy="repeat one of the bodies, and give its first copy")
 
 
 def _check_pair(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
@@ -285,12 +285,12 @@ def _check_pair(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
         return
     for key, body in (("parent", parent), ("child", child)):
         if body is not None and not body.enabled:
-            message = f"body '{body.name}' is not enabled"
-            yield Finding((key,), message, getattr(joint, key), "enable it, or drop the joint")
+            message = f"body '{body.name}' is disabled"
+            yield Finding((key,), message, getattr(joint, key), "enable it, or remove the joint")
     if child.kind != "dynamic" and (parent is None or parent.kind != "dynamic"):
-        held = "the world" if parent is None else f"'{joint.parent}' is {parent.kind}"
-        message = f"neither body can give way: '{joint.child}' is {child.kind}, {held}"
-        yield Finding(("child",), message.replace(", the world", " and the other end is the world"), joint.child)
+        other = "the world" if parent is None else f"'{joint.parent}' ({parent.kind})"
+        message = f"at least one body must be dynamic: '{joint.child}' is {child.kind}, and connected to {other}"
+        yield Finding(("child",), message, joint.child)
     if parent is not None and parent.world != child.world:
-        message = f"the bodies live in different worlds, {shown(parent.world)} and {shown(child.world)}"
-        yield Finding(("child",), message, joint.child, "join bodies of one world")
+        message = f"the bodies must be in one world, not in {shown(parent.world)} and {shown(child.world)}"
+        yield Finding(("child",), message, joint.child, "change `world` of one of them")

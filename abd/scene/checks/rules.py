@@ -1,4 +1,4 @@
-"""Rules that tables of all kinds share: keys of which one is given at most, keys without an effect, angles in one unit."""
+"""Common checks of tables: alternative keys, keys without effect, angles in one unit."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def _defaults(model: type[Spec]) -> dict[str, Any]:
 
 
 def given(table: Spec, keys: Iterable[str]) -> list[str]:
-    """Those of the keys whose value is not the default."""
+    """Return the keys whose value is not the default."""
     values, defaults = table.__dict__, _defaults(type(table))
     return [key for key in keys if values[key] != defaults[key]]
 
 
 def at_most_one(table: Spec, keys: Iterable[str], reason: str = "", remedy: str = "keep one of them") -> Iterator[Finding]:
-    """A finding where more than one of the keys is given.
+    """Yield a finding if more than one of the keys is given.
 
     Args:
-        reason: why one is enough, such as "a body has one surface".
+        reason: the rule, such as "a body has one surface".
     """
     found = given(table, keys)
     if len(found) > 1:
@@ -34,19 +34,19 @@ def at_most_one(table: Spec, keys: Iterable[str], reason: str = "", remedy: str 
         yield Finding((found[1],), message, getattr(table, found[1]), remedy)
 
 
-def without_effect(table: Spec, keys: Iterable[str], where: str, remedy: str = "drop it") -> Iterator[Finding]:
-    """A finding for every key that is given, though it has no effect there: "on a half-space"."""
+def without_effect(table: Spec, keys: Iterable[str], where: str, remedy: str = "remove it") -> Iterator[Finding]:
+    """Yield a finding for every given key without effect; `where` is the case, such as "on a half-space"."""
     for key in given(table, keys):
         yield Finding((key,), f"has no effect {where}", getattr(table, key), remedy)
 
 
 def one_unit(table: Spec, keys: Iterable[str] | None = None) -> Iterator[Finding]:
-    """Findings where an angle is given in radians and in degrees; keys: those looked at, all by default."""
+    """Yield findings about angles that are given in radians and in degrees; keys: checked keys, by default all."""
     for key in keys_with_degrees(type(table)) if keys is None else keys:
         yield from at_most_one(table, (key, f"{key}{DEGREES}"))
 
 
 def findings_of(error: SceneError, *path: str) -> Iterator[Finding]:
-    """The problems of an error as findings about the value at a path."""
+    """Yield the problems of an error as findings about the value at a path."""
     for problem in error.problems:
         yield Finding(path, problem.message, problem.value, problem.remedy)

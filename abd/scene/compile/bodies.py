@@ -1,4 +1,4 @@
-"""Bodies: from their specs and surfaces to the numbers of `abd.model.Bodies`; equal ones are compiled once."""
+"""Compilation of bodies from specs and surfaces to the values of `abd.model.Bodies`; equal bodies are compiled once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BodyRecord:
     free_rotation: int = 0
     radius: float = 0.0
     center: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    """From the origin of the mesh frame to that of the internal frame at the start, world axes [m]."""
+    """Initial vector from the origin of the mesh frame to that of the internal frame, world axes [m]."""
     motion: Motion | None = None
     notes: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -95,7 +95,7 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
 
 
 def surface_size(record: BodyRecord) -> float:
-    """Diagonal [m] of the box around the body's surface, its contact radius included; 0 for bodies without one."""
+    """Return the diagonal [m] of the bounding box of the body's surface with contact radius; 0 without a surface."""
     if record.piece is None:
         return 0.0
     return float(np.linalg.norm(np.ptp(record.piece.surface.vertices, axis=0) + 2.0 * record.radius))
@@ -108,13 +108,13 @@ def _set_free(
     fixed_translation: np.ndarray,
     fixed_rotation: np.ndarray,
 ) -> None:
-    """Frame, initial state, loads and degrees of freedom of a dynamic body."""
+    """Set frame, initial state, loads and degrees of freedom of a dynamic body."""
     spec = record.spec
     axes, record.moment = matter.axes, matter.moments
     largest = record.moment.max()
     if not fixed_rotation.all() and np.sort(record.moment)[1] <= _LINE * largest:
-        message = f"it is an ideal {'line' if largest > 0.0 else 'point'}: nothing resists its rotation"
-        remedy = "give it a radius, or fix its rotations (rx, ry, rz)"
+        message = f"it has no inertia about {'its line' if largest > 0.0 else 'its point'}"
+        remedy = "give a radius, or fix its rotations (rx, ry, rz)"
         raise SceneError.of(message, value=record.moment.tolist(), remedy=remedy)
     record.body_frame = rotations.inverse(rotations.pose(axes, matter.center))
     rotation = pose[:3, :3] @ axes
@@ -152,13 +152,13 @@ def _plane(spec: BodySpec) -> np.ndarray:
     normal = np.array(spec.half_space.normal)
     length = np.linalg.norm(normal)
     if length == 0.0:
-        raise SceneError.of("the normal of a half-space has no length", key="half_space.normal", value=[0, 0, 0])
+        raise SceneError.of("the normal of a half-space must not be zero", key="half_space.normal", value=[0, 0, 0])
     return np.append(normal / length, spec.half_space.offset)
 
 
 def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
-    """Half thickness of an open surface, radius of rods and points, of an exact sphere or capsule, rounding [m]; the
-    largest where a body has several."""
+    """Return the contact radius [m]: the largest of half thickness (open surface), radius (rods, points, exact sphere or
+    capsule) and rounding."""
     if piece is None:
         return 0.0
     surface = piece.surface
@@ -168,11 +168,11 @@ def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
 
 
 def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None) -> Motion:
-    """Pose of the mesh frame of a kinematic body over time."""
+    """Return the pose of the mesh frame of a kinematic body over time."""
     motion = spec.motion
     center = spec.center_of_mass if matter is None else matter.center
     if motion.frame == "center_of_mass" and center is None:
-        message = "the centre of mass is not known: the body is made of no matter"
+        message = "a motion of the centre of mass needs the centre of mass, and the body has no mass"
         remedy = 'give center_of_mass, a thickness or a radius, or use frame = "mesh"'
         raise SceneError.of(message, key="motion.frame", value=motion.frame, remedy=remedy)
     return prescribed_motion(motion, pose, None if center is None else np.array(center))
@@ -180,7 +180,7 @@ def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None) -> Motion:
 
 @dataclass(frozen=True, eq=False)
 class Records(Sequence):
-    """All bodies in order; those that differ in their names, worlds and places alone share a record.
+    """All bodies in order; bodies that differ only in names, worlds and positions share a record.
 
     Attributes:
         firsts: the records, in the order of the first body of each.
@@ -202,19 +202,19 @@ class Records(Sequence):
 
     @property
     def counts(self) -> np.ndarray:
-        """Numbers of the bodies of the records."""
+        """Number of bodies of each record."""
         return np.bincount(self.first, minlength=len(self.firsts))
 
     def identity(self, k: int) -> Hashable:
-        """What is equal of bodies that differ in their names and worlds alone; k may be `WORLD`."""
+        """Return a key that is equal for bodies that differ only in names and worlds; k may be `WORLD`."""
         return None if k == WORLD else (int(self.first[k]), *self.position[k].tolist())
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """(n, ...) of all bodies from values of the records."""
+        """Return values of all bodies (n, ...) from those of the records."""
         return values[self.first]
 
     def chosen(self, records: Iterable[bool]) -> np.ndarray:
-        """Indices of the bodies of some records, given as one bool for each."""
+        """Return the indices of the bodies of selected records (bool for each)."""
         return np.flatnonzero(np.fromiter(records, dtype=bool, count=len(self.firsts))[self.first])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""From what a user wrote to what a backend reads: `compile_scene` turns a scene into the frozen arrays of a `Model`."""
+"""Compilation of a scene into the frozen arrays of a `Model`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         base_directory: where relative paths of meshes and pose files begin: the folder of the scene file.
 
     Raises:
-        SceneError: everything that is wrong, at once: what `check_scene` finds, and what surfaces and motions show.
+        SceneError: all problems: those of `check_scene`, of surfaces and of motions.
     """
     spec = with_paths(scene if isinstance(scene, SceneSpec) else scene.spec, absolute_in(Path(base_directory)))
     findings = check_scene(spec)
@@ -77,16 +77,16 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
 
 
 def _closed(model: Model) -> tuple[Model, list[str]]:
-    """The model with its exact joints closed at the start by rigid motions, and a note of what moved.
+    """Return the model with its exact joints closed by rigid motions, and a note about moved bodies.
 
     Raises:
         SceneError: no motion of rigid bodies closes them.
     """
     joints, start = JointList.of(model.joints), model.bodies.q
     exact = np.flatnonzero((joints.column("enforcement") == "exact") & joints.column("active").astype(bool)).tolist()
-    # copies of a joint are as open as the first one: their bodies are copies too
-    alone = [joints[k] for k in np.intersect1d(exact, joints.starts)]
-    if not alone or open_by(replace(model, joints=alone, couplings=[]), start).max() <= CLOSED:
+    # copies of a joint have the residual of the first one: their bodies are copies too
+    first = [joints[k] for k in np.intersect1d(exact, joints.starts)]
+    if not first or open_by(replace(model, joints=first, couplings=[]), start).max() <= CLOSED:
         return model, []
     opened = open_by(model, start)
     worst = max(exact, key=lambda k: opened[k].max())
@@ -94,8 +94,8 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
     moved = int(np.argmax(np.abs(q - start).max(axis=1)))
     distance = np.linalg.norm(q[moved, :3] - start[moved, :3])
     note = (
-        f"exact joint '{model.joints[worst].name}' starts open by {opened[worst, 0]:.3g} m, {opened[worst, 1]:.3g} rad: "
-        f"bodies were moved to close it, '{model.bodies.names[moved]}' by {distance:.3g} m"
+        f"exact joint '{model.joints[worst].name}' has an initial residual of {opened[worst, 0]:.3g} m, "
+        f"{opened[worst, 1]:.3g} rad: bodies were moved to close it, '{model.bodies.names[moved]}' by {distance:.3g} m"
     )
     return replace(model, bodies=replace(model.bodies, q=q)), [note]
 
@@ -172,7 +172,7 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: Scen
 
 
 def _colors(records: list[BodyRecord], spec: SceneSpec) -> np.ndarray:
-    """(n, 4) color of the bodies or of their materials; NaN where neither has one."""
+    """Return the colours (n, 4) of the bodies or of their materials; NaN without both."""
     of_material = {material.name: material.color for material in spec.material}
     colors = np.full((len(records), 4), np.nan)
     for row, record in zip(colors, records):
@@ -183,12 +183,12 @@ def _colors(records: list[BodyRecord], spec: SceneSpec) -> np.ndarray:
 
 
 def _kappa(record: BodyRecord) -> float:
-    """Stiffness [Pa] that is given for a body; not a number where it is to be chosen."""
+    """Return the given stiffness [Pa] of a body; NaN for automatic stiffness."""
     return np.nan if record.spec.kappa == "auto" else record.spec.kappa
 
 
 def _rigid(model: Model) -> Model:
-    """The model with the stiffness of all bodies that give none."""
+    """Return the model with the automatic stiffness of bodies without their own."""
     bodies = model.bodies
     open_ones = np.isnan(bodies.kappa)
     if not open_ones.any():
@@ -197,7 +197,7 @@ def _rigid(model: Model) -> Model:
 
 
 def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> JointList:
-    """All joints; of those that differ in their names and bodies alone, between equal bodies in one place, one is compiled."""
+    """Compile all joints; joints that differ only in names and bodies, between equal bodies in one place, are compiled once."""
     parts: list[Joint | JointCopies] = []
     known: dict[Hashable, Joint] = {}
     for joint in spec.joint:
@@ -218,7 +218,7 @@ def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> Joint
 
 
 def _body_dampers(records: Records) -> list[Joint]:
-    """Dampers between the world and the bodies that have any damping, at their centres of mass."""
+    """Return dampers between the world and the centres of mass of bodies with damping."""
     found = []
     for k in records.chosen(_is_damped(record) for record in records.firsts).tolist():
         record = records[k]

@@ -1,4 +1,4 @@
-"""Copies of bodies and of joints: their names, places, and what is compiled of them.
+"""Copies of bodies and of joints: names, positions and compilation.
 
 One table makes chains, rows and nets of thousands of joints.
 """
@@ -21,12 +21,12 @@ from abd.scene.schema.schema import BodySpec, RepeatSpec
 
 
 def copy_names(name: str, repeat: RepeatSpec | None) -> Sequence[str]:
-    """Names of the bodies that a body of this name stands for."""
+    """Return the names of the copies of a body."""
     return [name] if repeat is None else CopyNames(name, repeat.count)
 
 
 def copies(body: BodySpec) -> list[BodySpec]:
-    """The bodies that one body stands for, in the order of their grid index, z fastest.
+    """Return the copies of a body in the order of their grid index, z fastest.
 
     A copy is named ``name_i_j_k`` and stands ``(i, j, k) * step`` [m] beyond the body's position; its other fields are those of
     the original, which is not modified. No returned body has `repeat`.
@@ -38,17 +38,17 @@ def copies(body: BodySpec) -> list[BodySpec]:
 
 
 def copy_of(body: BodySpec, name: str, position: Sequence[float]) -> BodySpec:
-    """One copy of a repeated body."""
+    """Return one copy of a repeated body."""
     return body.model_copy(update={"name": name, "position": tuple(position), "repeat": None})
 
 
 def copy_positions(body: BodySpec) -> np.ndarray:
-    """(k, 3) positions [m] of the copies of a repeated body."""
+    """Return the positions (k, 3) [m] of the copies of a repeated body."""
     return np.array(body.position) + grid(body.repeat.count) * np.array(body.repeat.step)
 
 
 def grid(count: tuple[int, int, int]) -> np.ndarray:
-    """(k, 3) places on a grid, z fastest."""
+    """Return grid indices (k, 3), z fastest."""
     return np.stack(np.unravel_index(np.arange(int(np.prod(count))), count), axis=1)
 
 
@@ -58,7 +58,7 @@ NUMBERS = re.compile(r"(_\d+)+$")
 
 @dataclass
 class BodyNames:
-    """The names that joints may use.
+    """Names of bodies for joints.
 
     Attributes:
         single: bodies without copies by name; None for one whose table could not be read.
@@ -72,7 +72,7 @@ class BodyNames:
 
     @classmethod
     def of(cls, bodies: list[BodySpec], unreadable: list[str]) -> BodyNames:
-        """Names of the bodies of a scene and of those that could not be read."""
+        """Return the names of the bodies of a scene and of unreadable bodies."""
         names = cls(dict.fromkeys(unreadable), repeated_bodies(bodies), unreadable)
         names.single.update({body.name: body for body in bodies if body.repeat is None})
         return names
@@ -86,28 +86,28 @@ class BodyNames:
         return name in self.single or self._original(name) is not None
 
     def find(self, name: str) -> BodySpec | None:
-        """The body of a name, components of split bodies included; None if unknown or unreadable."""
+        """Return the body of a name, components of split bodies included; None if unknown or unreadable."""
         if name in self:
             return self.single.get(name) or self._original(name)
         return self._whole(name)
 
     def is_split(self, name: str) -> bool:
-        """Whether the name stands for the components of a body, whose number is not known here."""
+        """Return whether the name is that of a body with components, whose number is unknown here."""
         body = self.find(name) if name in self else None
         return body is not None and body.split_components
 
     def knows(self, name: str) -> bool:
-        """Whether a joint may name this body."""
+        """Return whether the name is that of a body."""
         return name in self or self._whole(name) is not None or NUMBERS.sub("", name) in self.unreadable
 
     def _original(self, name: str) -> BodySpec | None:
-        """The body that this name is a copy of."""
+        """Return the original of a copy with this name."""
         found = copy_place(name)
         body = None if found is None else self.repeated.get(found[0])
         return None if body is None or copy_names(body.name, body.repeat).number(found[1]) is None else body
 
     def _whole(self, name: str) -> BodySpec | None:
-        """The body that this name is a component of."""
+        """Return the body with a component of this name."""
         whole = NUMBER.sub("", name)
         return self.find(whole) if whole != name and self.is_split(whole) else None
 
@@ -115,13 +115,13 @@ class BodyNames:
 WORLD_POINTS = ("anchor",)
 WORLD_FRAMES = ("world_frame", "child_world_frame")
 IN_PARENT = ("parent_anchor", "parent_frame")
-"""Places in the world where the world is the parent."""
+"""Keys of world points for a joint to the world."""
 SAME_PLACE = 1e-9
-"""Distance, relative to the size of a coordinate, up to which two bodies that move along count as moved alike."""
+"""Largest relative difference of equal displacements of two bodies."""
 
 
 def copy_end(name: str, place: tuple[int, int, int], repeated: dict[str, BodySpec]) -> str:
-    """Name of the body that an end of a joint's copy at this place has, where the first one's is `name`."""
+    """Return the name of the body of a joint's copy at a grid index, if that of the first copy is `name`."""
     found = copy_place(name)
     if found is None or found[0] not in repeated:
         return name
@@ -131,12 +131,12 @@ def copy_end(name: str, place: tuple[int, int, int], repeated: dict[str, BodySpe
 
 
 def repeated_bodies(bodies: list[BodySpec]) -> dict[str, BodySpec]:
-    """Bodies with copies, by the name of their table."""
+    """Return bodies with copies, by the name of their table."""
     return {body.name: body for body in bodies if body.repeat is not None}
 
 
 def step_of(joint: JointSpec, repeated: dict[str, BodySpec]) -> np.ndarray:
-    """(3,) how far places in the world move from one copy of a joint to the next [m]."""
+    """Return the displacement (3,) of world points between copies of a joint [m]."""
     if joint.repeat.step is not None:
         return np.array(joint.repeat.step)
     for name in (joint.child, joint.parent):
@@ -173,7 +173,7 @@ def compile_joint_copies(joint: JointSpec, bodies: list[BodySpec], records: Reco
 def _copy(
     joint: JointSpec, name: str, place: tuple[int, int, int], shift: np.ndarray, repeated: dict[str, BodySpec]
 ) -> JointSpec:
-    """The table of one copy."""
+    """Return the table of one copy."""
     update = {"name": name, "repeat": None}
     update |= {key: copy_end(getattr(joint, key), place, repeated) for key in ("parent", "child")}
     for key in (*WORLD_POINTS, *WORLD_FRAMES, *(IN_PARENT if joint.parent == WORLD_NAME else ())):
@@ -186,7 +186,7 @@ def _copy(
 
 
 def _ends_of_copies(name: str, places: np.ndarray, records: Records, repeated: dict[str, BodySpec]) -> np.ndarray:
-    """(k,) bodies at one end of all copies."""
+    """Return the bodies (k,) at one end of all copies."""
     if name == WORLD_NAME:
         return np.full(len(places), WORLD)
     first, found = records.names.find(name), copy_place(name)
@@ -197,7 +197,7 @@ def _ends_of_copies(name: str, places: np.ndarray, records: Records, repeated: d
 
 
 def _move_along(bodies: np.ndarray, shifts: np.ndarray, records: Records) -> bool:
-    """Whether the bodies (k,) of all copies are as the first one's, moved by `shifts` (k, 3)."""
+    """Return whether the bodies (k,) of all copies equal that of the first one, displaced by `shifts` (k, 3)."""
     if bodies[0] == WORLD:
         return True
     if (records.first[bodies] != records.first[bodies[0]]).any():

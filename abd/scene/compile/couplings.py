@@ -1,4 +1,4 @@
-"""Couplings: from names of joints and coordinates to `abd.model.Coupling`."""
+"""Compilation of couplings from names of joints and coordinates to `abd.model.Coupling`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 
 SAME = ("scale", "enforcement", "strength_ratio", "compliance", "damping", "active")
-"""Keys that a coupling has as the scene gives them."""
+"""Keys of a coupling that are copied from the scene."""
 CLOSED = 1e-6
-"""Residual [m or rad] up to which a coupling counts as one that holds."""
+"""Largest residual [m or rad] of a closed coupling."""
 
 
 def split_reference(text: str, joints: dict[str, list[str]]) -> tuple[str, str | None]:
-    """Joint and coordinate of a reference such as "wheel.theta".
+    """Return joint and coordinate of a reference such as "wheel.theta".
 
     A reference that is a joint's name means its single coordinate, None where it has more or fewer. The name of a joint
     may contain dots.
@@ -52,7 +52,7 @@ def compile_coupling(spec: CouplingSpec, joints: dict[str, list[str]], index: di
 
 
 def start_notes(model: Model) -> list[str]:
-    """A line on every active coupling that does not hold at t = 0 and is therefore closed in the first steps."""
+    """Return a note for every active coupling with a residual at t = 0; the first steps remove it."""
     if not model.couplings:
         return []
     system = build_system(model)
@@ -63,7 +63,7 @@ def start_notes(model: Model) -> list[str]:
         coupling = model.couplings[system.row_laws.coupling[row]]
         if abs(residual[row]) > CLOSED:
             unit = "rad" if system.row_laws.rotary[row] else "m"
-            notes.append(f"coupling '{coupling.name}' does not hold at the start: it is {residual[row]:.4g} {unit} off")
+            notes.append(f"coupling '{coupling.name}' has an initial residual of {residual[row]:.4g} {unit}")
     return notes
 
 

@@ -1,4 +1,4 @@
-"""Frames of a joint in the world at t = 0, from whichever keys give them."""
+"""Frames of a joint in the world at t = 0, from the given keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from abd.scene.schema.joint_schema import FrameSpec, JointSpec
 
 
 def world_frames(spec: JointSpec, meshes: list[np.ndarray], start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Frames D of the parent and C of the child (4, 4) in the world at t = 0.
+    """Return frames D of the parent and C of the child (4, 4) in the world at t = 0.
 
     C is where the coordinates' initial values put it, ``D T_CD``, except for what is given of the child itself: its
     point, its axis, or all of its frame. With an axis of its own the rest of its rotation is that nearest to ``D T_CD``.
@@ -39,18 +39,18 @@ def world_frames(spec: JointSpec, meshes: list[np.ndarray], start: np.ndarray) -
 
 
 def start_is_measured(spec: JointSpec) -> bool:
-    """Whether the child's frame is given by itself, so that the coordinates start where the bodies put them."""
+    """Return whether the frame of the child is given, so that the initial coordinates are measured."""
     keys = ("child_frame", "child_world_frame", "child_anchor", "child_axis", "child_x_axis")
     return any(getattr(spec, key) is not None for key in keys)
 
 
 def unit(vector: np.ndarray) -> np.ndarray:
-    """The vector at length 1."""
+    """Return the unit vector."""
     return vector / np.linalg.norm(vector)
 
 
 def relative(D: np.ndarray, C: np.ndarray) -> np.ndarray:
-    """(4, 4) T_CD of two frames in the world."""
+    """Return T_CD (4, 4) of two frames in the world."""
     return rotations.inverse(D) @ C
 
 
@@ -80,6 +80,6 @@ def _point(mesh: np.ndarray, point: Vector) -> np.ndarray:
 
 
 def _rotation(z: np.ndarray, near_x: np.ndarray) -> np.ndarray:
-    """(3, 3) triad with this unit vector z and x as close to a direction as z allows."""
+    """Return the triad (3, 3) with the unit vector z and x nearest to a direction."""
     x = unit(near_x - (near_x @ z) * z)
     return np.stack([x, np.cross(z, x), z], axis=1)

@@ -1,4 +1,4 @@
-"""What a joint does, from the keys of a scene: settings of coordinates, parameters of its type, compliance of its rows."""
+"""Settings of joints from the keys of a scene: coordinates, parameters of the type, compliance of the rows."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from abd.scene.schema.joint_schema import (
 from abd.scene.schema.joint_types import LAWS, LENGTHS, VALUES, traits, type_of
 
 SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
-"""Keys that a joint with a single coordinate may carry itself, and their defaults."""
+"""Keys of a coordinate that a joint with a single coordinate may have, and their defaults."""
 SETTINGS = {one.name for one in fields(CoordinateSettings)}
 INFINITE = (-math.inf, math.inf)
 SAME_VALUE = 1e-6
-"""Difference of coordinates [m or rad] that counts as none."""
+"""Largest difference of equal coordinates [m or rad]."""
 
 
 def given_shorthands(spec: JointSpec) -> list[str]:
-    """Those of the `SHORTHANDS` that a joint carries."""
+    """Return the given `SHORTHANDS` of a joint."""
     return [key for key, default in SHORTHANDS.items() if getattr(spec, key) != default]
 
 
@@ -54,7 +54,7 @@ def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, Coordinate
 
 
 def key_of(spec: JointSpec, name: str, key: str) -> str:
-    """Where a joint says this about a coordinate: the key of the joint itself, or that in the coordinate's table."""
+    """Return the path of a key of a coordinate: in the joint itself, or in the table of the coordinate."""
     for one in (f"{key}{DEGREES}", key):
         if one in given_shorthands(spec):
             return one
@@ -64,15 +64,15 @@ def key_of(spec: JointSpec, name: str, key: str) -> str:
 
 
 def initial_values(tables: dict[str, CoordinateSpec]) -> dict[str, float]:
-    """Initial values [m or rad] of those coordinates that are given one."""
+    """Return the given initial values [m or rad] of coordinates."""
     values = {name: in_radians(table, "initial") for name, table in tables.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> CoordinateSettings:
-    """The settings of one coordinate that has the value `initial` [m or rad] at t = 0.
+    """Return the settings of a coordinate with the value `initial` [m or rad] at t = 0.
 
-    A barrier at which a coordinate starts stands `SAME_VALUE` behind it, so that the coordinate has a gap.
+    A barrier at the initial value is moved by `SAME_VALUE`, so that the coordinate has a gap.
     """
     lower, upper = in_radians(spec, "range") or INFINITE
     if spec.limit == "barrier":
@@ -85,7 +85,7 @@ def coordinate_settings(name: str, spec: CoordinateSpec, initial: float) -> Coor
 
 
 def law_of(spec: CoordinateSpec | JointSpec, names: tuple[str, ...]) -> Callable[[Sequence[float]], float] | None:
-    """The force that is given as a formula or function of these; None without any."""
+    """Return the force formula or function of these variables; None without one."""
     if spec.force_formula is not None:
         return NamedFormula(spec.force_formula, names)
     return None if spec.force_function is None else FUNCTIONS[spec.force_function]
@@ -98,12 +98,12 @@ def _drive(spec: DriveSpec) -> Drive:
 
 
 SHARED = ("stiffness", "damping")
-"""Parameters of springs and bushings whose keys say something about the constraint rows of other types."""
+"""Parameters of springs and bushings with the keys of constraint rows of other types."""
 PARAMETERS = tuple(key for key in JointParameters.model_fields if not key.endswith(DEGREES)) + SHARED
 
 
 def parameters(spec: JointSpec) -> dict[str, object]:
-    """What `Joint.parameters` holds: those given, angles in radians."""
+    """Return the given parameters of the joint, angles in radians."""
     taken = traits(spec.type).parameters
     values = {key: in_radians(spec, key) for key in PARAMETERS if key in taken}
     if set(LAWS) <= set(taken):
@@ -112,7 +112,7 @@ def parameters(spec: JointSpec) -> dict[str, object]:
 
 
 def unplaced_joint(spec: JointSpec) -> Joint:
-    """The joint with both frames at the origin: what rows and coordinates its type has does not depend on where it is."""
+    """Return the joint with both frames at the origin, on which its rows and coordinates do not depend."""
     name, parent = type_of(spec.type), WORLD if spec.parent == WORLD_NAME else 1
     return Joint(
         spec.name,
@@ -129,7 +129,7 @@ def unplaced_joint(spec: JointSpec) -> Joint:
 
 
 def joint_coordinates(spec: JointSpec) -> list[Measure]:
-    """Measures of the type's coordinates, in order."""
+    """Return the measures of the joint's coordinates, in order."""
     joint = unplaced_joint(spec)
     return TYPES[joint.type].coordinates(joint)
 
@@ -147,7 +147,7 @@ def row_compliance(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Compliance [m/N, rad/(N m)] and damping [N s/m, N m s/rad] of every row.
 
-    One number counts for all rows, a list for the first ones; rows beyond it have no compliance and hold exactly.
+    One number applies to all rows, a list to the first ones; rows beyond it have no compliance and are exact.
     `linear_compliance` and `rotary_compliance` count for all rows of that kind. Critical damping is
     ``d = 2 zeta sqrt(m / c)``, with the row's reduced mass; linear_compliance and rotary_compliance bring it along with
     zeta = 1, as ArtiSynth's do, unless a damping is given. ArtiSynth takes the total or the mean mass of the two ends; the one
@@ -175,7 +175,7 @@ def row_compliance(
 
 
 def _per_row(values: float | tuple[float, ...] | None, count: int) -> tuple[float, ...]:
-    """One value per row; zero beyond the end of a list."""
+    """Return one value per row; zero beyond the end of a list."""
     if values is None:
         return (0.0,) * count
     if isinstance(values, float):

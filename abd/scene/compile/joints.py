@@ -1,4 +1,4 @@
-"""Joints: from the tables of a scene to frames in the internal rest coordinates of both bodies."""
+"""Compilation of joints from the tables of a scene to frames in the internal rest coordinates of both bodies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawi
 from abd.scene.schema.joint_types import type_of
 
 HALF_TURN = 2.0 * np.sin(np.radians(87.5))
-"""Distance of two unit directions from which on they count as opposed: 175 degrees."""
+"""Smallest distance of two opposite unit directions: 175 degrees."""
 
 
 def compile_joint(spec: JointSpec, records: Records) -> Joint:
@@ -48,7 +48,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
         records: all bodies.
 
     Raises:
-        SceneError: unknown bodies, no body that could move, points too far apart, initial values that contradict the
+        SceneError: unknown bodies, no dynamic body, points too far apart, initial values that contradict the
             frames or the ranges.
     """
     parent, child = joint_ends(spec, records.names)
@@ -56,7 +56,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     there = [record for record in bodies if record is not None]
     movable = [record for record in there if record.kind is Kind.DYNAMIC]
     if not movable:
-        message = f"neither '{spec.parent}' nor '{spec.child}' moves freely"
+        message = f"neither '{spec.parent}' nor '{spec.child}' is dynamic"
         raise SceneError.of(message, key="child", value=spec.child, remedy="make one of them dynamic")
     poses = [np.eye(4) if record is None else _pose(record) for record in bodies]
     meshes = [pose if record is None else pose @ record.body_frame for pose, record in zip(poses, bodies, strict=True)]
@@ -82,14 +82,14 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
 
 
 def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
-    """Body indices of parent and child.
+    """Return the body indices of parent and child.
 
     Raises:
         SceneError: there is no such body.
     """
     problems = []
     for key, name in (("parent", spec.parent), ("child", spec.child)):
-        # How many components a split body has is known only here.
+        # The number of components of a split body is known only here.
         if name not in names and name != WORLD_NAME:
             message = f"there is no body '{name}'"
             problems.append(Problem(message, key=key, value=name, remedy=did_you_mean(name, names)))
@@ -99,8 +99,8 @@ def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
 
 
 def _unplaced(spec: JointSpec, parent: int, child: int, ends: list[BodyRecord]) -> Joint:
-    """The joint with what needs no frames."""
-    # of bodies that stay or are moved only a mass that is given counts: the default density says nothing about them
+    """Return the joint without its frames."""
+    # of static and kinematic bodies only an explicit mass counts, not the default density
     carried = [one.mass for one in ends if one.kind is Kind.DYNAMIC or one.spec.mass is not None]
     drawing = {key: getattr(spec, key) for key in JointDrawing.model_fields}
     return replace(
@@ -125,11 +125,10 @@ def _coordinates(
     wanted: dict[str, float],
     T_CD: np.ndarray,
 ) -> tuple[CoordinateSettings, ...]:
-    """Settings of the coordinates that have any, with the values they start at.
+    """Return the settings of the coordinates that have any, with their initial values.
 
-    Where the child's frame follows from the initial values, these are what they are given as. Where the bodies' own
-    points and axes say where the child is, its coordinates are measured; angles take the number of turns of the value
-    that is given.
+    If the initial values determine the frame of the child, they are the given ones. If points and axes of the bodies
+    determine it, they are measured; angles take the number of turns of the given value.
     """
     last = np.array([wanted.get(measure.name, 0.0) for measure in measures])
     starts = value_at(measures, T_CD, last) if start_is_measured(spec) else last
@@ -138,12 +137,12 @@ def _coordinates(
         if measure.name not in tables:
             continue
         if measure.name in wanted and abs(start - given) > SAME_VALUE:
-            message = f"the bodies put {measure.name} at {start:.6g}, not at {given:.6g}"
-            remedy = "drop initial, or give the joint's place in the world instead of the child's own"
+            message = f"{measure.name} must be {start:.6g} by the frames of the bodies, not {given:.6g}"
+            remedy = "remove initial, or give world anchors and axes instead of those of the child"
             raise SceneError.of(message, key=key_of(spec, measure.name, "initial"), value=given, remedy=remedy)
         one = coordinate_settings(measure.name, tables[measure.name], start)
         if one.limit == "barrier" and not one.lower - SAME_VALUE <= start <= one.upper + SAME_VALUE:
-            message = f"{measure.name} starts at {start:.6g}, outside its range [{one.lower:.6g}, {one.upper:.6g}]"
+            message = f"{measure.name} must start inside its range [{one.lower:.6g}, {one.upper:.6g}], not at {start:.6g}"
             remedy = 'move the bodies, widen the range, or use limit = "compliant"'
             raise SceneError.of(message, key=key_of(spec, measure.name, "range"), value=start, remedy=remedy)
         settings.append(one)
@@ -151,29 +150,27 @@ def _coordinates(
 
 
 def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[BodyRecord]) -> Joint:
-    """The joint, whose largest angles are `SAME_VALUE` larger where it starts at them.
+    """Return the joint; largest angles at which it starts are increased by `SAME_VALUE`.
 
     Raises:
-        SceneError: a gap is negative, directions that should coincide are opposed, so that no way round is the shorter
-            one, or points that should are farther apart than the smaller body is large.
+        SceneError: a gap is negative, directions that should coincide are opposite, or the distance of points that
+            should coincide exceeds the size of the smaller body.
     """
     kind, T_CD = TYPES[joint.type], relative(D, C)
     placed = replace(joint, parent=WORLD, parent_frame=D, child_frame=C)
     for parent, child in _held_directions(kind.rows(placed)):
         if np.linalg.norm(child - parent) > HALF_TURN:
             shown = ", ".join(f"{value:.3g}" for value in parent + 0.0)
-            message = f"it starts half a turn open: the child's direction is opposite to ({shown}), the parent's"
-            remedy = (
-                "turn one of them round: the sign of child_axis or parent_axis, or half a turn in one of the frames"
-            )
+            message = f"the direction of the child is opposite to that of the parent, ({shown})"
+            remedy = "change the sign of child_axis or parent_axis, or rotate one of the frames by half a turn"
             raise SceneError.of(message, key="child_axis", value=child.round(3).tolist(), remedy=remedy)
     gaps = [measure for measure in kind.at_pose(placed, T_CD) if measure.unilateral]
     own = dict(joint.parameters)
     for measure, value in zip(gaps, value_at(gaps, T_CD).tolist()):
         largest = f"max_{measure.name}"
         if value < -SAME_VALUE or (value <= 0.0 and measure.rotary and not measure.may_close and largest not in own):
-            message = f"it starts beyond its limit: {measure.name} is {value:.4g}, and must be greater than 0"
-            raise SceneError.of(message, value=value, remedy="leave some room: move the bodies or their points")
+            message = f"{measure.name} must be greater than 0 at the start, not {value:.4g}"
+            raise SceneError.of(message, value=value, remedy="move the bodies or their anchors")
         if value <= SAME_VALUE and largest in own:
             own[largest] = np.asarray(own[largest]) + 2.0 * SAME_VALUE
 
@@ -181,14 +178,14 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
     sizes = [size for size in map(surface_size, ends) if size > 0.0]
     distance = float(np.linalg.norm(value_at(rows, T_CD)))
     if sizes and distance > min(sizes):
-        message = f"it starts {distance:.4g} m open, more than the size of the smaller body, {min(sizes):.4g} m"
-        remedy = "points are in the mesh frames of the bodies (scale included): check them, or give one world anchor"
+        message = f"the anchors are {distance:.4g} m apart, more than the size of the smaller body, {min(sizes):.4g} m"
+        remedy = "check the points (mesh frames of the bodies, scale included), or give one world anchor"
         raise SceneError.of(message, key="child_anchor", value=distance, remedy=remedy)
     return replace(joint, parameters=own)
 
 
 def _held_directions(rows: list[Row]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Unit directions (3,) of parent and child that rows hold together: their own, and those between their points."""
+    """Yield unit directions (3,) of parent and child that the rows align: directions of rows, and between their points."""
     for row in rows:
         if not row.is_point:
             yield row.parent[1:], row.child[1:]
@@ -197,7 +194,7 @@ def _held_directions(rows: list[Row]) -> Iterator[tuple[np.ndarray, np.ndarray]]
 
 
 def _pose(record: BodyRecord) -> np.ndarray:
-    """(4, 4) initial pose of the internal frame."""
+    """Return the initial pose (4, 4) of the internal frame."""
     return pose(record.q[3:].reshape(3, 3), record.q[:3])
 
 
@@ -215,7 +212,7 @@ def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> floa
 
 
 def _with_critical_limits(joint: Joint, bodies: list[BodyRecord | None]) -> Joint:
-    """The joint with negative dampings of soft limits as shares of critical damping, ``|d| 2 sqrt(m / c)`` (ArtiSynth's rule)."""
+    """Return the joint with negative dampings of compliant limits as damping ratios, ``|d| 2 sqrt(m / c)`` (as in ArtiSynth)."""
     given = joint.parameters.get("limit_damping", 0.0)
     if given < 0.0:
         among, _, q, ends = _ends(joint, [], bodies)
@@ -235,7 +232,7 @@ def _with_critical_limits(joint: Joint, bodies: list[BodyRecord | None]) -> Join
 
 
 def _ends(joint: Joint, measures: list[Measure], bodies: list[BodyRecord | None]):
-    """Arguments of `reduced_masses` from the records of parent and child, None for the world."""
+    """Return the arguments of `reduced_masses` from the records of parent and child, None for the world."""
     among, q = on_states(joint, [None if record is None else record.q for record in bodies])
     moving = {k: (one.mass, one.moment) for k, one in enumerate(bodies) if one is not None and one.kind is Kind.DYNAMIC}
     return among, measures, q, moving

@@ -32,10 +32,10 @@ FORMULA_KEYS = ("x", "y", "z", "rx", "ry", "rz")
 
 
 def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray | None = None) -> Motion:
-    """The pose (4, 4) of the mesh frame as a function of t [s].
+    """Return the pose (4, 4) of the mesh frame as a function of t [s].
 
     Args:
-        spec: what the scene says.
+        spec: table of the motion.
         initial: (4, 4) initial pose of the mesh frame (`abd.scene.geometry.frames.body_pose`).
         center: (3,) centre of mass in the mesh frame [m]; needed for ``frame = "center_of_mass"``.
 
@@ -45,7 +45,7 @@ def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray 
     offset = np.eye(4)
     if spec.frame == "center_of_mass":
         if center is None:
-            raise ValueError("a motion of the centre of mass needs its place in the mesh frame")
+            raise ValueError("a motion of the centre of mass needs its position in the mesh frame")
         offset[:3, 3] = center
     moved = _moved_frame(spec, initial @ offset)
     back = np.linalg.inv(offset)
@@ -58,7 +58,7 @@ def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray 
 
 
 def _velocities(spec: MotionSpec) -> tuple[np.ndarray, np.ndarray]:
-    """(3,) constant velocity [m/s] and angular velocity [rad/s] of a motion; zero where none is given."""
+    """Return constant velocity (3,) [m/s] and angular velocity (3,) [rad/s] of a motion; default zero."""
     spin = in_radians(spec, "angular_velocity")
     return np.array(spec.velocity or (0.0, 0.0, 0.0)), np.array(spin or (0.0, 0.0, 0.0))
 
@@ -87,7 +87,7 @@ def _by_velocity(velocity: np.ndarray, spin: np.ndarray, start: np.ndarray) -> M
 
 
 def _poses_of_keyframes(keyframes: list[Keyframe], start: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times (k,), positions (k, 3) and rotations (k, 3, 3); what a keyframe leaves out is that of the start."""
+    """Return times (k,), positions (k, 3) and rotations (k, 3, 3); missing values of keyframes are the initial ones."""
     times = np.array([frame.time for frame in keyframes])
     positions = np.array([start[:3, 3] if frame.position is None else frame.position for frame in keyframes])
     turned = [
@@ -138,7 +138,7 @@ def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
             try:
                 values[k] = formula(t)
             except FormulaError as error:
-                remedy = "bound it by min or max, or give until"
+                remedy = "limit it by min or max, or give until"
                 raise SceneError.of(str(error), f"motion.formulas.{key}", formula.source, remedy=remedy) from error
         rotation = Rotation.from_rotvec(values[3:]).as_matrix() @ start[:3, :3]
         return pose(rotation, start[:3, 3] + values[:3])

@@ -1,4 +1,4 @@
-"""All bodies of a scene compiled: every table that differs from others in more than name, world and place, once."""
+"""Compilation of the bodies of a scene; tables that differ only in name, world and position are compiled once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNSHARED = ("name", "world", "position")
 
 
 def compile_bodies(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> Records:
-    """All bodies but the `wrong` ones; faults are added to `problems`, once where many bodies share one."""
+    """Compile all bodies except the `wrong` ones; problems of equal bodies are added to `problems` once."""
     compiler, lengths = _Compiler(), spec.solver.world_dt or defaultdict(lambda: spec.solver.dt)
     names: list[str | CopyNames] = []
     numbers, counts, worlds, places = list[int](), list[int](), list[int](), list[Sequence[float]]()
@@ -51,7 +51,7 @@ def compile_bodies(spec: SceneSpec, wrong: set[int], problems: list[Problem]) ->
 
 @dataclass
 class _Fault:
-    """A problem of `count` bodies; name: of the first one."""
+    """A problem of `count` bodies; name: name of the first one."""
 
     name: str
     problem: Problem
@@ -59,7 +59,7 @@ class _Fault:
 
 
 class _Compiler:
-    """Compiles bodies, those once that differ in their names, worlds and places alone.
+    """Compiler of bodies; bodies that differ only in names, worlds and positions are compiled once.
 
     Attributes:
         firsts: the records; faults: by the table or the mesh file that has it, and its message.
@@ -72,10 +72,10 @@ class _Compiler:
         self._known: dict[Hashable, tuple[list[tuple[str, int]], list[_Fault]]] = {}
 
     def records(self, one: BodySpec, table: str, dt: float, count: int) -> list[tuple[str, int]]:
-        """What a body adds to its name, and the number of its record; of split bodies for every component.
+        """Return the suffix of the name and the number of the record of a body, for every component of a split body.
 
         Args:
-            table: name of the table that the body comes from; dt: time step [s]; count: number of bodies that it stands for.
+            table: name of the table of the body; dt: time step [s]; count: number of copies.
         """
         # the record of a prescribed motion holds the place and the time step
         key = one.content(*UNSHARED) if one.motion is None else (one.content("name", "world"), dt)
@@ -107,12 +107,12 @@ class _Compiler:
 
 
 def _and_more(count: int) -> str:
-    """How many bodies share what is said of one of them."""
+    """Return the text " (and N more)" for a number of equal bodies."""
     return f" (and {count - 1} more)" if count > 1 else ""
 
 
 def notes_of(record: BodyRecord, count: int) -> list[str]:
-    """What the user should know of the bodies of a record."""
+    """Return notes for the user about the bodies of a record."""
     body = f"body '{record.name}'{_and_more(count)}"
     return [*record.notes, *(f"{body}: the part of its {key} along fixed axes has no effect" for key in record.lost)]
 
@@ -127,12 +127,12 @@ def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, Sequence[str]]]:
 
 
 def located(problem: Problem, key: str) -> Problem:
-    """The problem with its key below `key`."""
+    """Return the problem with its key below `key`."""
     return replace(problem, key=f"{key}.{problem.key}" if problem.key else key)
 
 
 def _suffixes(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece | None]]:
-    """What the bodies that one spec stands for add to its name, and their surfaces."""
+    """Return the name suffixes of the bodies of a spec, and their surfaces."""
     if not pieces:
         return [("", None)]
     if not body.split_components:

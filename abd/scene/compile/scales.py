@@ -1,4 +1,4 @@
-"""Defaults that follow from the bodies of a scene, so that no unit of length, mass or time is built in.
+"""Defaults from the bodies of a scene, without built-in units of length, mass or time.
 
 `tolerance`: with L the median full length of the dynamic bodies (`abd.joints.rows.sizes`) and g gravity,
 
@@ -42,42 +42,42 @@ from abd.model import CoordinateSettings, Joint, Kind, Model
 
 USUAL_TOLERANCE = 1e-3
 """Tolerance [m/s] of bodies of usual size."""
-SPEED_SHARES = np.array([1e-3, 3e-3]) / np.sqrt(9.81)
-"""Least and largest tolerance over the speed sqrt(g L)."""
-WAY_SHARE = 1e-4
-"""Largest way per step within the tolerance, over the size of a body; a tenth of it where no speed is known."""
+SPEED_RATIOS = np.array([1e-3, 3e-3]) / np.sqrt(9.81)
+"""Smallest and largest tolerance relative to the speed sqrt(g L)."""
+DISPLACEMENT_RATIO = 1e-4
+"""Largest displacement per step within the tolerance, relative to body size; a tenth of it without a known speed."""
 STRAIN = 5e-6
-"""Strain that the default kappa allows."""
+"""Strain allowed by the default kappa."""
 TURN = 0.1
-"""Turn per step [rad] that bodies at joints are stiff enough for in any case."""
+"""Rotation per step [rad] for which bodies at joints are always stiff enough."""
 USUAL_KAPPA = 1e9
-"""Least kappa [Pa] of bodies without joints that are not very small, without heavier ones."""
+"""Smallest kappa [Pa] of bodies of usual size without joints, in worlds without heavier bodies."""
 ROUNDED = 0.01
-"""Speed that rounding of a body's stress may give it in a step, over Newton's tolerance."""
+"""Largest speed from rounding of a body's stress in a step, relative to Newton's tolerance."""
 STIFFEST = 1e7
-"""Kappa over rho l^2 / h^2 that effort limits ask for, at most."""
+"""Largest kappa from effort limits, relative to rho l^2 / h^2."""
 RIGID_IN_STEP = 1e4
 """Least kappa of bodies at joints over rho l^2 / h^2: forces of joints follow rigid bodies to 2e-3 from the first step on.
 Much more would make the multipliers of overconstrained loops converge slowly (`abd.joints.rows.system.CLOSINGS`)."""
 
 HEAVIER = 100.0
-"""How many times more for what carries heavier bodies, at most: in as much as they are, since what it yields moves them."""
+"""Largest factor of kappa for bodies that carry heavier ones, which their strain would move."""
 
 
 def default_tolerance(model: Model) -> float:
-    """Tolerance [m/s] of scenes that give none."""
+    """Return the default tolerance [m/s]."""
     length = _typical_length(model)
     if length == 0.0:
         return USUAL_TOLERANCE  # nothing moves by forces
     speed = np.sqrt(np.linalg.norm(model.settings.gravity) * length) or _initial_speed(model)
     way = length / model.settings.dt
     if speed == 0.0:
-        return float(0.1 * WAY_SHARE * way)
-    return float(min(np.clip(USUAL_TOLERANCE, *SPEED_SHARES * speed), WAY_SHARE * way))
+        return float(0.1 * DISPLACEMENT_RATIO * way)
+    return float(min(np.clip(USUAL_TOLERANCE, *SPEED_RATIOS * speed), DISPLACEMENT_RATIO * way))
 
 
 def default_kappa(model: Model) -> np.ndarray:
-    """(n,) kappa [Pa] of bodies that give none."""
+    """Return the default kappa (n,) [Pa]."""
     bodies = model.bodies
     n, g = len(bodies), float(np.linalg.norm(model.settings.gravity))
     half = half_length(bodies.mass, bodies.moment)
@@ -106,21 +106,21 @@ def default_kappa(model: Model) -> np.ndarray:
 
 
 def _outweighed(model: Model, dynamic: np.ndarray) -> np.ndarray:
-    """(n,) mass of the heaviest dynamic body of each one's world over its own; 1 of those that are not dynamic."""
+    """Return the ratio (n,) of the largest mass of the body's world to its own; 1 for bodies that are not dynamic."""
     bodies, heaviest = model.bodies, np.zeros(model.bodies.world.max(initial=0) + 1)
     np.maximum.at(heaviest, bodies.world[dynamic], bodies.mass[dynamic])
     return np.divide(heaviest[bodies.world], bodies.mass, out=np.ones(len(bodies)), where=dynamic)
 
 
 def _unrounded(model: Model) -> np.ndarray:
-    """(n,) largest kappa over rho l [m/s^2] of which rounding is not seen."""
+    """Return the largest kappa over rho l (n,) [m/s^2] with negligible rounding."""
     settings = model.settings
     tolerance = default_tolerance(model) if np.isnan(settings.tolerance) else settings.tolerance
     return ROUNDED * tolerance / (np.finfo(float).eps * model.step_lengths)
 
 
 def _carried(model: Model, dynamic: np.ndarray) -> np.ndarray:
-    """(n,) mass of the heaviest dynamic body at the joints of each over its own, between 1 and `HEAVIER`."""
+    """Return the ratio (n,) of the largest mass of connected dynamic bodies to the own mass, from 1 to `HEAVIER`."""
     mass = np.append(np.where(dynamic, model.bodies.mass, 0.0), 0.0)  # the last one: the world
     heaviest = np.zeros(len(mass))
     parent, child = JointList.of(model.joints).bodies.T
@@ -130,7 +130,7 @@ def _carried(model: Model, dynamic: np.ndarray) -> np.ndarray:
 
 
 def _exerted(model: Model, length: np.ndarray, dynamic: np.ndarray) -> np.ndarray:
-    """(n,) forces [N] that joints may exert along their coordinates, each of them counted for one of its bodies.
+    """Return the largest forces (n,) [N] of joints along their coordinates, each assigned to one of its bodies.
 
     Args:
         length: (n,) lever arms [m]; dynamic: (n,) bool, bodies that have one.
@@ -173,31 +173,31 @@ def efforts(settings: CoordinateSettings) -> float:
 
 
 def at_joints(model: Model) -> np.ndarray:
-    """(n,) bool, bodies that joints hold."""
+    """Return the bodies with joints, (n,) bool."""
     held = np.zeros(len(model.bodies) + 1, dtype=bool)
     held[JointList.of(model.joints).bodies] = True  # the last one: the world
     return held[:-1]
 
 
 def _typical_length(model: Model) -> float:
-    """Median full length [m] of the dynamic bodies, 0 without any."""
+    """Return the median full length [m] of the dynamic bodies; 0 without any."""
     bodies = model.bodies
     half = half_length(bodies.mass, bodies.moment)[bodies.kind == Kind.DYNAMIC]
     return 2.0 * float(np.median(half[half > 0.0])) if (half > 0.0).any() else 0.0
 
 
 def _spin(model: Model, half: np.ndarray) -> np.ndarray:
-    """(n,) initial speeds of the bodies' ends relative to their centers [m/s]."""
+    """Return the initial speeds (n,) [m/s] of the bodies' ends relative to their centres."""
     return half * np.linalg.norm(model.bodies.qd[:, 3:], axis=1) / np.sqrt(2.0)
 
 
 def _speeds(model: Model, half: np.ndarray) -> np.ndarray:
-    """(n,) initial speeds of the bodies' ends [m/s]."""
+    """Return the initial speeds (n,) [m/s] of the bodies' ends."""
     return np.linalg.norm(model.bodies.qd[:, :3], axis=1) + _spin(model, half)
 
 
 def _initial_speed(model: Model) -> float:
-    """Largest initial speed of the dynamic bodies, or that which their forces give them over their length [m/s]."""
+    """Return the largest initial speed [m/s] of the dynamic bodies, or that from their forces over their length."""
     bodies = model.bodies
     dynamic = (bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0)
     half = half_length(bodies.mass, bodies.moment)
@@ -207,7 +207,7 @@ def _initial_speed(model: Model) -> float:
 
 
 def _extents(p: np.ndarray, half: np.ndarray, label: np.ndarray, dynamic: np.ndarray) -> np.ndarray:
-    """(n,) extents [m] of the groups of bodies at places p (n, 3), by their labels (n,)."""
+    """Return the extents (n,) [m] of groups of bodies at positions p (n, 3), by their labels (n,)."""
     n = len(p)
     low, high, longest = np.full((n, 3), np.inf), np.full((n, 3), -np.inf), np.zeros(n)
     np.minimum.at(low, label[dynamic], p[dynamic])

@@ -1,4 +1,4 @@
-"""Settings of a compiled scene: every number explicit, those that follow from its size too; pairs of materials and bodies."""
+"""Settings of a compiled scene with explicit values of all defaults; pairs of materials and bodies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from abd.scene.schema.findings import Finding, did_you_mean
 from abd.scene.schema.schema import DEFAULT_MATERIAL, ContactFilterSpec, SceneSpec
 from abd.scene.schema.solver_schema import SolverSpec
 
-LIMIT_SHARE = 0.05
-"""Largest range of the barriers at limits of joints over the size of a typical body."""
+LIMIT_RATIO = 0.05
+"""Largest activation distance of joint limits, relative to the size of a typical body."""
 
 
 def settings_of(spec: SceneSpec, records: Records) -> Settings:
-    """The settings; tolerances that follow from bodies are not numbers yet (`with_tolerances`)."""
+    """Return the settings; tolerances from the bodies are still NaN (`with_tolerances`)."""
     diagonal = _diagonal(records)
     solver, output = spec.solver, spec.output
     frames = output.frames or 100
@@ -47,7 +47,7 @@ def settings_of(spec: SceneSpec, records: Records) -> Settings:
 
 
 def with_tolerances(model: Model, spec: SceneSpec) -> Model:
-    """The model with the tolerances that follow from its bodies, where none is given."""
+    """Return the model with default tolerances from its bodies."""
     solver, settings = spec.solver, model.settings
     if not np.isnan(settings.tolerance):
         return model
@@ -59,10 +59,10 @@ def with_tolerances(model: Model, spec: SceneSpec) -> Model:
 
 
 def _limit_reach(solver: SolverSpec, diagonal: float, body_size: float) -> float:
-    """Distance [m] at which barriers of lengths begin to act."""
+    """Return the activation distance [m] of joint limits that are lengths."""
     if solver.limit_distance is not None:
         return solver.limit_distance
-    return min(1e-3 * diagonal, LIMIT_SHARE * body_size) if solver.d_hat is None else solver.d_hat
+    return min(1e-3 * diagonal, LIMIT_RATIO * body_size) if solver.d_hat is None else solver.d_hat
 
 
 def _diagonal(records: Records) -> float:
@@ -83,7 +83,7 @@ def _diagonal(records: Records) -> float:
 
 
 def _body_size(records: Records) -> float:
-    """Median size [m] of the bodies that move and have a surface, the diagonal of the box around it."""
+    """Return the median size [m] (diagonal of the bounding box) of the moving bodies with a surface."""
     moving = [record.piece is not None and record.kind is Kind.DYNAMIC for record in records.firsts]
     sizes = [surface_size(record) if moves else 0.0 for record, moves in zip(records.firsts, moving, strict=True)]
     found = records.spread(np.array(sizes))[records.spread(np.array(moving, dtype=bool))]
@@ -92,7 +92,7 @@ def _body_size(records: Records) -> float:
 
 
 def materials_of(spec: SceneSpec) -> Materials:
-    """Pairwise tables: mu of a pair is sqrt(mu_a mu_b) unless a [[material_pair]] says otherwise; the others alike."""
+    """Return pairwise tables: geometric means such as sqrt(mu_a mu_b), or the values of a [[material_pair]]."""
     given = ("mu", "restitution", "rolling", "spinning")
     own = {DEFAULT_MATERIAL: (0.0, 0.0, 0.0, 0.0)} | {
         one.name: tuple(getattr(one, name) for name in given) for one in spec.material
@@ -114,31 +114,31 @@ def materials_of(spec: SceneSpec) -> Materials:
 
 
 def _geometric_means(own: np.ndarray) -> np.ndarray:
-    """(m, m) of the values (m,) of the materials; the diagonal has their digits."""
+    """Return the geometric means (m, m) of values (m,); the diagonal has the exact values."""
     table = np.sqrt(np.outer(own, own))
     np.fill_diagonal(table, own)
     return table
 
 
 def check_filter(one: ContactFilterSpec, names: BodyNames) -> Iterator[Finding]:
-    """Names of a filter that no body has, or that stand twice."""
+    """Yield findings about unknown and repeated names of a contact filter."""
     for position, name in enumerate(one.bodies):
         path = ("bodies", position)
         if not names.knows(name):
             yield Finding(path, f"there is no body '{name}'", name, did_you_mean(name, names))
         elif names.is_split(name):
-            remedy = f"name components, such as '{name}_0'"
+            remedy = f"give components, such as '{name}_0'"
             yield Finding(path, f"'{name}' is split into components", name, remedy)
         elif name in one.bodies[:position]:
-            yield Finding(path, f"'{name}' is named twice", name, "keep one")
+            yield Finding(path, f"'{name}' is given twice", name, "keep one")
 
 
 def filtered_pairs(spec: SceneSpec, names: Names, problems: list[Problem]) -> np.ndarray:
-    """(k, 2) indices of bodies, smaller first, without repetition; disabled bodies are in no pair.
+    """Return the filtered pairs of bodies (k, 2), smaller index first, without repetition and disabled bodies.
 
     Args:
         names: of all bodies, in order.
-        problems: gets the names of components that a split body does not have.
+        problems: receives problems about unknown components of split bodies.
     """
     disabled = {body.name for body in spec.body if not body.enabled}
     found = set()

@@ -19,15 +19,15 @@ EXCLUDES = {
     "output.frames": ("duration",),
     "output.duration": ("frames",),
 }
-"""Keys that take the place of others."""
+"""Keys that replace other keys."""
 
 
 def apply_overrides(spec: SceneSpec, overrides: Iterable[str]) -> SceneSpec:
-    """A new scene with some values replaced; `spec` stays as it is.
+    """Return a new scene with some values replaced; `spec` is not modified.
 
     Args:
         spec: the scene.
-        overrides: texts ``key=value``: the key names tables as in the file, items of lists by their name; the value is
+        overrides: texts ``key=value``: keys are paths of tables, with items of lists by their name; the value is
             TOML, and a text needs no quotes.
 
     Raises:
@@ -66,7 +66,7 @@ def _set(data: dict[str, Any], override: str) -> None:
     for part in tables:
         table = table[part] if isinstance(part, int) else table.setdefault(part, {})
         if not isinstance(table, dict) and part not in NAMED_LISTS:
-            message = f"'{key}' leads through {part}, which is no table"
+            message = f"'{part}' in '{key}' is not a table"
             raise SceneError.of(message, key=key, value=override, file="-o", remedy="see `abd schema`")
     table[last] = value_of(text.strip())
     for other in EXCLUDES.get(key, ()):
@@ -74,7 +74,7 @@ def _set(data: dict[str, Any], override: str) -> None:
 
 
 def _path(data: dict[str, Any], key: str) -> list[str | int]:
-    """The key's path in the data: names of list items turned into positions; names may contain dots."""
+    """Return the path of a key in the data, with indices for names of list items; names may contain dots."""
     head, *rest = key.split(".")
     if head not in NAMED_LISTS:
         return [head, *rest]
@@ -90,7 +90,7 @@ def _path(data: dict[str, Any], key: str) -> list[str | int]:
     wanted = rest[0] if rest else ""
     finding = Finding((head,), f"there is no {head} '{wanted}'", wanted, did_you_mean(wanted, names))
     if not rest or wanted in names:
-        finding = Finding((head,), f"'{key}' names no value", key, f"write {head}.NAME.KEY=value")
+        finding = Finding((head,), f"'{key}' is not the key of a value", key, f"write {head}.NAME.KEY=value")
     raise SceneError([as_problem(finding, data, "-o")])
 
 

@@ -1,4 +1,4 @@
-"""Native scene files, TOML or JSON of the same shape, to a `SceneSpec`; or all their problems at once, with lines.
+"""Reader of scene files (TOML or JSON): a `SceneSpec`, or all problems with lines.
 
 Reading has two passes. The schema judges every value; what it rejects is left out. Tables of which it rejects nothing are
 then checked for what must hold between keys.
@@ -28,13 +28,13 @@ from abd.scene.schema.values import most, remedy
 
 
 def define_types(data: dict[str, Any], directory: Path, allow_code: bool) -> list[Finding]:
-    """Define the joint types of parsed scene tables, before the joints that use them are read; what is wrong with them.
+    """Define the joint types of parsed scene tables before their joints are read; return findings.
 
     The code runs with the rights of the user, so that it is loaded only where the user allows it (``--allow-code``).
 
     Args:
         data: parsed tables; entries that are no tables with a name, a file and a function are left to the schema.
-        directory: where relative paths begin.
+        directory: base of relative paths.
     """
     found, tables = [], data.get("joint_type")
     for k, table in enumerate(tables if isinstance(tables, list) else []):
@@ -45,30 +45,30 @@ def define_types(data: dict[str, Any], directory: Path, allow_code: bool) -> lis
         if allow_code:
             key, message, remedy = _define(one, directory / one.file)
         else:
-            key, message = "file", "is Python code, which runs only if you allow it"
-            remedy = "read the file, and if you trust it add --allow-code (in Python: allow_code=True)"
+            key, message = "file", "Python code runs only with permission"
+            remedy = "if you trust the file, add --allow-code (in Python: allow_code=True)"
         if message:
             found.append(Finding(("joint_type", k, key), message, getattr(one, key), remedy))
     return found
 
 
 def _define(one: JointTypeSpec, path: Path) -> tuple[str, str, str]:
-    """Call the function of a file with the name of the type; key, message and remedy of what went wrong, empty if nothing did."""
+    """Call the function of a file with the name of the type; return key, message and remedy of an error, or empty strings."""
     if not path.is_file():
-        return "file", "there is no such file", "paths begin at the scene's folder"
+        return "file", "there is no such file", "paths are relative to the scene file"
     try:
         defined = runpy.run_path(str(path), run_name=f"abd_joint_type_{path.stem}")
-    except Exception as error:  # whatever the user's code raises is the user's to mend
-        return "file", f"stops with {type(error).__name__}: {error}", "mend the file"
+    except Exception as error:  # any error of the user's code becomes a problem of the scene
+        return "file", f"raises {type(error).__name__}: {error}", "correct the file"
     if not callable(defined.get(one.function)):
-        return "function", f"'{path.name}' has no such function", "name one that calls abd.joint_type(name, ...)"
+        return "function", f"'{path.name}' has no such function", "give a function that calls abd.joint_type(name, ...)"
     before = TYPES.get(one.name)
     try:
         defined[one.function](one.name)
     except SceneError as error:
-        return "function", "; ".join(problem.message for problem in error.problems), "mend the definition"
+        return "function", "; ".join(problem.message for problem in error.problems), "correct the definition"
     except Exception as error:
-        return "function", f"stops with {type(error).__name__}: {error}", "it is called with the name of the type"
+        return "function", f"raises {type(error).__name__}: {error}", "its argument is the name of the type"
     if TYPES.get(one.name) is before:
         return "name", f"{one.function} defines no joint type of this name", "call abd.joint_type(name, ...) in it"
     return "", "", ""
@@ -76,17 +76,17 @@ def _define(one: JointTypeSpec, path: Path) -> tuple[str, str, str]:
 
 LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
 NEEDED = {"name", "kind", "repeat", "split_components", "world", "type", "child", "between", "terms"}
-"""Keys of list items on which other items depend: an item where one of them is wrong is left out."""
+"""Keys of list items on which other items depend; items with errors in these keys are not checked further."""
 
 
 def read_scene(path: str | Path, allow_code: bool = False) -> SceneSpec:
-    """The scene in a TOML or JSON file. Paths of meshes and pose files come back absolute, a missing name as the stem.
+    """Return the scene of a TOML or JSON file, with absolute paths, and by default the stem of the file as name.
 
     Args:
-        allow_code: whether Python files that the scene names may run.
+        allow_code: whether Python files of the scene may run.
 
     Raises:
-        SceneError: everything that is wrong with the scene, with file and line.
+        SceneError: all problems of the scene, with file and line.
     """
     found, problems = examine(Path(path), allow_code)
     if problems:
@@ -96,11 +96,11 @@ def read_scene(path: str | Path, allow_code: bool = False) -> SceneSpec:
 
 @dataclass
 class Examined:
-    """What is sound in the data of a scene.
+    """The valid part of the data of a scene.
 
     Attributes:
         spec: the scene without values, and without items of lists, that the schema rejects; names are all there.
-        findings: everything that is wrong, by places in the data.
+        findings: all findings, by paths in the data.
         origin: place in the data of every item of the scene's lists, by list.
         unreadable: names of the items that are not in `spec`, by list.
     """
@@ -112,7 +112,7 @@ class Examined:
 
 
 def examine(path: Path, allow_code: bool = False) -> tuple[Examined, list[Problem]]:
-    """What is sound in a TOML or JSON file, and all that is wrong with it, in the order of its lines.
+    """Return the valid part of a TOML or JSON file, and all findings in the order of its lines.
 
     Raises:
         SceneError: it cannot be read, or its syntax is wrong.
@@ -136,7 +136,7 @@ def examine(path: Path, allow_code: bool = False) -> tuple[Examined, list[Proble
 
 
 def read_text(path: Path) -> str:
-    """The text of a scene file."""
+    """Return the text of a scene file."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -148,7 +148,7 @@ def read_text(path: Path) -> str:
 
 
 def _check_keys(text: str, path: Path) -> None:
-    """`SceneError` for a dotted key of very many parts, for which the parser would take any memory."""
+    """Raise `SceneError` for a dotted key of many parts, for which the memory of the parser is unbounded."""
     for number, line in enumerate(text.splitlines(), 1):
         key, equals, _ = line.partition("=")
         dotted = key if equals else line.strip() if line.lstrip().startswith("[") and "," not in line else ""
@@ -158,7 +158,7 @@ def _check_keys(text: str, path: Path) -> None:
 
 
 def parse(text: str, path: Path) -> dict[str, Any]:
-    """The tables of a TOML or JSON text, chosen by the suffix of its path."""
+    """Return the tables of a text, TOML or JSON by the suffix of its path."""
     if not is_json(path):
         _check_keys(text, path)
     try:
@@ -168,28 +168,28 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise SceneError([_toml_problem(error, text, path)]) from error
     except RecursionError as error:
-        raise SceneError.of("is nested too deeply", file=str(path)) from error
+        raise SceneError.of("has too many nested tables", file=str(path)) from error
     if not isinstance(data, dict):
-        raise SceneError.of("should be a table { } at the top", file=str(path), line=1)
+        raise SceneError.of("must contain a table { } at the top", file=str(path), line=1)
     return data
 
 
 def is_json(path: Path) -> bool:
-    """Whether a scene file is JSON; all others are TOML."""
+    """Return whether a scene file is JSON; all others are TOML."""
     return path.suffix.lower() == ".json"
 
 
 def key_lines(text: str, path: Path) -> Lines:
-    """Line of every key of a text that parses."""
+    """Return the line of every key of a valid text."""
     return KeyLines(text, is_json(path)).lines
 
 
 def validated(data: dict[str, Any], directory: Path) -> Examined:
-    """The scene that the data describe, as far as they are sound, and everything that is wrong with them.
+    """Return the scene of the valid part of the data, and all findings.
 
     Args:
         data: parsed tables; not modified.
-        directory: where relative paths begin.
+        directory: base of relative paths.
     """
     findings: list[Finding] = []
     tables, origin, unreadable = dict(data), dict[str, list[int]](), dict[str, list[str]]()
@@ -215,9 +215,9 @@ def validated(data: dict[str, Any], directory: Path) -> Examined:
 
 
 def _sound(model: type[Spec], table: Any, at: KeyPath, findings: list[Finding]) -> Spec | None:
-    """The table `at` this path without the fields that the schema rejects; None if it cannot be read without them.
+    """Return the table `at` this path without invalid fields; None if it is invalid without them.
 
-    What is wrong is added to `findings`.
+    Errors are added to `findings`.
     """
     while True:
         try:

@@ -13,7 +13,7 @@ from abd.scene.schema.fields import Spec
 from abd.scene.schema.schema import SceneSpec, with_paths
 
 OWN_TABLES = ("motion", "surface", "coordinate")
-"""Tables of a body or a joint that get a header of their own; all others are written {inline}."""
+"""Tables of a body or a joint with their own header; all others are written {inline}."""
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -21,11 +21,11 @@ LONGEST_LINE = 120
 
 
 def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: bool = False) -> str:
-    """The text of a scene file.
+    """Return the text of a scene file.
 
     Args:
         spec: the scene.
-        directory: folder that the file will stand in: paths are written relative to it. None leaves them as they are.
+        directory: folder of the file, to which paths are relative; None: paths do not change.
         explicit: write values that equal their defaults too.
     """
     if directory is not None:
@@ -56,12 +56,12 @@ def _item_lines(key: str, item: Spec, explicit: bool) -> Iterator[str]:
 
 
 def _key(name: str) -> str:
-    """A key of TOML: bare where it may be."""
+    """Return a TOML key, without quotes if possible."""
     return name if BARE_KEY.fullmatch(name) else _value(name, False)
 
 
 def _fields(table: Spec, explicit: bool) -> list[tuple[str, Any]]:
-    """Keys and values that need to be written: those given and, if `explicit`, the defaults."""
+    """Return the keys and values to write: the given ones and, if `explicit`, the defaults."""
     fields = []
     for key, info in type(table).fields_in_order().items():
         value = getattr(table, key)

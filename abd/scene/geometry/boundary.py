@@ -1,4 +1,4 @@
-"""Where the triangles of a mesh end, and which of its parts lie in one another."""
+"""Open edges and nested parts of a mesh."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from abd.scene.geometry.mass import enclosed_volume
 from abd.scene.geometry.mesh_files import weld_equal_vertices
 
 WAVES = 8
-"""Plane waves that are integrated along the open edges."""
+"""Number of plane waves that are integrated along open edges."""
 SAME = 1e-6
 """Integral along open edges that cancel, over their length: vertices of one place may differ by that part of the size."""
 SAMPLES = 100
-"""Points of one part that are looked for in another."""
+"""Number of points of one part that are tested against another."""
 MOST_TRIANGLES = 200_000
-"""Triangles up to which parts are compared."""
+"""Largest number of triangles for a comparison of parts."""
 
 
 def open_sides(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(k, 2) directed sides that no side of another triangle goes back along, after welding equal vertices."""
+    """Return directed sides (k, 2) without an opposite side of another triangle, after welding equal vertices."""
     edge, forward = welded_sides(vertices, triangles)
     excess = np.bincount(edge, weights=forward)[edge]
     sides = np.stack([triangles.T.reshape(-1), np.roll(triangles, -1, axis=1).T.reshape(-1)], axis=1)
@@ -52,7 +52,7 @@ def cancel(vertices: np.ndarray, sides: np.ndarray) -> bool:
 
 
 def told(vertices: np.ndarray, sides: np.ndarray) -> str:
-    """How many open edges there are, and where the first is."""
+    """Describe the number of open edges and the position of the first."""
     if not len(sides):
         return "no open edges"
     x, y, z = vertices[sides[0]].mean(axis=0)
@@ -60,7 +60,7 @@ def told(vertices: np.ndarray, sides: np.ndarray) -> str:
 
 
 def nested_parts(vertices: np.ndarray, triangles: np.ndarray, label: np.ndarray) -> int:
-    """Number of the parts of a closed surface that reach into another one which faces the same way: both volumes count.
+    """Return the number of parts of a closed surface that overlap another part of the same orientation.
 
     Args:
         label: (v,) part of every vertex.

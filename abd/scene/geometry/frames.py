@@ -1,4 +1,4 @@
-"""Rotations, poses (4, 4) of mesh frames in the world [m], and principal axes chosen without arbitrariness."""
+"""Rotations, poses (4, 4) of mesh frames in the world [m], and unique principal axes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from abd.scene.schema.fields import Orientation
 from abd.scene.schema.schema import BodySpec
 
 _TIE = 1e-10
-"""Relative difference below which two principal moments count as equal."""
+"""Largest relative difference of equal principal moments."""
 _ROUNDING = 1e-15
-"""Part of the trace of S below which an entry counts as rounding."""
+"""Fraction of the trace of S below which an entry is rounding."""
 
 
 def principal_frame(second_moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Right-handed principal axes of S, chosen without arbitrariness.
+    """Return unique right-handed principal axes of S.
 
     Of all frames of principal axes the one is taken that turns the mesh axes least (largest trace; the first in a
     fixed order where several turn them equally). Where moments are equal the mesh axes are therefore kept: for an
@@ -46,7 +46,7 @@ def principal_frame(second_moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _right_handed_orders(vectors: np.ndarray) -> list[np.ndarray]:
-    """The 24 right-handed frames made of three orthonormal columns, in a fixed order."""
+    """Return the 24 right-handed frames of three orthonormal columns, in a fixed order."""
     frames = []
     for order in permutations(range(3)):
         for signs in product((1.0, -1.0), repeat=3):
@@ -57,13 +57,13 @@ def _right_handed_orders(vectors: np.ndarray) -> list[np.ndarray]:
 
 
 def _least_rotation_with_axis(axis: np.ndarray) -> np.ndarray:
-    """The smallest rotation that brings one of the mesh axes onto +-`axis` (a unit vector)."""
+    """Return the smallest rotation of a mesh axis onto +-`axis` (a unit vector)."""
     k = int(np.argmax(np.round(np.abs(axis), 9)))
     return least_turn(np.eye(3)[k], axis if axis[k] > 0.0 else -axis)
 
 
 def triad(axis: np.ndarray) -> np.ndarray:
-    """(3, 3) orthonormal frame (n, b, t) as columns with t along the unit vector `axis`: z turned onto it, least."""
+    """Return the frame (3, 3) with columns (n, b, t), t the unit vector `axis`: the smallest rotation of z onto it."""
     return least_turn(np.array([0.0, 0.0, 1.0]), axis)
 
 
@@ -88,5 +88,5 @@ def rotation_matrix(orientation: Orientation) -> np.ndarray:
 
 
 def body_pose(body: BodySpec) -> np.ndarray:
-    """(4, 4) initial pose of a body's mesh frame, as its position and orientation say (its motion aside)."""
+    """Return the initial pose (4, 4) of a body's mesh frame from its position and orientation, without its motion."""
     return rotations.pose(rotation_matrix(body), np.array(body.position))

@@ -50,7 +50,7 @@ def solid(vertices: np.ndarray, triangles: np.ndarray, density: float) -> MassPr
     if signed_volume == 0.0:
         remedy = "give mass and inertia, or an open surface with a thickness"
         raise SceneError.of("the closed surface encloses no volume", value=signed_volume, remedy=remedy)
-    notes = ("its triangles face inwards; the sign of its volume was reversed",) if signed_volume < 0.0 else ()
+    notes = ("its triangles face inwards and were treated as facing outwards",) if signed_volume < 0.0 else ()
     apex, corners, determinant = _tetrahedra(vertices, triangles)
     corners = np.concatenate([np.zeros_like(corners[:, :1]), corners], axis=1)
     masses = density * determinant / 6.0 * np.sign(signed_volume)
@@ -67,12 +67,12 @@ def enclosed_volume(vertices: np.ndarray, triangles: np.ndarray) -> float:
 
 
 def shell(vertices: np.ndarray, triangles: np.ndarray, density: float, thickness: float) -> MassProperties:
-    """The surface itself with a `thickness` t [m]: mass ``area t rho``, plus ``m_f t^2/12 n n^T`` per face.
+    """Return the mass of a shell of `thickness` t [m]: mass ``area t rho``, plus ``m_f t^2/12 n n^T`` per face.
 
     Raises:
         SceneError: the thickness or the area is not positive.
     """
-    _require_positive(thickness, "thickness", "an open surface carries mass only with a thickness [m]")
+    _require_positive(thickness, "thickness", "the mass of an open surface needs a thickness [m]")
     flat = sheet(vertices, triangles, density * thickness)
     a, b, c = np.moveaxis(vertices[triangles], 1, 0)
     normal = np.cross(b - a, c - a)
@@ -101,7 +101,7 @@ def rods(vertices: np.ndarray, edges: np.ndarray, density: float, radius: float)
     Raises:
         SceneError: the radius or the total length is not positive.
     """
-    _require_positive(radius, "radius", "polylines carry mass only with a radius [m]")
+    _require_positive(radius, "radius", "the mass of polylines needs a radius [m]")
     section = np.pi * radius**2
     thin = lines(vertices, edges, density * section)
     along = vertices[edges[:, 1]] - vertices[edges[:, 0]]
@@ -166,7 +166,7 @@ def balls(vertices: np.ndarray, points: np.ndarray, density: float, radius: floa
     Raises:
         SceneError: the radius is not positive.
     """
-    _require_positive(radius, "radius", "points carry mass only with a radius [m]")
+    _require_positive(radius, "radius", "the mass of points needs a radius [m]")
     volume = 4.0 / 3.0 * np.pi * radius**3
     centers = _of_elements(vertices, points[:, None], np.full(len(points), density * volume))
     second = centers.second_moment + centers.mass * radius**2 / 5.0 * np.eye(3)
@@ -179,7 +179,7 @@ def dots(vertices: np.ndarray, points: np.ndarray) -> MassProperties:
 
 
 def explicit(mass: float, center: np.ndarray, inertia: np.ndarray, volume: float) -> MassProperties:
-    """Mass properties as the user states them.
+    """Return explicit mass properties of the user.
 
     Args:
         mass: [kg].
@@ -205,17 +205,17 @@ def second_moment_of_inertia(inertia) -> np.ndarray:
     tensor = np.asarray(inertia, dtype=float)
     tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
     if np.abs(tensor - tensor.T).max() > 1e-9 * np.abs(tensor).max():
-        raise SceneError.of("the inertia tensor is not symmetric", key="inertia", value=tensor.tolist())
+        raise SceneError.of("the inertia tensor must be symmetric", key="inertia", value=tensor.tolist())
     second_moment = np.trace(tensor) / 2.0 * np.eye(3) - _symmetric(tensor)
     values, vectors = np.linalg.eigh(second_moment)
     trace = np.trace(second_moment)
     if trace <= 0.0 or values[0] < -1e-6 * trace:
         least, middle, largest = np.sort(np.linalg.eigvalsh(tensor))
         raise SceneError.of(
-            f"no body has the principal moments {least:g}, {middle:g}, {largest:g}: none may exceed the sum of the others",
+            f"principal moments {least:g}, {middle:g}, {largest:g}: the largest must not exceed the sum of the others",
             key="inertia",
             value=tensor.tolist(),
-            remedy="check units, axes, and that it is about the centre of mass",
+            remedy="check units and axes; the reference point is the centre of mass",
         )
     if values[0] >= 0.0:
         return second_moment

@@ -1,4 +1,4 @@
-"""Mass properties of bodies from their specs: what their surface is made of, or what the user states."""
+"""Mass properties of bodies: from the surface and density, or from explicit values."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Matter:
 
     @classmethod
     def of(cls, body: MassProperties) -> Matter:
-        """With the frame that `principal_frame` chooses."""
+        """Return the matter of a body with its `principal_frame`."""
         axes, moments = principal_frame(body.second_moment)
         diagonal = np.diag(body.second_moment).copy()
         return cls(body.mass, body.volume, body.center, axes, moments, diagonal, body.notes)
 
     def times(self, factor: float) -> Matter:
-        """The same body with `factor` times the density."""
+        """Return the matter with `factor` times the density."""
         changed = {"mass": factor * self.mass, "moments": factor * self.moments}
         return replace(self, **changed, mesh_moments=factor * self.mesh_moments)
 
@@ -77,7 +77,7 @@ class MatterSource:
         return matter if spec.center_of_mass is None else replace(matter, center=np.array(spec.center_of_mass))
 
     def _stated(self, spec: BodySpec, piece: Piece | None) -> Matter:
-        """Mass and inertia as given; centre and volume those of the surface where nothing else is said."""
+        """Return explicit mass and inertia; centre and volume are by default those of the surface."""
         center, volume = spec.center_of_mass, spec.mass / spec.density
         if center is None:
             center = np.zeros(3) if piece is None else self._unit(spec, piece).center
@@ -86,7 +86,7 @@ class MatterSource:
         return Matter.of(mass.explicit(spec.mass, np.array(center), np.array(spec.inertia), volume))
 
     def _unit(self, spec: BodySpec, piece: Piece) -> Matter:
-        """Of the surface at unit density: per area or length where a stated mass spreads over one without thickness."""
+        """Return properties at unit density of the surface; per area or length for an explicit mass without thickness."""
         spread = spec.mass is not None
         key = (piece.key, spec.thickness, spec.radius, spread)
         if key not in self._known:
@@ -104,7 +104,7 @@ def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
         if len(points):
             yield mass.balls(vertices, points, 1.0, surface.radius)
         return
-    # Only parts of one dimension can share a mass without knowing how thick they are.
+    # Without a thickness, a given mass can be distributed only over parts of one dimension.
     spread = spread and sum(len(part) > 0 for part in (triangles, lines, points)) == 1
     if len(triangles) and surface.closed:
         solid = mass.solid(vertices, triangles, 1.0)
@@ -113,26 +113,26 @@ def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
         yield mass.sheet(vertices, triangles, 1.0)
     elif len(triangles) and thickness == 0.0:
         sides = open_sides(vertices, triangles)
-        message = f"surface '{surface.name}' is open ({told(vertices, sides)}), and has mass only as a shell"
-        remedy = "close it there, or give a thickness > 0, or mass and inertia"
+        message = f"surface '{surface.name}' is open ({told(vertices, sides)}) and needs a thickness for its mass"
+        remedy = "close it, or give a thickness > 0, or mass and inertia"
         raise SceneError.of(message, key="thickness", value=thickness, remedy=remedy)
     elif len(triangles):
-        note = f"surface '{surface.name}' is open: it has the mass of a shell {thickness:g} m thick"
+        note = f"surface '{surface.name}' is open: its mass is that of a shell of thickness {thickness:g} m"
         yield replace(mass.shell(vertices, triangles, 1.0, thickness), notes=(note,))
     if len(lines) and spread and radius == 0.0:
         yield mass.lines(vertices, lines, 1.0)
     elif len(lines):
-        note = f"the lines of surface '{surface.name}' have the mass of rods of radius {radius:g} m"
+        note = f"the mass of the lines of surface '{surface.name}' is that of rods of radius {radius:g} m"
         yield replace(mass.rods(vertices, lines, 1.0, radius), notes=(note,))
     if len(points) and spread and radius == 0.0:
         yield mass.dots(vertices, points)
     elif len(points):
-        note = f"the points of surface '{surface.name}' have the mass of balls of radius {radius:g} m"
+        note = f"the mass of the points of surface '{surface.name}' is that of balls of radius {radius:g} m"
         yield replace(mass.balls(vertices, points, 1.0, radius), notes=(note,))
 
 
 def _has_matter(spec: BodySpec, surface: Surface) -> bool:
-    """Whether every part of a surface has what its mass needs."""
+    """Return whether the mass of every part of a surface is defined."""
     if surface.radius > 0.0:
         return True
     if surface.closed:

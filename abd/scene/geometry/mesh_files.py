@@ -1,4 +1,4 @@
-"""Mesh files as arrays: vertices, triangles, and where the format has them polylines and points.
+"""Reader of mesh files: vertices, triangles, and polylines and points if the format has them.
 
 OBJ is read here, because general-purpose readers drop its `l` and `p` elements and split vertices at texture seams; STL, PLY,
 OFF and GLB are read by trimesh. STL and GLB repeat the vertices of
@@ -19,12 +19,12 @@ from abd.scene.schema.findings import as_problem, check_file
 from abd.scene.schema.values import LARGEST
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
-"""What readers raise of files that hold something else."""
+"""Exceptions of readers for invalid files."""
 
 
 @dataclass
 class RawMesh:
-    """What a file says: vertices (v, 3), triangles (f, 3), polyline segments (e, 2), points (p,), notes."""
+    """Content of a file: vertices (v, 3), triangles (f, 3), polyline segments (e, 2), points (p,), notes."""
 
     vertices: np.ndarray
     triangles: np.ndarray
@@ -37,7 +37,7 @@ def read_mesh_file(path: Path) -> RawMesh:
     """Read an .obj, .stl, .ply, .off or .glb file, chosen by its suffix.
 
     Raises:
-        SceneError: the file is missing, of another kind, or cannot be understood; with its name and line.
+        SceneError: the file is missing or invalid; with its name and line.
     """
     problems = [as_problem(finding, None, str(path)) for finding in check_file(path, READERS, "mesh file")]
     if problems:
@@ -46,7 +46,7 @@ def read_mesh_file(path: Path) -> RawMesh:
         mesh = READERS[path.suffix.lower()](path)
     except MALFORMED as error:
         told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise _unreadable(path, f"is no {path.suffix} file that can be read ({told})") from error
+        raise _unreadable(path, f"is not a valid {path.suffix} file ({told})") from error
     if (np.abs(mesh.vertices) > LARGEST).any():
         raise _unreadable(path, f"has vertices beyond {LARGEST:g}")
     return mesh
@@ -76,7 +76,7 @@ def _read_obj(path: Path) -> RawMesh:
         keyword, items = words[0], words[1:]
         if keyword == "v":
             if len(items) < 3:
-                raise _unreadable(path, f"a vertex needs three numbers, found '{line.strip()}'", line=number)
+                raise _unreadable(path, f"a vertex must have three numbers: '{line.strip()}'", line=number)
             vertices.append(items[:3])
             continue
         try:
@@ -97,7 +97,7 @@ def _read_obj(path: Path) -> RawMesh:
     try:
         coordinates = np.array(vertices, dtype=float).reshape(-1, 3)
     except ValueError as error:
-        raise _unreadable(path, f"a vertex is not made of numbers: {error}") from None
+        raise _unreadable(path, f"a vertex must have three numbers: {error}") from None
     triangles, notes = _fans(coordinates, polygons)
     return RawMesh(coordinates, triangles, _indices(edges, 2), np.array(points, dtype=np.int64), notes)
 
@@ -111,7 +111,7 @@ def _fans(vertices: np.ndarray, polygons: list[list[int]]) -> tuple[np.ndarray, 
             corner = vertices[polygon]
             normals = np.cross(corner[1:-1] - corner[0], corner[2:] - corner[0])
             hollow += bool((normals @ normals.sum(axis=0) < 0.0).any())
-    notes = [f"{hollow} polygons are not convex; they were cut into fans and may overlap themselves"] if hollow else []
+    notes = [f"{hollow} polygons are not convex; they were cut into triangle fans, which may overlap"] if hollow else []
     return _indices(triangles, 3), notes
 
 
@@ -124,7 +124,7 @@ def _read_by_trimesh(path: Path) -> RawMesh:
         if isinstance(loaded, trimesh.Scene):
             loaded = loaded.to_mesh()
     except Exception as error:  # trimesh raises whatever its parsers meet
-        raise _unreadable(path, f"is no {path.suffix} file that can be read ({type(error).__name__}: {error})") from error
+        raise _unreadable(path, f"is not a valid {path.suffix} file ({type(error).__name__}: {error})") from error
     vertices = np.array(loaded.vertices, dtype=float)
     triangles = np.array(getattr(loaded, "faces", np.zeros((0, 3))), dtype=np.int64).reshape(-1, 3)
     if path.suffix.lower() == ".ply":
@@ -132,7 +132,7 @@ def _read_by_trimesh(path: Path) -> RawMesh:
         told = {kind: int(count) for kind, count in re.findall(rb"element\s+(vertex|face)\s+(\d+)", header)}
         found = len(vertices), len(triangles)
         if told.get(b"vertex", 0) > found[0] or told.get(b"face", 0) > found[1]:
-            raise _unreadable(path, f"has {found[0]} vertices and {found[1]} triangles, fewer than its header says")
+            raise _unreadable(path, f"has {found[0]} vertices and {found[1]} triangles, fewer than in its header")
     if path.suffix.lower() in (".stl", ".glb"):
         vertices, index = weld_equal_vertices(vertices)
         triangles = index[triangles]

@@ -1,4 +1,4 @@
-"""Surfaces: checked and tidied meshes of triangles, polylines and points, before mass and pose are known.
+"""Surfaces: checked and cleaned meshes of triangles, polylines and points, without mass and pose.
 
 Tidying drops what can neither collide nor carry mass (triangles without area, repeated triangles, unused vertices),
 turns triangles that face against their neighbours, and says so in a note. Vertices are never moved.
@@ -19,7 +19,7 @@ from abd.scene.geometry.mass import enclosed_volume
 from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
 
 _SLIVER = 1e-12
-"""Height of a triangle, relative to its longest edge, below which it counts as having no area."""
+"""Relative height, by its longest edge, below which a triangle has no area."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Surface:
         """
         factors = np.broadcast_to(np.asarray(scale, dtype=float), 3)
         if self.radius > 0.0 and np.ptp(np.abs(factors)) != 0.0:
-            remedy = "give one factor, or subdivisions (segments) for a mesh that can be stretched"
-            message = f"an exact {self.name} cannot be scaled by different factors"
+            remedy = "give one factor, or subdivisions (segments) for a mesh"
+            message = f"an exact {self.name} cannot have different scale factors"
             raise SceneError.of(message, key="scale", value=factors.tolist(), remedy=remedy)
         triangles = self.triangles[:, ::-1].copy() if np.prod(np.sign(factors)) < 0.0 else self.triangles
         radius = self.radius * abs(float(factors[0]))
@@ -68,10 +68,10 @@ class Surface:
 
 
 def load_surface(path: Path) -> Surface:
-    """The surface in the file at a resolved path.
+    """Return the surface of a file.
 
     Raises:
-        SceneError: the file cannot be read or holds no usable surface.
+        SceneError: the file is invalid or has no valid surface.
     """
     return make_surface(path.stem, read_mesh_file(path), file=str(path))
 
@@ -102,15 +102,15 @@ def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:
 
     used = np.unique(np.concatenate([triangles.reshape(-1), codim_edges.reshape(-1), points]))
     if len(used) == 0:
-        raise SceneError.of(f"mesh '{name}' has no triangle with an area, no edge and no point", file=file)
+        raise SceneError.of(f"mesh '{name}' has no triangle with positive area, no edge and no point", file=file)
     if len(used) < count:
-        notes.append(f"{count - len(used)} vertices that no element uses were left out")
+        notes.append(f"{count - len(used)} unused vertices were removed")
     number = np.full(count, -1, dtype=np.int32)
     number[used] = np.arange(len(used), dtype=np.int32)
     surface = Surface(name, vertices[used], number[triangles], number[codim_edges], number[points], closed)
     inside = nested_parts(surface.vertices, surface.triangles, component_of_vertices(surface)) if closed else 0
     if inside:
-        message = f"{inside} of its parts lie in others, or overlap them, and face the same way: their common volume counts twice"
+        message = f"{inside} of its parts are inside others or overlap them: the common volume counts twice"
         notes.append(message)
     return replace(surface, notes=tuple(notes))
 
@@ -164,7 +164,7 @@ def is_closed(vertices: np.ndarray, triangles: np.ndarray) -> bool:
 
 
 def _check(name: str, raw: RawMesh, file: str) -> None:
-    """Raise SceneError with all that makes a mesh unusable."""
+    """Raise SceneError with all errors of a mesh."""
     count = len(raw.vertices)
     if count == 0:
         raise SceneError.of(f"mesh '{name}' is empty: it has no vertices", file=file)
@@ -177,7 +177,7 @@ def _check(name: str, raw: RawMesh, file: str) -> None:
         outside = (indices < 0) | (indices >= count)
         if outside.any():
             row = int(np.argwhere(outside)[0][0])
-            message = f"{kind} {row} of mesh '{name}' names vertex {indices[outside][0]}, but there are {count}"
+            message = f"{kind} {row} of mesh '{name}' has vertex {indices[outside][0]}, but there are {count}"
             problems.append(Problem(message, file=file, value=int(indices[outside][0])))
     if problems:
         raise SceneError(problems)
@@ -193,22 +193,22 @@ def _tidy_triangles(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.nda
     keep = np.zeros(len(triangles), dtype=bool)
     keep[first] = True
     if (distinct & ~keep).any():
-        notes.append(f"{(distinct & ~keep).sum()} repeated triangles were left out")
+        notes.append(f"{(distinct & ~keep).sum()} repeated triangles were removed")
     kept = triangles[distinct & keep]
 
     closed = is_closed(vertices, kept) and enclosed_volume(vertices, kept) != 0.0
     if not closed:
-        # A sheet written from both sides is one sheet; within a volume such pairs cancel and may stay.
+        # Both sides of a sheet are one sheet; within a volume such pairs cancel.
         _, first = np.unique(np.sort(kept, axis=1), axis=0, return_index=True)
         if len(first) < len(kept):
-            notes.append(f"{len(kept) - len(first)} triangles that repeat others with the opposite side were left out")
+            notes.append(f"{len(kept) - len(first)} repeated triangles of opposite orientation were removed")
             kept = kept[np.sort(first)]
         closed = is_closed(vertices, kept)
     if not closed:
         turned = _face_alike(vertices, kept)
         straight = np.where(turned[:, None], kept[:, ::-1], kept)
         if turned.any() and is_closed(vertices, straight):
-            notes.append(f"{turned.sum()} triangles were turned around so that all face the same way")
+            notes.append(f"the orientation of {turned.sum()} triangles was reversed to agree with the others")
             kept, closed = straight, True
 
     a, b, c = np.moveaxis(vertices[kept], 1, 0)
@@ -216,10 +216,10 @@ def _tidy_triangles(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.nda
     sliver = np.linalg.norm(np.cross(b - a, c - a), axis=1) <= _SLIVER * longest
     dropped = int(sliver.sum() + (~distinct).sum())
     if dropped:
-        notes.append(f"{dropped} triangles without area were left out")
+        notes.append(f"{dropped} triangles without area were removed")
     sides = open_sides(vertices, kept)
     if closed and len(sides):
-        notes.append(f"it is closed: {told(vertices, sides)}, cancel along one another")
+        notes.append(f"it is closed: {told(vertices, sides)}, cancel each other")
     return kept[~sliver], closed, notes
 
 

@@ -40,7 +40,7 @@ def read_poses(path: str | Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     wanted = COLUMNS if any(name in columns for name in ROTATION_COLUMNS) else COLUMNS[:4]
     missing = [name for name in wanted if name not in columns]
     if missing:
-        raise _error(path, f"lacks the column {', '.join(missing)}", lines[0], f"columns are {', '.join(COLUMNS)}")
+        raise _error(path, f"has no column {', '.join(missing)}", lines[0], f"columns are {', '.join(COLUMNS)}")
 
     time = columns["time"]
     if len(time) == 0:
@@ -52,11 +52,11 @@ def read_poses(path: str | Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     for row in np.flatnonzero(~np.isfinite(np.column_stack([time, position, rotation])).all(axis=1)):
         raise _error(path, f"pose {row + 1} is not finite", _line(lines, row))
     for row in np.flatnonzero(np.diff(time) <= 0):
-        message = f"times must grow, but {time[row + 1]:g} s follows {time[row]:g} s"
+        message = f"times must increase, but {time[row + 1]:g} s follows {time[row]:g} s"
         raise _error(path, message, _line(lines, row + 1))
     norm = np.linalg.norm(rotation, axis=1)
     for row in np.flatnonzero(norm < 1e-6):
-        raise _error(path, f"the quaternion of pose {row + 1} is zero", _line(lines, row), "no rotation is 1, 0, 0, 0")
+        raise _error(path, f"the quaternion of pose {row + 1} is zero", _line(lines, row), "the identity is 1, 0, 0, 0")
     return time, position, rotation / norm[:, None]
 
 
@@ -69,15 +69,15 @@ def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], list[int]]:
     numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     numbered = [(number, line) for number, line in numbered if not line.lstrip().startswith("#")]
     if not numbered:
-        raise _error(path, "is empty", remedy=f"its first line names the columns {','.join(COLUMNS)}")
+        raise _error(path, "is empty", remedy=f"the first line must be {','.join(COLUMNS)}")
     header = [name.strip() for name in next(csv.reader([numbered[0][1]]))]
     if len(set(header)) < len(header):
-        raise _error(path, "names a column twice", numbered[0][0])
+        raise _error(path, "has a column twice", numbered[0][0])
     rows = []
     for number, line in numbered[1:]:
         cells = next(csv.reader([line]))
         if len(cells) != len(header):
-            raise _error(path, f"has {len(cells)} values where the first line names {len(header)}", number)
+            raise _error(path, f"has {len(cells)} values, but {len(header)} columns", number)
         try:
             rows.append([float(cell) for cell in cells])
         except ValueError as error:
@@ -92,7 +92,7 @@ def _read_npz(path: Path) -> tuple[dict[str, np.ndarray], list[int | None]]:
             size = sum(one.file_size for one in archive.infolist())
         if size > most("NPZ_BYTES"):
             raise _error(
-                path, f"its arrays take {size} bytes; at most {most('NPZ_BYTES')} are read: {remedy('NPZ_BYTES')}"
+                path, f"its arrays take {size} bytes; at most {most('NPZ_BYTES')} are allowed: {remedy('NPZ_BYTES')}"
             )
         with np.load(path, allow_pickle=False) as archive:
             columns = {name: np.asarray(archive[name], dtype=float) for name in archive.files}
@@ -100,7 +100,7 @@ def _read_npz(path: Path) -> tuple[dict[str, np.ndarray], list[int | None]]:
         raise _error(path, f"is not an NPZ file of numbers: {error}") from error
     shapes = {array.shape for array in columns.values()}
     if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
-        raise _error(path, f"needs arrays (k,) of one length, but has {sorted(shapes)}")
+        raise _error(path, f"must have arrays (k,) of one length, not {sorted(shapes)}")
     return columns, [None]
 
 

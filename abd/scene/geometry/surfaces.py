@@ -53,7 +53,7 @@ class SurfaceSource:
         return self._pieces[key]
 
     def _source(self, body: BodySpec) -> tuple[Hashable, Callable[[], Surface]]:
-        """A key that is equal for equal surfaces, and the function that makes the surface."""
+        """Return a key that is equal for equal surfaces, and the function that creates the surface."""
         if body.mesh is not None:
             path = Path(body.mesh).resolve()
             return ("mesh", str(path)), lambda: self._load(path)
@@ -71,14 +71,14 @@ class SurfaceSource:
 
 
 def _written(name: str, spec: SurfaceSpec) -> Surface:
-    """A surface that is written out in the scene."""
+    """Return a surface from the scene file."""
     vertices, points = np.array(spec.vertices, dtype=float), np.array(spec.points, dtype=np.int64)
     triangles, edges = (np.array(rows, dtype=np.int64) for rows in (spec.triangles, spec.edges))
     return make_surface(name, RawMesh(vertices.reshape(-1, 3), triangles.reshape(-1, 3), edges.reshape(-1, 2), points))
 
 
 def _round(name: str, keys: dict[str, Any]) -> Surface:
-    """A sphere, capsule, cylinder or cone: exact where nothing says how fine its mesh is."""
+    """Return a sphere, capsule, cylinder or cone: exact without a resolution of its mesh."""
     if name == "sphere" and keys["subdivisions"] is None:
         return replace(make_surface(name, shapes.round_point()), radius=keys["radius"])
     if name == "capsule" and keys["segments"] is None:

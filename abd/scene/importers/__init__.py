@@ -1,1 +1,1 @@
-"""Other programs' formats to scenes: one room per format, listed in `abd.scene.importers.formats`."""
+"""Importers of other formats: one module or package per format, listed in `abd.scene.importers.formats`."""

@@ -1,4 +1,4 @@
-"""Bodies of one or more colliders: what each collider is, and the keys of a scene's body that is all of them."""
+"""Bodies of one or more colliders: the colliders, and the keys of a scene's body with all of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Collider:
     material: str = ""
 
     def make_solid(self, vertices: np.ndarray, triangles: np.ndarray, own: dict | None = None) -> None:
-        """A closed surface, with the keys of the body that it is by itself."""
+        """Set a closed surface, and the keys of a body with this collider only."""
         self.vertices, self.triangles, self.own = vertices, triangles, own or {}
         self.matter = mass.solid(vertices, triangles, 1.0)
 
@@ -72,7 +72,7 @@ class Collider:
         self.make_solid(*shapes.box(tuple(extents)), own={"box": tuple(np.asarray(extents, dtype=float).tolist())})
 
     def make_mesh(self, vertices: np.ndarray, triangles: np.ndarray) -> bool:
-        """A surface; returns whether it is closed, which gives it matter."""
+        """Set a surface; return whether it is closed and therefore has mass."""
         self.vertices, self.triangles = vertices, triangles
         if not is_closed(vertices, triangles) or mass.enclosed_volume(vertices, triangles) == 0.0:
             return False
@@ -89,7 +89,7 @@ class Collider:
 
 
 def keys(colliders: list[Collider]) -> dict:
-    """Keys of a body with these colliders: a shape of the scene's own, points and segments of one radius, or a surface."""
+    """Return keys of a body with these colliders: a shape, points and segments of one radius, or a surface."""
     if not colliders:
         return {"proxy": True}
     only = colliders[0]

@@ -1,4 +1,4 @@
-"""The formats of scene files, by suffix, what a user may say about an import, and where scenes are found.
+"""Formats of scene files by suffix, options of an import, and the search for scenes.
 
 Shipped scenes are next to the package in a checkout and in it in an installed wheel.
 """
@@ -18,7 +18,7 @@ from abd.scene.schema.schema import SceneSpec
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What a user may say about an import; native scenes need none of it.
+    """Options of an import; native scenes need none.
 
     Attributes:
         missing_meshes: "fail", or "boxes": bodies whose meshes are not there get boxes of their mass and inertia.
@@ -43,7 +43,7 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class Format:
-    """A family of formats that one module reads.
+    """Formats with a common reader.
 
     Attributes:
         suffixes: of its files, in lower case.
@@ -54,7 +54,7 @@ class Format:
     module: str
 
     def read(self, path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
-        """The scene in a file, and notes.
+        """Return the scene of a file, and notes.
 
         Raises:
             SceneError: what the format's module finds, values that no scene can have, or that have another type than the format
@@ -69,7 +69,7 @@ class Format:
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             message = f"cannot be imported: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
             remedy = (
-                "look for a value that is out of range or of another type than its format says; else report the file"
+                "check the file for values out of range or of the wrong type; otherwise report it as a bug"
             )
             raise SceneError.of(message, file=str(path), remedy=remedy) from error
 
@@ -81,7 +81,7 @@ FORMATS = (
 
 
 def format_of(path: Path) -> Format | None:
-    """The format of a file by its suffix; None for native scenes."""
+    """Return the format of a file by its suffix; None for native scenes."""
     suffix = path.suffix.lower()
     return next((one for one in FORMATS if suffix in one.suffixes), None)
 
@@ -96,7 +96,7 @@ SCENE_FILES = (".toml", ".json")
 
 
 def scenes_directory() -> Path:
-    """Folder of the shipped scenes: the checkout's own, which is the newer one, where there is a checkout."""
+    """Return the folder of the shipped scenes, in a checkout that of the checkout."""
     checkout = PACKAGE.parent
     return checkout / "scenes" if (checkout / "pyproject.toml").is_file() else PACKAGE / "scenes"
 
@@ -111,22 +111,22 @@ def shipped_scenes() -> dict[str, Path]:
 
 
 def find_scene(source: str | Path) -> Path:
-    """The file that a path or the name of a shipped scene stands for."""
+    """Return the file of a path or of the name of a shipped scene."""
     path = Path(source).expanduser()
     shipped = shipped_scenes()
     if path.is_file():
         known = (*SCENE_FILES, *imported_suffixes())
         if path.suffix.lower() not in known:
-            remedy = f"scenes are {enumerated(known, 'or')} files"
-            raise SceneError.of(f"no scene format has the suffix '{path.suffix}'", file=str(path), remedy=remedy)
+            remedy = f"use {enumerated(known, 'or')}"
+            raise SceneError.of(f"'{path.suffix}' is not the suffix of a scene file", file=str(path), remedy=remedy)
         return path
     if str(source) in shipped:
         return shipped[str(source)]
     if path.is_symlink() and not path.exists():
-        raise SceneError.of(f"is a link to {path.readlink()}, which is not there", file=str(path))
+        raise SceneError.of(f"is a link to {path.readlink()}, which does not exist", file=str(path))
     if path.is_dir():
         inside = sorted(item.name for item in path.iterdir() if item.suffix in (*SCENE_FILES, *imported_suffixes()))
-        remedy = f"name a file in it, such as '{inside[0]}'" if inside else "name a scene file"
+        remedy = f"give a file in it, such as '{inside[0]}'" if inside else "give a scene file"
         raise SceneError.of("is a folder, not a scene", file=str(path), remedy=remedy)
     neighbours = [str(item) for item in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
     files = [name for name in neighbours if name.endswith((*SCENE_FILES, *imported_suffixes()))]

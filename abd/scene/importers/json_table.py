@@ -36,7 +36,7 @@ class JsonTable:
         for key in self._data:
             if key not in known:
                 question = did_you_mean(key, known)
-                note = f"unknown key '{self.path(key)}' ignored; its default holds" + (
+                note = f"unknown key '{self.path(key)}' is ignored" + (
                     f" ({question})" if question else ""
                 )
                 notes.append(note)
@@ -53,15 +53,15 @@ class JsonTable:
         self._problems.append(Problem(message, key=self.path(key), value=value, file=self._file, remedy=remedy))
 
     def raw(self, key: str, default: Any = None) -> Any:
-        """The value as it is."""
+        """Return the unchecked value."""
         return self._data.get(key, default)
 
     def table(self, key: str, known: Iterable[str]) -> JsonTable:
-        """An inner object; empty where there is none."""
+        """Return an inner object; empty by default."""
         return JsonTable(self._data.get(key, {}), self.path(key), known, self._notes, self._problems, self._file)
 
     def tables(self, key: str, known: Iterable[str]) -> list[JsonTable]:
-        """A list of inner objects."""
+        """Return a list of inner objects."""
         items = self._data.get(key, [])
         if not isinstance(items, list):
             self.problem(key, "should be a list [ ]", items)
@@ -73,7 +73,7 @@ class JsonTable:
         ]
 
     def _read(self, key: str, default: Any, is_sound: Callable[[Any], bool], wanted: str) -> Any:
-        """A value that passes a test; the default, with a problem, where it does not."""
+        """Return a valid value; the default, with a problem, for an invalid one."""
         value = self._data.get(key, default)
         if is_sound(value):
             return value

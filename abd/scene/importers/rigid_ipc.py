@@ -68,7 +68,7 @@ DOF_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
 
 def read_rigid_ipc(path: str | Path) -> tuple[SceneSpec, list[str]]:
-    """The scene in a rigid-ipc JSON file, and notes on what was followed, changed or ignored.
+    """Return the scene of a rigid-ipc JSON file, and notes about changed or ignored content.
 
     Mesh paths of the returned scene are absolute.
 
@@ -100,14 +100,14 @@ class _Importer:
 
     def scene(self, data: object) -> tuple[SceneSpec, list[str]]:
         if isinstance(data, dict) and "args" in data:
-            self.notes.append("a saved simulation: its scene is read, not its state")
+            self.notes.append("saved simulation: the scene is imported, not the state")
             data = data["args"]
         top = JsonTable(data, "", TOP_KEYS, self.notes, self.problems, self.path.name)
         problem = top.table("rigid_body_problem", PROBLEM_KEYS)
         self.dt = top.number("timestep", 0.01)
         if "linear_constraints" in problem or "orthogonality_stiffness" in problem:
             self.unit = 1.0
-            self.notes.append("a scene of the affine-body family: its angles are in radians")
+            self.notes.append("scene for affine bodies: angles are in radians")
         mu = problem.number("coefficient_friction", 0.0)
         if mu < 0.0:
             problem.problem("coefficient_friction", "should not be negative", mu, "0 is no friction")
@@ -139,14 +139,14 @@ class _Importer:
         barrier = top.table("distance_barrier_constraint", BARRIER_KEYS)
         friction = top.table("friction_constraints", FRICTION_KEYS)
         if solver.text("convergence_criteria", "velocity") != "velocity":
-            self.notes.append("only the velocity criterion of convergence is known; it is used")
+            self.notes.append("the velocity criterion of convergence is used; other criteria are not supported")
         if barrier.text("barrier_type", "ipc") != "ipc":
-            self.notes.append(f"barrier '{barrier.text('barrier_type')}' is not known; the logarithmic one is used")
+            self.notes.append(f"barrier '{barrier.text('barrier_type')}' is not supported; the logarithmic barrier is used")
         absolute = solver.flag("is_velocity_conv_tol_abs", False)
         iterations = int(friction.number("iterations", 1)) if mu > 0.0 else 0
         if iterations < 0:
             note = (
-                'friction is to balance contact (iterations -1): contact_set is "ipc", which balances in fewer laggings'
+                'contact_set = "ipc" is used: with friction iterations until convergence (-1) it needs fewer of them'
             )
             self.notes.append(note)
         values = {
@@ -168,11 +168,11 @@ class _Importer:
             return OutputSpec(frames=max(1, steps_in(duration, self.dt)))
         if count >= 0.0:
             return OutputSpec(frames=max(1, int(count)))
-        self.notes.append("neither max_time nor max_iterations: 100 steps")
+        self.notes.append("no max_time or max_iterations: 100 steps")
         return OutputSpec(frames=100)
 
     def _validated(self, model: type, values: dict, table: JsonTable):
-        """An object of the schema; None, with problems, where the schema refuses a value."""
+        """Return an object of the schema; None, with problems, for invalid values."""
         try:
             return model(**values)
         except ValidationError as error:
@@ -182,7 +182,7 @@ class _Importer:
             return None
 
     def _bodies(self, name: str, table: JsonTable, kappa: float) -> list[ScaledBody]:
-        """The bodies that one entry of `rigid_bodies` stands for; none, with problems, where it cannot be read."""
+        """Return the bodies of an entry of `rigid_bodies`; none, with problems, for an invalid entry."""
         try:
             surface, file = self._surface(name, table)
         except SceneError as error:
@@ -222,7 +222,7 @@ class _Importer:
         return make_surface(name, raw), None
 
     def _mesh_folder(self) -> Path:
-        """The nearest folder `meshes` next to the file or one of its parents; the file's own where there is none."""
+        """Return the nearest folder `meshes` next to the file or one of its parents; by default the folder of the file."""
         own = self.path.resolve().parent
         return next((folder / "meshes" for folder in (own, *own.parents) if (folder / "meshes").is_dir()), own)
 
@@ -259,7 +259,7 @@ class _Importer:
             return values | {"motion": velocity | self._motion(table, surface)}
         torque = self.unit * np.array(table.vector("torque"))
         if torque.any() and self.unit != 1.0:
-            self.notes.append("torques are multiplied by pi/180, as rigid-ipc does")
+            self.notes.append("torques are multiplied by pi/180, as in rigid-ipc")
         values |= {"force": _free(table.vector("force"), fixed[:3]), "torque": _free(torque, fixed[3:])}
         return values | velocity | {"fix": [name for name, is_fixed in zip(DOF_NAMES, fixed) if is_fixed]}
 
@@ -271,7 +271,7 @@ class _Importer:
             table.problem("is_dof_fixed", "should be true, false or a list of six of them", value)
             return [False] * 6
         if self.unit == 1.0 and any(flags):
-            self.notes.append("is_dof_fixed is ignored, as by the program these scenes were written for")
+            self.notes.append("is_dof_fixed is ignored, as in the program of these scenes")
             return [False] * 6
         return flags
 
@@ -280,7 +280,7 @@ class _Importer:
         if matter is None:
             return {}
         kind, unit = ("a sheet", "kg/m^2") if len(surface.triangles) else ("lines", "kg/m")
-        self.notes.append(f"mesh '{surface.name}' encloses no volume: it has the mass of {kind} of {density:g} {unit}")
+        self.notes.append(f"mesh '{surface.name}' encloses no volume: its mass is that of {kind} of {density:g} {unit}")
         return {"mass": matter.mass, "center_of_mass": matter.center.tolist(), "inertia": matter.inertia.tolist()}
 
     def _motion(self, table: JsonTable, surface: Surface) -> dict:
@@ -307,7 +307,7 @@ class _Importer:
 
 
 def _thin_matter(surface: Surface, density: float) -> MassProperties | None:
-    """Mass properties of an open mesh as rigid-ipc sees them; None for closed ones and clouds of points."""
+    """Return mass properties of an open mesh as in rigid-ipc; None for closed meshes and point clouds."""
     if surface.closed:
         return None
     if len(surface.triangles):
@@ -336,7 +336,7 @@ def _upstream_axes(inertia: np.ndarray) -> np.ndarray:
 
 
 def _free(value: np.ndarray | tuple[float, float, float], fixed: list[bool]) -> tuple[float, ...]:
-    """A vector whose parts along fixed axes are zero."""
+    """Return the vector with zero components along fixed axes."""
     return tuple(np.where(fixed, 0.0, value).tolist())
 
 
@@ -354,7 +354,7 @@ def _slashes(text: str) -> str:
 
 
 def _stem(table: JsonTable) -> str:
-    """Name of a body: the given one, else the stem of its mesh."""
+    """Return the name of a body: the given one, or else the stem of its mesh."""
     return table.text("name") or Path(_slashes(table.text("mesh"))).stem or "body"
 
 

@@ -58,7 +58,7 @@ def apply_pins(
     held = {name for name, pins in world.items() if _hold([point for _, point in pins])}
     for name in sorted(held):
         notes.append(
-            f"body '{name}' is held by {len(world[name])} pins to the world that are not in line: it is static"
+            f"body '{name}' is static: it has {len(world[name])} pins to the world that are not collinear"
         )
     specs = [_static(body.spec) if body.spec.name in held else body.spec for body in bodies]
     still = {spec.name for spec in specs if spec.kind == "static"}
@@ -77,7 +77,7 @@ def apply_pins(
 
 
 def _named(table: JsonTable, key: str, known: dict[str, ScaledBody]) -> bool:
-    """Whether the key names a body; a problem where it does not."""
+    """Return whether the key is the name of a body; add a problem otherwise."""
     name = table.text(key)
     if name not in known:
         table.problem(key, f"there is no body '{name}'", name, did_you_mean(name, known))
@@ -85,14 +85,14 @@ def _named(table: JsonTable, key: str, known: dict[str, ScaledBody]) -> bool:
 
 
 def _hold(points: list[np.ndarray]) -> bool:
-    """Whether pins at these points hold a rigid body: three of them are not on one line."""
+    """Return whether pins at these points fix a rigid body: three of them are not collinear."""
     arms = np.array(points) - points[0]
     values = np.linalg.svd(arms, compute_uv=False)
     return len(values) > 1 and bool(values[1] > 1e-9 * values[0])
 
 
 def _static(spec: BodySpec) -> BodySpec:
-    """The body without what only moving ones have."""
+    """Return the body without keys of moving bodies."""
     zero = (0.0, 0.0, 0.0)
     loads = {"velocity": zero, "angular_velocity": zero, "force": zero, "torque": zero}
     return spec.model_copy(update={"kind": "static", "fix": [], "motion": None, **loads})

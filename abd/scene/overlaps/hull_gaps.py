@@ -60,7 +60,7 @@ def is_convex(mesh: Mesh) -> bool:
 
 
 class Hulls:
-    """What the tests know of every mesh of a model.
+    """Face directions and convexity of the meshes of a model.
 
     Attributes:
         normals: function of a mesh's number, its directions of faces; convex: whether it is convex. Both are computed once.

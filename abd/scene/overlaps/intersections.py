@@ -26,17 +26,17 @@ from abd.scene.overlaps.hull_gaps import Hulls
 from abd.scene.overlaps.overlap import Placed, overlap
 
 ROUNDING = 1e-6
-"""Overlap over the size of the smaller body that counts as touching."""
+"""Largest overlap of touching bodies, relative to the size of the smaller body."""
 DIGITS = 64.0 * np.finfo(float).eps
-"""Gap over the largest coordinate that is rounding."""
+"""Gap from rounding, relative to the largest coordinate."""
 TOUCH = 1e-2
-"""Gap over the overlap that counts as touching, up to which bodies touch as well."""
+"""Largest gap of touching bodies, relative to their largest overlap."""
 LISTED = 10
-"""Deep pairs that are told one by one."""
+"""Largest number of listed deep pairs."""
 MOST_DEEP = 300
-"""Deep pairs after which no more are looked for."""
+"""Number of deep pairs at which the search stops."""
 _PRINTED = 1.0 + 1e-5
-"""Factor on a displacement, so that it frees the pair with the digits that are printed."""
+"""Factor of a displacement, so that the printed digits separate the pair."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Separation:
 
 @dataclass
 class Survey:
-    """What is found at a state.
+    """Result of a survey of a state.
 
     Attributes:
         touching: separations of the pairs that touch; near: those of the other pairs whose hulls are near.
@@ -65,13 +65,13 @@ class Survey:
 
 
 def find_initial_intersections(model: Model) -> list[Problem]:
-    """The deep pairs of bodies that may collide at t = 0, see `Surveyor.problems`."""
+    """Return the deep pairs at t = 0 as problems (`Surveyor.problems`)."""
     surveyor = Surveyor(model)
     return surveyor.problems(surveyor.survey(model.bodies.q), model.bodies.q, "at t = 0")
 
 
 class Surveyor:
-    """Looks for pairs of bodies that are not apart.
+    """Search for pairs of bodies that touch or overlap.
 
     Attributes:
         worlds: the bodies with a surface of every world that has some.
@@ -93,20 +93,20 @@ class Surveyor:
         self.size = np.where(self.size > 0.0, self.size, self._activations.max(initial=0.0))
 
     def rounding(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(m,) overlap that counts as touching [m]."""
+        """Return the largest overlap (m,) of touching pairs [m]."""
         return ROUNDING * np.minimum(self.size[first], self.size[second])
 
     def activation(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(m,) gaps below which pairs act on one another [m]."""
+        """Return the activation distances (m,) of pairs [m]."""
         return np.minimum(self._activations[first], self._activations[second])
 
     def separation(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(m,) distance that pairs must have [m]."""
+        """Return the required distances (m,) of pairs [m]."""
         radius = self.model.bodies.radius
         return radius[first] + radius[second] + self.model.settings.minimum_separation
 
     def survey(self, q: np.ndarray, margin: float = 0.0, moved: np.ndarray | None = None) -> Survey:
-        """All pairs that are not apart at q (n, 12).
+        """Return all pairs that touch or overlap at q (n, 12).
 
         Args:
             margin: gap below which the hulls of other pairs count as near [m].
@@ -175,7 +175,7 @@ class Surveyor:
         return np.hstack([low, place]), np.hstack([high, place])
 
     def _sort_in(self, out: Survey, q, i: int, j: int, along: np.ndarray, gap: float, rounding: float) -> None:
-        """Judge one pair whose hulls are near: by its hulls where they tell, else by its elements."""
+        """Classify a pair with near hulls: by its hulls if they decide, else by its elements."""
         if gap > 0.0:
             out.near.append(Separation(i, j, along, gap))
             return
@@ -205,12 +205,12 @@ class Surveyor:
             out.touching += [Separation(i, j, direction, -rounding) for direction in directions]
 
     def _convex(self, i: int, j: int) -> bool:
-        """Whether two bodies with surfaces are both convex."""
+        """Return whether two bodies with surfaces are both convex."""
         mesh = self.model.bodies.mesh
         return self.hulls.convex(int(mesh[i])) and self.hulls.convex(int(mesh[j]))
 
     def _planes(self, out: Survey, q, low, high, margin: float, moved: np.ndarray | None, digits: float) -> None:
-        """Judge all bodies against all half-spaces; gaps up to `digits` [m] are rounding."""
+        """Classify all bodies and half-spaces; gaps up to `digits` [m] are rounding."""
         bodies, near = self.model.bodies, [np.zeros((0, 2), dtype=np.int64)]
         for plane in self.planes.tolist():
             normal, offset = bodies.plane[plane, :3], bodies.plane[plane, 3]
@@ -255,14 +255,14 @@ class Surveyor:
         if more > 0:
             least = "at least " if len(deep) >= MOST_DEEP else ""
             pairs = "pairs intersect" if more > 1 else "pair intersects"
-            told.append(Problem(f"{least}{more} more {pairs} {when}", value=more, remedy="mend the deepest first"))
+            told.append(Problem(f"{least}{more} more {pairs} {when}", value=more, remedy="correct the deepest first"))
         return told
 
     def _problem(self, q: np.ndarray, when: str, i: int, j: int) -> Problem:
         bodies = self.model.bodies
         a = self.placed(q, i)
         if bodies.mesh[j] < 0:
-            what, normal = "lies partly below", bodies.plane[j, :3]
+            what, normal = "is partly below", bodies.plane[j, :3]
             step = (self.separation(i, j) + bodies.plane[j, 3] - (a.vertices @ normal).min()) * normal
         else:
             b, separation = self.placed(q, j), float(self.separation(i, j))
@@ -276,6 +276,6 @@ class Surveyor:
             f"'{bodies.names[i]}' {what} '{bodies.names[j]}' {when}, depth {depth:.3g} m",
             key=f"body.{bodies.names[mover]}",
             value=depth,
-            remedy=f"moving '{bodies.names[mover]}' by ({vector}) m frees them; or keep them from colliding "
+            remedy=f"moving '{bodies.names[mover]}' by ({vector}) m separates them; or exclude their contact "
             "(contact filter, group, material pair, joint)",
         )

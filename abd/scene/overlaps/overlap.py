@@ -26,7 +26,7 @@ from abd.scene.overlaps.crossings import overlapping_boxes, segments_meet_triang
 from abd.scene.overlaps.hull_gaps import unit_normals
 
 _DEPTH_EFFORT = 30_000
-"""Number of pairs of a point and a triangle looked at for the depth of one body within another."""
+"""Largest number of point-triangle pairs for the depth of one body within another."""
 
 
 class Placed:
@@ -87,7 +87,7 @@ class Placed:
 
 
 def overlap(a: Placed, b: Placed, separation: float) -> tuple[str, float] | None:
-    """What is wrong between two bodies, and its depth [m]; None where they are apart."""
+    """Return the type of intersection of two bodies, and its depth [m]; None without one."""
     crossings = [_crossings(a, b), _crossings(b, a)]
     if any(len(edges) for edges, _ in crossings):
         depth = _crossing_depth(a, b, crossings)
@@ -103,7 +103,7 @@ def overlap(a: Placed, b: Placed, separation: float) -> tuple[str, float] | None
 
 
 def _crossings(a: Placed, b: Placed) -> tuple[np.ndarray, np.ndarray]:
-    """Edges of `a` (k,) and the triangles of `b` (k,) that they meet."""
+    """Return edges of `a` (k,) and the triangles of `b` (k,) that they intersect."""
     edges, triangles = overlapping_boxes(*a.edge_boxes, *b.triangle_boxes)
     if len(edges) == 0:
         return edges, triangles
@@ -113,7 +113,7 @@ def _crossings(a: Placed, b: Placed) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _crossing_depth(a: Placed, b: Placed, crossings: list[tuple[np.ndarray, np.ndarray]]) -> float:
-    """Depth of two surfaces that cross, as the head of this file says."""
+    """Return the depth of two crossing surfaces, as defined above."""
     inside, through = [0.0], []
     for inner, outer, (edges, triangles) in ((a, b, crossings[0]), (b, a, crossings[1])):
         if outer.mesh.closed:

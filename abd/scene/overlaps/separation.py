@@ -1,4 +1,4 @@
-"""Bodies that touch at the start, set apart by as little as it takes.
+"""Separation of bodies that touch at the start, by minimal translations.
 
 Groups of bodies that are joined move as one, by translations; what is static, kinematic or joined to such stays. The
 translations x of all groups of a cluster solve one linear program,
@@ -23,18 +23,18 @@ from abd.scene.overlaps.intersections import DIGITS, Separation, Survey, Surveyo
 
 MAX_PASSES = 12
 FINAL_GAP = 0.01
-"""Gap of bodies that touched over the activation of the pair."""
+"""Final gap of touching bodies, relative to the activation of the pair."""
 SMALLEST_FRACTION = 5e-3
-"""Gap, over the overlap that counts as touching, below which there counts as no room."""
+"""Smallest gap of a solution, relative to the largest overlap of touching bodies."""
 PREFERENCE = 1e3
 """Worth of the whole share s over the displacement of one group by one gap."""
 
 
 def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarray, list[Separation]]:
-    """States at which no pair touches any more.
+    """Return states without touching pairs.
 
     Args:
-        q: (n, 12) states; found: what was found there, nothing of it deep.
+        q: (n, 12) states; found: the survey of q, without deep pairs.
 
     Returns:
         (n, 12) states, equal to `q` where bodies did not have to move, and the pairs that could not be separated.
@@ -77,7 +77,7 @@ def _key(way: Separation, number: int) -> tuple[int, int, int]:
 
 
 class _Groups:
-    """Bodies that move as one.
+    """Groups of bodies that move together.
 
     Attributes:
         label: (n,) group of every body that may move, -1 for others; count: number of groups.
@@ -123,7 +123,7 @@ class _Groups:
 def _solve(
     surveyor: Surveyor, groups: _Groups, touching: list[Separation], near: list[Separation], extent: float
 ) -> tuple[np.ndarray, list[Separation]]:
-    """Translations (count, 3) of the groups, cluster by cluster, and the pairs for which there is no room."""
+    """Return translations (count, 3) of the groups, cluster by cluster, and the pairs that cannot be separated."""
     ways = touching + near
     first, second = (np.array([getattr(way, name) for way in ways], dtype=int) for name in ("first", "second"))
     u, gap = np.array([way.direction for way in ways]), np.array([way.gap for way in ways])

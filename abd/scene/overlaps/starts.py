@@ -1,4 +1,4 @@
-"""States that a simulation may go on from: bodies that touch are set apart, deeper overlap is refused or filtered."""
+"""Valid initial states: touching bodies are separated, deeper overlap is refused or filtered."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from abd.scene.overlaps.separation import separate
 from abd.scene.schema.schema import ContactFilterSpec, SceneSpec
 
 NAMED = 3
-"""Bodies that the note names, those that moved furthest."""
+"""Largest number of bodies in the note, by displacement."""
 
 
 def free_start(model: Model) -> Model:
-    """The model with a start that is free of intersections, known as such by `Model.free_start`.
+    """Return the model with an initial state without intersections (`Model.free_start`).
 
     Raises:
-        SceneError: bodies overlap by more than rounding, or touch where there is no room to set them apart.
+        SceneError: bodies overlap by more than rounding, or touch and cannot be separated.
     """
     q = model.bodies.q
     if model.free_start is not None and np.array_equal(model.free_start, q):
@@ -31,7 +31,7 @@ def free_start(model: Model) -> Model:
 
 
 def free_states(model: Model, q: np.ndarray, when: str) -> tuple[np.ndarray, list[str]]:
-    """States (n, 12) free of intersections, `q` itself where it is, and a note where bodies had to be set apart.
+    """Return states (n, 12) without intersections, `q` itself if it has none, and a note about separated bodies.
 
     Args:
         when: for messages, such as "at t = 0".
@@ -52,36 +52,36 @@ def free_states(model: Model, q: np.ndarray, when: str) -> tuple[np.ndarray, lis
 
 
 def _note(model: Model, q: np.ndarray, apart: np.ndarray, when: str) -> str:
-    """Which bodies were moved, and how far."""
+    """Return a note about moved bodies and their displacements."""
     far = np.linalg.norm(apart[:, :3] - q[:, :3], axis=1)
     order = np.argsort(-far, kind="stable")[: np.count_nonzero(far)]
     told = ", ".join(f"'{model.bodies.names[k]}' by {far[k]:.2g} m" for k in order[:NAMED])
     more = len(order) - NAMED
     rest = f" and {more} more by less" if more > 0 else ""
-    return f"bodies that touch {when} were set apart: {told}{rest}"
+    return f"bodies that touch {when} were separated: {told}{rest}"
 
 
 def _no_room(model: Model, stuck: list, when: str) -> list[Problem]:
-    """That bodies touch and cannot be moved."""
+    """Return problems of touching bodies that cannot be separated."""
     names, told = model.bodies.names, sorted({(way.first, way.second) for way in stuck})
     first, second = told[0]
     more = f" (and {len(told) - 1} more pairs)" if len(told) > 1 else ""
     return [
         Problem(
-            f"'{names[first]}' touches '{names[second]}'{more} {when}, and there is no room to set them apart",
+            f"'{names[first]}' touches '{names[second]}'{more} {when} and cannot be separated",
             key=f"body.{names[first]}",
             value=0.0,
-            remedy="leave a gap between them, or keep them from colliding (contact filter, group, material pair, joint)",
+            remedy="leave a gap between them, or exclude their contact (contact filter, group, material pair, joint)",
         )
     ]
 
 
 LISTED = 10
-"""Pairs that the note names."""
+"""Largest number of pairs in the note."""
 
 
 def filter_overlaps(scene) -> list[str]:
-    """Add a contact filter to `scene.spec` for every pair that overlaps at the start or touches with no room to part.
+    """Add a contact filter to `scene.spec` for every pair that overlaps at the start, or touches and cannot be separated.
 
     Half-spaces are never filtered: a body below the ground would fall for ever.
 
@@ -102,18 +102,18 @@ def filter_overlaps(scene) -> list[str]:
     deepest = sorted(found, key=lambda pair: (-found[pair], pair))
     named = ", ".join(f"'{a}' and '{b}' by {found[a, b]:.3g} m" for a, b in deepest[:LISTED])
     more = f" and {len(found) - LISTED} more" if len(found) > LISTED else ""
-    return [f"overlaps at the start, by contact filters for {len(found)} pairs: {named}{more}"]
+    return [f"initial overlaps, excluded by contact filters for {len(found)} pairs: {named}{more}"]
 
 
 def _overlapping(model: Model) -> dict[tuple[str, str], float]:
-    """Names of bodies that overlap, with their depth [m]."""
+    """Return the names of overlapping bodies, with their depth [m]."""
     surveyor = Surveyor(model)
     deep = surveyor.survey(model.bodies.q).deep
     return _named(model, [(i, j, depth) for i, j, depth in deep])
 
 
 def _stuck(model: Model) -> dict[tuple[str, str], float]:
-    """Names of bodies that touch and cannot be set apart, with the depth 0."""
+    """Return the names of touching bodies that cannot be separated, with the depth 0."""
     surveyor, q = Surveyor(model), model.bodies.q
     found = surveyor.survey(q)
     stuck = separate(surveyor, q, found)[1] if found.touching else []
@@ -121,6 +121,6 @@ def _stuck(model: Model) -> dict[tuple[str, str], float]:
 
 
 def _named(model: Model, pairs: list[tuple[int, int, float]]) -> dict[tuple[str, str], float]:
-    """Depths by names, without pairs with a half-space."""
+    """Return depths by names, without pairs with a half-space."""
     names, mesh = model.bodies.names, model.bodies.mesh
     return {(names[i], names[j]): depth for i, j, depth in pairs if min(mesh[i], mesh[j]) >= 0}

@@ -1,4 +1,4 @@
-"""The scene schema for readers: as JSON Schema and as Markdown, both made from the models that parse scene files."""
+"""The scene schema as JSON Schema and as Markdown, generated from the models that parse scene files."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ INTRODUCTION = """\
 # Scene files
 
 A scene is a TOML file, or a JSON file of the same shape. SI units; quaternions are (w, x, y, z); angles are in radians,
-except where a key says `degrees` or `_deg`. Keys without a default must be given; those without a value in that column
-are left out by default.
+except for keys with `degrees` or `_deg` in their name. Keys marked **needed** must be given; the others are optional, with
+the default in that column.
 """
 
 EXAMPLE = """\
@@ -72,9 +72,9 @@ def schema_markdown() -> str:
 
 
 def _joint_types() -> str:
-    """One row per type of joint; rows are those of compliant enforcement, whose order is that of its lists."""
+    """Return one line per joint type; rows are those of compliant enforcement."""
     head = "| type | other names | axis | parameters | rows | coordinates | meaning |"
-    lines = ["## Joint types\n", "Rows are in the order of lists of compliance and damping.\n", head, "|---" * 7 + "|"]
+    lines = ["## Joint types\n", "Lists of compliance and damping have the order of the column `rows`.\n", head, "|---" * 7 + "|"]
     for name, kind in TYPES.items():
         its = traits(name)
         joint = Joint(name, name, 0, WORLD, 0, np.eye(4), np.eye(4), parameters={k: EXAMPLES[k] for k in its.needs})

@@ -1,6 +1,6 @@
-"""What a scene file may say about joints, their coordinates and what couples them; see `abd.scene.schema.schema`.
+"""Joints, their coordinates and couplings in scene files; see `abd.scene.schema.schema`.
 
-An angle has two keys, one in radians and one in degrees whose name ends in ``_deg``; at most one of them is given.
+An angle has two keys, one in radians and one in degrees whose name ends in ``_deg``; at most one may be given.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from abd.scene.schema.joint_types import type_value, with_own_keys
 from abd.scene.schema.values import axes_value, grid_value, numbers_value, points_value
 
 WORLD_NAME = "world"
-"""What a joint calls the world, where a body's name is expected."""
+"""Name of the world as parent of a joint."""
 
-RANGE = "two numbers [lower, upper], -inf or inf where there is no end"
+RANGE = "two numbers [lower, upper], with -inf or inf for no bound"
 GAINS = "a number, a list of numbers or six rows of six numbers"
 Range = Annotated[tuple[float, float], BeforeValidator(numbers_value(RANGE, (2,), largest=math.inf))]
 Numbers = Annotated[
@@ -51,58 +51,61 @@ Arrows = Literal["off", "line", "arrow"]
 class FrameSpec(Orientation):
     """A frame: an origin and a rotation."""
 
-    position: Vector = entry((0.0, 0.0, 0.0), "its origin", unit="m")
+    position: Vector = entry((0.0, 0.0, 0.0), "origin of the frame", unit="m")
 
 
 class DriveSpec(Spec):
-    """What moves a coordinate on purpose. Targets and rates are numbers or formulas of t, as in a body's motion."""
+    """Drive of a coordinate. Targets and rates are numbers or formulas of t, as in the motion of a body."""
 
     mode: Literal["position", "velocity", "pd", "force", "brake"] = entry(
         ...,
-        "position, velocity: the target is kept as stiffly as the joint is enforced; pd: by stiffness and damping; "
-        "force: the target is the force or torque itself; brake: the coordinate is held, up to effort",
+        "position, velocity: the target is enforced like the constraints of the joint; pd: proportional-derivative control "
+        "with stiffness and damping; force: the target is the force or torque; brake: the coordinate is locked, up to effort",
     )
-    target: Formula = entry(0.0, "value, speed of a velocity drive, or effort of a force drive", unit="m, rad, N, N m")
-    target_deg: Formula | None = entry(None, "the same in degrees: value, or speed of a velocity drive", unit="deg")
-    rate: Formula | None = entry(None, "speed of the target of position and pd drives; default 0", unit="m/s or rad/s")
+    target: Formula = entry(0.0, "target value, rate (velocity drive), or force or torque (force drive)", unit="m, rad, N, N m")
+    target_deg: Formula | None = entry(None, "target value, or rate of a velocity drive, in degrees", unit="deg")
+    rate: Formula | None = entry(None, "rate of the target of position and pd drives; default 0", unit="m/s or rad/s")
     rate_deg: Formula | None = entry(None, "the same in degrees", unit="deg/s")
-    stiffness: Number = entry(0.0, "gain of pd", unit="N/m or N m/rad", ge=0)
+    stiffness: Number = entry(0.0, "proportional gain of a pd drive", unit="N/m or N m/rad", ge=0)
     damping: Number = entry(
-        0.0, "gain of pd on the speed; of a velocity drive: softer than the joint", unit="N s/m or N m s/rad", ge=0
+        0.0,
+        "derivative gain of a pd drive; gain of a velocity drive that is softer than the joint",
+        unit="N s/m or N m s/rad",
+        ge=0,
     )
     effort: Number | None = entry(None, "largest force or torque; default: no limit", unit="N or N m", gt=0)
     uid: Count = entry(
         0,
-        "19, 21: the published driving joints, stiffness strength_ratio (m_parent + m_child); 667, 668: force along a "
-        "slider, torque of a hinge",
+        "19, 21: published driving joints of stiffness strength_ratio (m_parent + m_child); 667, 668: published force of a "
+        "slider, torque of a hinge; 0: none",
     )
-    strength_ratio: Number = entry(100.0, "gamma of those", gt=0)
+    strength_ratio: Number = entry(100.0, "strength ratio of the driving joints 19 and 21", gt=0)
 
 
 class CoordinateKeys(Spec):
-    """Keys of a coordinate that a joint with a single one may carry itself."""
+    """Keys of a coordinate; a joint with a single coordinate may have them itself."""
 
     initial: Number | None = entry(None, "value at t = 0; default 0", unit="m or rad")
     initial_deg: Number | None = entry(None, "the same in degrees", unit="deg")
     initial_rate: Number | None = entry(
-        None, "speed at t = 0, which impulses along the coordinate give both sides", unit="m/s or rad/s"
+        None, "rate at t = 0, from impulses on both bodies along the coordinate", unit="m/s or rad/s"
     )
     initial_rate_deg: Number | None = entry(None, "the same in degrees", unit="deg/s")
     range: Range | None = entry(
-        None, "[lower, upper], inf where there is no end; angles count over any number of turns", unit="m or rad"
+        None, "[lower, upper], inf for no bound; angles count full turns", unit="m or rad"
     )
     range_deg: Range | None = entry(None, "the same in degrees", unit="deg")
-    locked: Flag = entry(False, "whether the coordinate is held")
-    friction: Number = entry(0.0, "effort of dry friction", unit="N or N m", ge=0)
+    locked: Flag = entry(False, "true: the coordinate is fixed at `lock_value`")
+    friction: Number = entry(0.0, "Coulomb friction force or torque", unit="N or N m", ge=0)
     friction_load: Number = entry(
         0.0,
-        "what dry friction has more per newton that the joint's constraints carried in the last step: mu of a slider, mu times "
-        "the radius of a bearing",
+        "additional Coulomb friction per constraint force of the joint in the last step: mu of a slider, mu times radius of a "
+        "bearing",
         unit="1 or m",
         ge=0,
     )
-    armature: Number = entry(0.0, "inertia of a rotor that turns with the coordinate", unit="kg or kg m^2", ge=0)
-    drive: DriveSpec | None = entry(None, "what moves the coordinate on purpose")
+    armature: Number = entry(0.0, "rotor inertia that moves with the coordinate", unit="kg or kg m^2", ge=0)
+    drive: DriveSpec | None = entry(None, "drive of the coordinate")
 
 
 Limit = Literal[
@@ -110,48 +113,48 @@ Limit = Literal[
     "compliant",
     "cubic",
 ]
-"""What the ends of a range are: kinds of `abd.joints.rows.build`."""
+"""Types of limits, in `abd.joints.rows.build`."""
 
 
 class CoordinateSpec(CoordinateKeys):
-    """Settings of one coordinate of a joint; the table's name is the coordinate's."""
+    """Settings of the coordinate of a joint with the name of the table."""
 
-    limit: Limit = entry("barrier", "ends of the range: never passed, soft, or the cubic penalty of uids 669 and 670")
+    limit: Limit = entry("barrier", "type of limit; barrier: hard; compliant: soft; cubic: cubic penalty of uids 669 and 670")
     limit_distance: Number | None = entry(
-        None, "distance from an end at which a barrier begins to act; default: chosen", unit="m or rad", gt=0
+        None, "activation distance of barrier limits; default: solver.limit_distance or limit_angle", unit="m or rad", gt=0
     )
     limit_distance_deg: Number | None = entry(None, "the same in degrees", unit="deg", gt=0)
-    limit_compliance: Number = entry(0.0, "of compliant ends", unit="m/N or rad/(N m)", ge=0)
+    limit_compliance: Number = entry(0.0, "compliance of compliant limits", unit="m/N or rad/(N m)", ge=0)
     limit_damping: Number = entry(
         0.0,
-        "acts on the way into an end, of a barrier as well; negative: that share of critical damping, of compliant ends",
+        "damping of motion towards a bound, of barrier and compliant limits; negative, compliant limits: damping ratio",
         unit="N s/m or N m s/rad",
     )
     limit_restitution: Number = entry(
-        0.0, "share of the speed that a barrier gives back to what strikes it; 0: nothing", ge=0, le=1
+        0.0, "coefficient of restitution of barrier limits", ge=0, le=1
     )
-    limit_strength: Number = entry(1.0, "s of the cubic penalty s (v / (upper - lower))^3", unit="kg m^2", gt=0)
-    lock_value: Number | None = entry(None, "where it is held; default: where it is", unit="m or rad")
+    limit_strength: Number = entry(1.0, "coefficient s of the cubic penalty s (v / (upper - lower))^3", unit="kg m^2", gt=0)
+    lock_value: Number | None = entry(None, "value of a locked coordinate; default: initial value", unit="m or rad")
     lock_value_deg: Number | None = entry(None, "the same in degrees", unit="deg")
-    stiffness: Number = entry(0.0, "of a spring along the coordinate", unit="N/m or N m/rad", ge=0)
-    rest: Number | None = entry(None, "value at which the spring is slack; default 0", unit="m or rad")
+    stiffness: Number = entry(0.0, "stiffness of a spring along the coordinate", unit="N/m or N m/rad", ge=0)
+    rest: Number | None = entry(None, "value at which the spring force is zero; default 0", unit="m or rad")
     rest_deg: Number | None = entry(None, "the same in degrees", unit="deg")
-    damping: Number = entry(0.0, "along the coordinate", unit="N s/m or N m s/rad", ge=0)
+    damping: Number = entry(0.0, "viscous damping along the coordinate", unit="N s/m or N m s/rad", ge=0)
     force_formula: str | None = entry(
         None,
         "force or torque along the coordinate as a formula of its value q, its rate and t, such as '-20 * q**3 - 5 * rate'",
         unit="N or N m",
     )
     force_function: str | None = entry(
-        None, "the same by name, of a function that abd.coupling_function defines in Python"
+        None, "name of a function defined by abd.coupling_function in Python, instead of a formula"
     )
-    velocity_limit: Number | None = entry(None, "speed that is reported when exceeded", unit="m/s or rad/s", gt=0)
+    velocity_limit: Number | None = entry(None, "rate above which steps report a warning", unit="m/s or rad/s", gt=0)
     velocity_limit_deg: Number | None = entry(None, "the same in degrees", unit="deg/s", gt=0)
-    effort_limit: Number | None = entry(None, "largest effort of the drive", unit="N or N m", gt=0)
+    effort_limit: Number | None = entry(None, "largest force or torque of the drive", unit="N or N m", gt=0)
 
 
 class JointFrames(Spec):
-    """Where a joint is: in the world at t = 0, or on each of its bodies."""
+    """Frames of a joint: in the world at t = 0, or on each of its bodies."""
 
     anchor: Vector | None = entry(None, "world point at t = 0", unit="m")
     parent_anchor: Vector | None = entry(None, "point in the parent's mesh frame (world: world point)", unit="m")
@@ -161,112 +164,112 @@ class JointFrames(Spec):
     child_axis: Vector | None = entry(None, "the axis in the child's mesh frame")
     x_axis: Vector | None = entry(
         None,
-        "world direction that x of the joint comes as close to as z allows; default: world axes turned least onto z",
+        "world direction whose projection normal to z is x of the joint; default: smallest rotation of the world axes to z",
     )
     parent_x_axis: Vector | None = entry(None, "the same direction in the parent's mesh frame")
     child_x_axis: Vector | None = entry(None, "the same direction in the child's mesh frame")
-    parent_frame: FrameSpec | None = entry(None, "all of frame D in the parent's mesh frame, instead of these")
-    world_frame: FrameSpec | None = entry(None, "all of frame D in the world at t = 0")
+    parent_frame: FrameSpec | None = entry(None, "frame D in the parent's mesh frame, instead of anchors and axes")
+    world_frame: FrameSpec | None = entry(None, "frame D in the world at t = 0, instead of anchors and axes")
     child_frame: FrameSpec | None = entry(
-        None, "with one of them: frame C in the child's mesh frame; default: where the initial values put it"
+        None, "frame C in the child's mesh frame, with frame D; default: from D and the initial values"
     )
-    child_world_frame: FrameSpec | None = entry(None, "with one of them: frame C in the world at t = 0")
+    child_world_frame: FrameSpec | None = entry(None, "frame C in the world at t = 0, with frame D")
 
 
 class JointParameters(Spec):
-    """Numbers of single joint types."""
+    """Parameters of single joint types."""
 
-    axes: str | None = entry(None, "universal: 'zy' or 'xy'; gimbal: 'zyx' or 'xyz'; order of the rotation axes")
-    skew: Number | None = entry(None, "angle between the second axis and its place at right angles", unit="rad")
+    axes: str | None = entry(None, "order of the rotation axes; universal: 'zy' or 'xy'; gimbal: 'zyx' or 'xyz'")
+    skew: Number | None = entry(None, "deviation of the two axes of a universal joint from a right angle", unit="rad")
     skew_deg: Number | None = entry(None, "the same in degrees", unit="deg")
     radii: Vector | None = entry(None, "semi-axes of the ellipsoid", unit="m")
     alpha: Number | None = entry(None, "angle of the tilt axis of an ellipsoid joint", unit="rad")
     alpha_deg: Number | None = entry(None, "the same in degrees", unit="deg")
-    open_sim: Flag | None = entry(None, "ellipsoid joint after OpenSim, whose z is not the surface's normal")
+    open_sim: Flag | None = entry(None, "ellipsoid joint as in OpenSim, whose z is not the surface normal")
     max_tilt: Number | None = entry(None, "largest angle between the z axes of both frames", unit="rad", gt=0)
     max_tilt_deg: Number | None = entry(None, "the same in degrees", unit="deg", gt=0)
     max_rotation: Extents | None = entry(None, "largest rotations about x, y and z", unit="rad")
     max_rotation_deg: Extents | None = entry(None, "the same in degrees", unit="deg")
     limit_compliance: Number | None = entry(
         None,
-        "of soft ends of max_tilt and max_rotation; default: barriers, which are never passed",
+        "compliance of max_tilt and max_rotation; default: barriers (hard limits)",
         unit="rad/(N m)",
         gt=0,
     )
     limit_damping: Number | None = entry(
-        None, "on the way into them; negative: that share of critical damping", unit="N m s/rad"
+        None, "damping towards these limits; negative: damping ratio", unit="N m s/rad"
     )
-    unilateral: Flag | None = entry(None, "the point stays on or above the plane, instead of on it")
+    unilateral: Flag | None = entry(None, "true: the point stays on or above the plane; false: on it")
     segments: Profile | None = entry(None, "corners (x, z) of the profile in frame D", unit="m")
-    distance: Number | None = entry(None, "length of the rod, largest length of the rope", unit="m", gt=0)
+    distance: Number | None = entry(None, "length of a rod, largest length of a rope", unit="m", gt=0)
     lead: Number | None = entry(None, "advance of a screw per radian; negative: left-handed", unit="m/rad")
     constrained: AxisNames | None = entry(
         None,
-        "axes that are held: some of x, y, z, rx, ry, rz, or true or false (1 or 0) for each of them in this order",
+        "constrained axes: some of x, y, z, rx, ry, rz, or true or false (1 or 0) for each of them in this order",
     )
     frame: Literal["parent", "world"] | None = entry(
-        None, "whose axes x, y, z those are; default: parent, of spherical joints world"
+        None, "frame of the constrained axes; default: parent, for spherical joints world"
     )
     rest: Numbers | None = entry(
-        None, "displacement and angles (x, y, z, rx, ry, rz) at which a bushing is slack; default 0", unit="m, rad"
+        None, "displacement and angles (x, y, z, rx, ry, rz) at which the bushing force is zero; default 0", unit="m, rad"
     )
     linear_damping: Number | None = entry(
-        None, "of a damper: force against the velocity of the child's point in the parent", unit="N s/m", ge=0
+        None, "damper: force per velocity of the child's point in the parent", unit="N s/m", ge=0
     )
     rotary_damping: Number | None = entry(
-        None, "of a damper or ball: torque against the angular velocity of the child in the parent", unit="N m s", ge=0
+        None, "damper, spherical: torque per angular velocity of the child in the parent", unit="N m s", ge=0
     )
-    rotary_stiffness: Number | None = entry(None, "of a ball: torque against the rotation vector", unit="N m/rad", ge=0)
+    rotary_stiffness: Number | None = entry(None, "spherical: restoring torque per rotation vector", unit="N m/rad", ge=0)
     rotary_friction: Number | None = entry(
-        None, "of a ball: Coulomb friction about each axis of the child", unit="N m", ge=0
+        None, "spherical: Coulomb friction torque about each axis of the child", unit="N m", ge=0
     )
     rotary_armature: Number | None = entry(
-        None, "of a ball: inertia of a rotor that turns with it", unit="kg m^2", ge=0
+        None, "spherical: rotor inertia", unit="kg m^2", ge=0
     )
-    rest_length: Number | None = entry(None, "distance at which a spring is slack", unit="m", ge=0)
+    rest_length: Number | None = entry(None, "distance at which the spring force is zero; default 0", unit="m", ge=0)
     force_formula: str | None = entry(
         None,
-        "springs: force between the ends as a formula of length, gap = length - rest_length, speed = d length / dt and t, such "
+        "springs: force between the points as a formula of length, gap = length - rest_length, speed = d length / dt and t, such "
         "as '-400 * max(0, gap)' or '-30 * speed * abs(speed)'; positive pushes them apart",
         unit="N",
     )
     force_function: str | None = entry(
-        None, "the same by name, of a function that abd.coupling_function defines in Python"
+        None, "name of a function defined by abd.coupling_function in Python, instead of a formula"
     )
 
 
 class JointDrawing(Spec):
-    """How a viewer draws a joint; nothing here acts on the simulation."""
+    """Display of a joint; without effect on the simulation."""
 
-    show: Flag | None = entry(None, "whether it is drawn; default true")
+    show: Flag | None = entry(None, "true: the joint is drawn; default true")
     color: Color | None = entry(
-        None, "as that of a body; default: the colour of joints, also where the first number is -1"
+        None, "colour, as of a body; default, and if the first number is -1: colour of joints"
     )
     joint_radius: Number | None = entry(
-        None, "of the ball at the joint's point; default: fits the bodies", unit="m", ge=0
+        None, "radius of the ball at the joint's point; default: from the size of the bodies", unit="m", ge=0
     )
-    axis_length: Number | None = entry(None, "of the axes of drawn frames; default: fits the bodies", unit="m", ge=0)
+    axis_length: Number | None = entry(None, "length of drawn frame axes; default: from the size of the bodies", unit="m", ge=0)
     shaft_length: Number | None = entry(
-        None, "of the shaft along the axis; default: pins have one that fits", unit="m", ge=0
+        None, "length of the shaft along the axis; default: only hinges and similar types have one", unit="m", ge=0
     )
-    shaft_radius: Number | None = entry(None, "its radius; default: fits the thinner body", unit="m", ge=0)
-    draw_frame_c: Arrows | None = entry(None, "whether and how the child's frame is drawn; default off")
-    draw_frame_d: Arrows | None = entry(None, "whether and how the parent's frame is drawn; default off")
+    shaft_radius: Number | None = entry(None, "radius of the shaft; default: from the size of the thinner body", unit="m", ge=0)
+    draw_frame_c: Arrows | None = entry(None, "display of the child's frame; default off")
+    draw_frame_d: Arrows | None = entry(None, "display of the parent's frame; default off")
     plane_size: Number | None = entry(
-        None, "edge length of the plane x-y of D that is drawn; default: none is", unit="m", ge=0
+        None, "edge length of a drawn plane x-y of D; default: no plane", unit="m", ge=0
     )
     slot_width: Number | None = entry(
-        None, "width of the slot along x of D that is drawn; default: none is", unit="m", ge=0
+        None, "width of a drawn slot along x of D; default: no slot", unit="m", ge=0
     )
     slot_depth: Number | None = entry(None, "depth of the slot", unit="m", ge=0)
-    slot_range: Range | None = entry(None, "where the slot begins and ends", unit="m")
-    draw_ellipsoid: Flag | None = entry(None, "whether the surface of an ellipsoid joint is drawn; default false")
+    slot_range: Range | None = entry(None, "start and end of the slot along x", unit="m")
+    draw_ellipsoid: Flag | None = entry(None, "true: the surface of an ellipsoid joint is drawn; default false")
 
 
 class JointRepeatSpec(Spec):
     """Copies of a joint on a grid, named name_0_0_0, name_0_0_1 and so on.
 
-    Where parent or child is a copy of a repeated body, its place on that grid counts up with the joint's: `parent =
+    If parent or child is a copy of a repeated body, its grid index increases with that of the joint: `parent =
     "link_0_0_0"`, `child = "link_1_0_0"` and `count = [9, 1, 1]` make a chain of ten links.
     """
 
@@ -275,70 +278,71 @@ class JointRepeatSpec(Spec):
     )
     step: Vector | None = entry(
         None,
-        "how far places in the world move from one copy to the next along x, y, z; default: as the child, else the parent",
+        "distance between copies of world points along x, y, z; default: step of the child, otherwise of the parent",
         unit="m",
     )
 
 
 class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
-    """A joint between a parent (a body or the world), which carries frame D, and a child, which carries frame C.
+    """A joint between frame D of a parent (a body or the world) and frame C of a child.
 
-    Its point is either one world point at t = 0 (`anchor`), or a point of each body (`parent_anchor`, `child_anchor`),
-    which may start a little apart and are then pulled together. Its axis, z of both frames, and the direction of x are
-    given in the same two ways; or both frames are given as a whole. With `anchor`, the child starts where the initial
-    values of the coordinates say. The keys initial, range, locked, friction, armature and drive (`_deg` included) stand
-    for those of the coordinate where a joint has one only.
+    The point of the joint is one world point at t = 0 (`anchor`), or one point of each body (`parent_anchor`,
+    `child_anchor`); two points with a small initial distance are pulled together. The axis (z of both frames) and the
+    direction of x are given in the same two ways, or both frames are given completely. With `anchor`, the initial values
+    of the coordinates determine the initial pose of the child. A joint with a single coordinate may have the keys
+    initial, range, locked, friction, armature and drive (`_deg` included) of the coordinate itself.
     """
 
     name: str = entry(..., "unique name", min_length=1)
-    type: TypeName = entry(..., "what the joint leaves free; see Joint types")
+    type: TypeName = entry(..., "joint type; see Joint types")
     parent: str = entry(WORLD_NAME, "name of a body, or world")
     child: str = entry(..., "name of a body")
-    active: Flag = entry(True, "false switches the joint off")
-    collide: Flag = entry(False, "whether the two bodies may touch each other")
+    active: Flag = entry(True, "false: the joint has no effect")
+    collide: Flag = entry(False, "true: contact between the two bodies")
     enforcement: Enforcement = entry(
         "penalty",
-        "penalty: stiffness strength_ratio (m_parent + m_child) / h^2; exact: as an equation; compliant: by compliance",
+        "method for the constraints; penalty: stiffness strength_ratio (m_parent + m_child) / h^2; exact: Lagrange "
+        "multipliers; compliant: given compliance",
     )
     strength_ratio: Number = entry(
         100.0,
-        "gamma of the penalty stiffness gamma (m_parent + m_child); the world counts 0, a static or kinematic body the mass "
-        "that it is given",
+        "gamma of the penalty stiffness gamma (m_parent + m_child); the mass of the world is 0, that of a static or kinematic "
+        "body as given",
         gt=0,
     )
     length: Number | None = entry(
         None,
-        "hinge: half distance of the two points that define it, default 0.5; others: lever arm of rotary rows, default "
-        "the mean radius of gyration of the bodies",
+        "hinge: half distance of its two points, default 0.5; others: lever arm of rotary constraints, default the mean "
+        "radius of gyration of the bodies",
         unit="m",
         gt=0,
     )
     compliance: Numbers | None = entry(
-        None, "of all constraint rows, or of the first ones; rows beyond a list are exact", unit="m/N or rad/(N m)"
+        None, "compliance of all constraint rows, or a list; rows beyond the list are exact", unit="m/N or rad/(N m)"
     )
     linear_compliance: Number | None = entry(
-        None, "of all linear rows, with critical damping of the reduced mass of the two ends", unit="m/N", ge=0
+        None, "compliance of all linear rows, with critical damping of the reduced mass of the two bodies", unit="m/N", ge=0
     )
     rotary_compliance: Number | None = entry(
         None,
-        "of all rotary rows, with critical damping of the reduced inertia of the two ends about the joint's point",
+        "compliance of all rotary rows, with critical damping of the reduced inertia of the two bodies about the joint's point",
         unit="rad/(N m)",
         ge=0,
     )
     stiffness: Gains | None = entry(
-        None, "compliant joints: 1/compliance; bushing: one, six or 6x6; spring: one", unit="N/m or N m/rad"
+        None, "compliant joints: 1/compliance; bushing: one, six or 6x6 numbers; spring: one number", unit="N/m or N m/rad"
     )
     damping: Gains | None = entry(
-        None, "compliant joints: of all rows or the first; bushing, spring: as stiffness", unit="N s/m or N m s/rad"
+        None, "compliant joints: damping of all rows or a list; bushing, spring: as stiffness", unit="N s/m or N m s/rad"
     )
     critical_damping: Flag | Number | None = entry(
-        None, "true, or the damping ratio zeta: damping 2 zeta sqrt(m / compliance) of every row, m as above"
+        None, "true, or damping ratio zeta: damping 2 zeta sqrt(m / compliance) of every row, with the reduced mass m"
     )
-    break_force: Number | None = entry(None, "force at which the joint lets go for good", unit="N", gt=0)
-    break_torque: Number | None = entry(None, "torque at which it does", unit="N m", gt=0)
-    parameters: dict[str, Number] = entry({}, "numbers of a type that is defined in Python, by name")
+    break_force: Number | None = entry(None, "force above which the joint breaks", unit="N", gt=0)
+    break_torque: Number | None = entry(None, "torque above which the joint breaks", unit="N m", gt=0)
+    parameters: dict[str, Number] = entry({}, "parameters of a user-defined joint type")
     coordinate: dict[str, CoordinateSpec] = entry(
-        {}, "settings of its coordinates by name, such as [joint.coordinate.theta]"
+        {}, "settings of coordinates by name, such as [joint.coordinate.theta]"
     )
     repeat: JointRepeatSpec | None = entry(None, "copies on a grid, between copies of bodies")
 
@@ -349,29 +353,29 @@ class JointSpec(JointDrawing, CoordinateKeys, JointParameters, JointFrames):
 
 
 class CouplingTermSpec(Spec):
-    """One summand f(q) of a coupling, q a coordinate; factor, polynomial or table says what f is."""
+    """A term f(q) of a coupling, for a coordinate q; f is a factor, polynomial or table."""
 
-    coordinate: str = entry(..., "joint and coordinate, such as 'wheel.theta'; the joint alone where it has one only")
+    coordinate: str = entry(..., "joint and coordinate, such as 'wheel.theta'; the joint suffices if it has one coordinate")
     factor: Number | None = entry(None, "f = factor q; default 1")
     polynomial: tuple[Number, ...] | None = entry(None, "coefficients of f, lowest order first: [0, 2] is 2 q")
-    table: Profile | None = entry(None, "points [q, f] with growing q of a natural cubic spline, straight beyond them")
+    table: Profile | None = entry(None, "points [q, f] with increasing q of a natural cubic spline, extended by straight lines")
 
 
 class CouplingSpec(Spec):
     """A relation q0 = scale (f1(q1) + f2(q2) + ...) between coordinates [m or rad] of joints: gears, racks, mimics.
 
-    Or q0 = scale f(q1, q2, ...), by a formula of named variables, on numpy and cpu.
+    Or q0 = scale f(q1, q2, ...) by a formula of named variables, on the devices numpy and cpu.
     """
 
     name: str = entry(..., "unique name", min_length=1)
-    coordinate: str = entry(..., "q0: joint and coordinate, such as 'rack.z'; the joint alone where it has one only")
-    terms: list[CouplingTermSpec] = entry([], "the summands")
-    formula: str | None = entry(None, "instead of terms: f as a formula of the variables, such as 'a * sin(b)'")
-    function: str | None = entry(None, "instead of terms: name of an f that abd.coupling_function defines in Python")
-    variables: dict[str, str] = entry({}, "names in f, with joint and coordinate: { a = 'wheel.theta' }")
-    scale: Number = entry(1.0, "factor on their sum")
+    coordinate: str = entry(..., "q0: joint and coordinate, such as 'rack.z'; the joint suffices if it has one coordinate")
+    terms: list[CouplingTermSpec] = entry([], "terms of the sum")
+    formula: str | None = entry(None, "formula f of the variables instead of terms, such as 'a * sin(b)'")
+    function: str | None = entry(None, "name of a function f defined by abd.coupling_function in Python, instead of terms")
+    variables: dict[str, str] = entry({}, "variables of f with joint and coordinate: { a = 'wheel.theta' }")
+    scale: Number = entry(1.0, "factor of the sum")
     enforcement: Enforcement = entry("penalty", "as in a joint")
-    strength_ratio: Number = entry(100.0, "gamma of the penalty", gt=0)
-    compliance: Number = entry(0.0, "of a compliant coupling", unit="m/N or rad/(N m)", ge=0)
-    damping: Number = entry(0.0, "of a compliant coupling", unit="N s/m or N m s/rad", ge=0)
-    active: Flag = entry(True, "false switches the coupling off")
+    strength_ratio: Number = entry(100.0, "gamma of the penalty stiffness", gt=0)
+    compliance: Number = entry(0.0, "compliance of a compliant coupling", unit="m/N or rad/(N m)", ge=0)
+    damping: Number = entry(0.0, "damping of a compliant coupling", unit="N s/m or N m s/rad", ge=0)
+    active: Flag = entry(True, "false: the coupling has no effect")

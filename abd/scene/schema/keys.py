@@ -35,7 +35,7 @@ class HasFaces(Protocol):
 
 
 class BodyKeys(TypedDict, total=False):
-    """One body: a surface, mass properties, a pose, and how it moves."""
+    """A body: surface, mass properties, pose and motion."""
 
     kind: Literal["dynamic", "kinematic", "static"]
     enabled: bool
@@ -84,7 +84,7 @@ class BodyKeys(TypedDict, total=False):
 
 
 class MaterialKeys(TypedDict, total=False):
-    """A material; pairs combine by geometric means, mu = sqrt(mu_a mu_b), unless a [[material_pair]] says other."""
+    """A material; contact of two materials has the geometric mean of each coefficient, unless a [[material_pair]] sets it."""
 
     mu: float
     rolling: float
@@ -105,7 +105,7 @@ class MaterialPairKeys(TypedDict, total=False):
 
 
 class SolverKeys(TypedDict, total=False):
-    """How a step is computed."""
+    """Solver settings."""
 
     dt: float
     world_dt: Numbers
@@ -135,7 +135,7 @@ class SolverKeys(TypedDict, total=False):
 
 
 class OutputKeys(TypedDict, total=False):
-    """How long to run and what to write; at most one of frames and duration."""
+    """Length and output of a run; at most one of frames and duration is given."""
 
     frames: int | None
     duration: float | None
@@ -145,7 +145,7 @@ class OutputKeys(TypedDict, total=False):
 
 
 class CommonKeys(TypedDict, total=False):
-    """A joint between a parent (a body or the world), which carries frame D, and a child, which carries frame C."""
+    """A joint between frame D of a parent (a body or the world) and frame C of a child."""
 
     active: bool
     collide: bool

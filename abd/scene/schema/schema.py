@@ -1,8 +1,8 @@
-"""What a scene file may say: the one declarative source of the parser, of `abd schema` and of its documentation.
+"""Keys of scene files: the single declarative source of the parser, of `abd schema` and of its documentation.
 
-Field names are the keys of the TOML (or JSON) file; `[[body]]` is the list ``SceneSpec.body``. Every field carries its
+Field names are the keys of the TOML (or JSON) file; `[[body]]` is the list ``SceneSpec.body``. Every field has its
 meaning, unit, default and range. SI units; quaternions are (w, x, y, z); a field with ``_deg`` in its name is in
-degrees. These models check values one by one; what concerns several keys at once is in `abd.scene.checks.checks`.
+degrees. These models check single values; `abd.scene.checks.checks` checks relations between keys.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from abd.scene.schema.solver_schema import SolverSpec
 from abd.scene.schema.values import grid_value, names_value
 
 DEFAULT_MATERIAL = "default"
-"""Of bodies that name none; there without being listed."""
+"""Material of bodies without the key `material`; it exists in every scene."""
 GROUND_AXIS = (0.0, 0.0, 1.0)
 
 
@@ -49,7 +49,7 @@ class Sphere(Spec):
 
     radius: Number = entry(..., "radius", unit="m", gt=0)
     subdivisions: Count | None = entry(
-        None, "asks for a mesh: each multiplies the 20 triangles of the icosahedron by 4", ge=0, le=7
+        None, "mesh instead of the exact sphere: subdivisions of an icosahedron (20 4^n triangles)", ge=0, le=7
     )
 
 
@@ -58,14 +58,12 @@ class Capsule(Spec):
 
     radius: Number = entry(..., "radius", unit="m", gt=0)
     length: Number = entry(..., "length of the cylindrical part, without the ends", unit="m", gt=0)
-    segments: Count | None = entry(None, "asks for a mesh: number of facets around the axis", ge=3, le=1024)
+    segments: Count | None = entry(None, "mesh instead of the exact capsule: facets around the axis", ge=3, le=1024)
 
 
 ROUND = 384
-"""Facets of cylinders and cones: so many that what they roll like is within 0.5 % of smooth ones (`docs/concepts/contact.md`)."""
-FACETS = (
-    "facets around the axis; 32 do for what does not roll, and cost a third to a seventh where many touch each other"
-)
+"""Default facets of cylinders and cones: rolling within 0.5 % of smooth ones (`docs/concepts/contact.md`)."""
+FACETS = "facets around the axis; 32 are enough for bodies that do not roll, and faster"
 
 
 class Cylinder(Spec):
@@ -85,7 +83,7 @@ class Cone(Spec):
 
 
 class HalfSpace(Spec):
-    """Everything below a plane is solid: bodies stay where ``normal . x >= offset``. The pose does not apply to it."""
+    """Solid below a plane: bodies stay where ``normal . x >= offset``. The pose of the body has no effect on it."""
 
     normal: Vector = entry(GROUND_AXIS, "outward normal, world axes; its length does not matter")
     offset: Number = entry(0.0, "distance of the plane from the world's origin along the unit normal", unit="m")
@@ -94,25 +92,25 @@ class HalfSpace(Spec):
 class Surface(Spec):
     """A surface written out in the scene file, in the body's mesh frame."""
 
-    vertices: list[Vector] = entry(..., "corner points", unit="m", min_length=1)
-    triangles: list[Triple] = entry([], "vertex numbers from 0, counter-clockwise from outside")
-    edges: list[Pair] = entry([], "segments beyond those of the triangles (rods)")
-    points: list[Count] = entry([], "single points: vertices that belong to no triangle and no edge")
+    vertices: list[Vector] = entry(..., "vertices", unit="m", min_length=1)
+    triangles: list[Triple] = entry([], "vertex indices from 0, counter-clockwise as seen from outside")
+    edges: list[Pair] = entry([], "edges in addition to those of the triangles (rods)")
+    points: list[Count] = entry([], "isolated points: vertices without triangle or edge")
 
     def content(self, *without: str) -> Hashable:
-        """The table itself: it may be long, and copies of a body share it."""
+        """Return the identity of the table: it can be large, and copies of a body share it."""
         return id(self)
 
     def independent(self, **changes: Any) -> Self:
-        """The table itself, or a copy that shares its lists."""
+        """Return the table itself, or a copy that shares its lists."""
         return self.model_copy(update=changes) if changes else self
 
 
 class Keyframe(Orientation):
-    """Pose at one instant."""
+    """Pose at a time."""
 
-    time: Number = entry(..., "instant", unit="s")
-    position: Vector | None = entry(None, "position of the moved frame; default: where it starts", unit="m")
+    time: Number = entry(..., "time", unit="s")
+    position: Vector | None = entry(None, "position of the moved frame; default: initial position", unit="m")
 
 
 class Formulas(Spec):
@@ -131,25 +129,25 @@ class MotionSpec(Spec):
     """Prescribed motion of a kinematic body: velocities, or keyframes, or a file, or formulas."""
 
     velocity: Vector | None = entry(None, "constant velocity of the moved frame's origin, world axes", unit="m/s")
-    angular_velocity: Vector | None = entry(None, "constant, world axes, about the moved frame's origin", unit="rad/s")
+    angular_velocity: Vector | None = entry(None, "constant angular velocity, world axes", unit="rad/s")
     angular_velocity_deg: Vector | None = entry(None, "the same in degrees", unit="deg/s")
     keyframes: list[Keyframe] | None = entry(
-        None, "poses with growing times; positions interpolate linearly, rotations along the shortest arc", min_length=1
+        None, "poses at increasing times; linear interpolation of positions, rotations along the shortest arc", min_length=1
     )
     file: str | None = entry(
         None,
-        "CSV or NPZ of poses with the columns (arrays) time,x,y,z,qw,qx,qy,qz [s, m]; interpolated like keyframes; "
+        "CSV or NPZ file of poses with the columns (arrays) time,x,y,z,qw,qx,qy,qz [s, m]; interpolated like keyframes; "
         "relative to the scene file",
     )
     formulas: Formulas | None = entry(None, "displacement from the initial pose as formulas of t")
     frame: Literal["mesh", "center_of_mass"] = entry(
-        "mesh", "which frame is moved: the mesh frame, or the one with the same axes at the centre of mass"
+        "mesh", "moved frame: the mesh frame, or the frame with the same axes at the centre of mass"
     )
     after: Literal["hold", "continue"] = entry(
         "hold",
-        "after the last keyframe or line of the file: stay or go on with the velocities given here, else the last ones",
+        "motion after the last pose: hold: at rest; continue: with the given velocities, otherwise the last ones",
     )
-    until: Number | None = entry(None, "time after which the body stays where it is", unit="s", ge=0)
+    until: Number | None = entry(None, "time at which the motion stops", unit="s", ge=0)
 
 
 class RepeatSpec(Spec):
@@ -163,43 +161,43 @@ class RepeatSpec(Spec):
 
 SHAPES = ("box", "sphere", "capsule", "cylinder", "cone")
 SURFACE_KEYS = (*SHAPES, "half_space", "mesh", "surface", "proxy")
-"""What a body may be made of, one of them."""
+"""Keys of a body's surface; exactly one is given."""
 
 
 class BodySpec(Orientation):
-    """One body: a surface, mass properties, a pose, and how it moves.
+    """A body: surface, mass properties, pose and motion.
 
-    Exactly one of box, sphere, capsule, cylinder, cone, half_space, mesh, surface and proxy says what it is made of.
+    Exactly one of box, sphere, capsule, cylinder, cone, half_space, mesh, surface and proxy must be given.
     """
 
     name: str = entry(..., "unique name", min_length=1)
     kind: Literal["dynamic", "kinematic", "static"] = entry(
-        "dynamic", "moved by forces, by its `motion`, or not at all; a half-space is static by default"
+        "dynamic", "dynamic: moved by forces; kinematic: moved by its `motion`; static: fixed; a half-space is static by default"
     )
-    enabled: Flag = entry(True, "false leaves the body out of the scene")
+    enabled: Flag = entry(True, "false: the body is not part of the scene")
 
     box: Extents | None = entry(None, "full extents of a box centred at the origin", unit="m")
     sphere: Sphere | None = entry(None, "sphere")
     capsule: Capsule | None = entry(None, "capsule along z")
     cylinder: Cylinder | None = entry(None, "cylinder along z")
     cone: Cone | None = entry(None, "cone along z, tip up")
-    half_space: HalfSpace | None = entry(None, "the ground, a wall")
+    half_space: HalfSpace | None = entry(None, "half-space, such as the ground or a wall")
     mesh: str | None = entry(None, "file .obj .stl .ply .off or .glb, relative to the scene file")
     surface: Surface | None = entry(None, "surface written out in the scene")
-    proxy: Flag = entry(False, "a body without surface; needs mass and inertia where it is dynamic")
+    proxy: Flag = entry(False, "body without a surface; needs mass and inertia if it is dynamic")
 
     scale: Scale = entry(
-        1.0, "factor, or one per axis, applied to the surface before the pose; negative ones mirror it"
+        1.0, "scale factor of the surface, or one per axis; negative: mirrored"
     )
-    split_components: Flag = entry(False, "one body per connected component, named name_0, name_1 and so on")
+    split_components: Flag = entry(False, "one body per connected component of the mesh, named name_0, name_1 and so on")
     thickness: Number = entry(
-        0.0, "thickness of an open surface (shell); half of it is its contact radius", unit="m", ge=0
+        0.0, "thickness of an open surface (shell); its contact radius is half of it", unit="m", ge=0
     )
-    radius: Number = entry(0.0, "radius of rods and points, for their mass and for contact", unit="m", ge=0)
+    radius: Number = entry(0.0, "radius of rods and points, for mass and contact", unit="m", ge=0)
 
     rounding: Number = entry(
         0.0,
-        "contact at this distance outside the surface: its Minkowski sum with a ball; mass and inertia stay those of the "
+        "radius of a ball by which the surface is enlarged for contact (Minkowski sum); mass and inertia are those of the "
         "surface without it",
         unit="m",
         ge=0,
@@ -207,27 +205,27 @@ class BodySpec(Orientation):
 
     density: Number = entry(
         1000.0,
-        "density; with an explicit mass it only gives the volume of bodies that enclose none",
+        "density; with an explicit mass it only determines the volume of bodies whose surface encloses none",
         unit="kg/m^3",
         gt=0,
     )
-    mass: Number | None = entry(None, "total mass instead of the one that follows from the density", unit="kg", gt=0)
-    center_of_mass: Vector | None = entry(None, "in the mesh frame, scale included", unit="m")
+    mass: Number | None = entry(None, "mass; default: from the density", unit="kg", gt=0)
+    center_of_mass: Vector | None = entry(None, "centre of mass in the mesh frame, scale included", unit="m")
     inertia: Inertia | None = entry(
         None, "[Ixx, Iyy, Izz] or 3x3 about the centre of mass, mesh axes; needs mass", unit="kg m^2"
     )
 
     position: Vector = entry((0.0, 0.0, 0.0), "position of the mesh origin", unit="m")
     velocity: Vector = entry((0.0, 0.0, 0.0), "initial velocity of the centre of mass", unit="m/s")
-    angular_velocity: Vector = entry((0.0, 0.0, 0.0), "initial, world axes", unit="rad/s")
+    angular_velocity: Vector = entry((0.0, 0.0, 0.0), "initial angular velocity, world axes", unit="rad/s")
     angular_velocity_deg: Vector | None = entry(None, "the same in degrees", unit="deg/s")
     force: Vector = entry((0.0, 0.0, 0.0), "constant force at the centre of mass, world axes", unit="N")
     torque: Vector = entry((0.0, 0.0, 0.0), "constant torque, world axes", unit="N m")
-    linear_damping: Number = entry(0.0, "force against the velocity of the centre of mass", unit="N s/m", ge=0)
-    rotary_damping: Number = entry(0.0, "torque against the angular velocity", unit="N m s", ge=0)
+    linear_damping: Number = entry(0.0, "force per velocity of the centre of mass, opposite to it", unit="N s/m", ge=0)
+    rotary_damping: Number = entry(0.0, "torque per angular velocity, opposite to it", unit="N m s", ge=0)
     inertial_damping: Number = entry(
         0.0,
-        "share of the momenta that is lost per second: force and torque of it times mass and inertia",
+        "mass-proportional damping: force and torque opposite to the momenta, per momentum",
         unit="1/s",
         ge=0,
     )
@@ -240,22 +238,22 @@ class BodySpec(Orientation):
 
     kappa: Literal["auto"] | PositiveNumber = entry(
         "auto",
-        "near-rigidity stiffness; auto: of bodies at joints from the weight, forces and initial speeds of all that is joined "
-        "to them, so that they strain by 1e-5 at most; of others 1e9 times the heaviest mass of the world over their own, "
-        "more if their weight, forces or spin ask for it",
+        "stiffness of the near-rigidity energy; auto: for bodies with joints from weight, forces and initial speeds of the "
+        "connected bodies, so that their strain is at most 1e-5; for others 1e9 times the ratio of the largest mass of the "
+        "world to their own, more for large weight, forces or spin",
         unit="Pa",
     )
-    elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "near-rigidity energy")
-    material: str = entry(DEFAULT_MATERIAL, "name of a [[material]], for friction")
+    elasticity: Literal["orthogonal", "arap"] = entry("orthogonal", "form of the near-rigidity energy")
+    material: str = entry(DEFAULT_MATERIAL, "name of a [[material]]")
     surface_velocity: Vector = entry(
-        (0.0, 0.0, 0.0), "velocity of the surface's material for friction, mesh axes: a conveyor belt", unit="m/s"
+        (0.0, 0.0, 0.0), "velocity of the surface in the body for friction (conveyor belt), mesh axes", unit="m/s"
     )
     color: Color | None = entry(
         None,
-        "for pictures: [red, green, blue] or with opacity, from 0 to 1, or a name or '#rrggbb'; default: its material's",
+        "colour: [red, green, blue] or with opacity, from 0 to 1; a CSS name; or '#rrggbb'; default: that of the material",
     )
     group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1, le=LARGEST)
-    world: Count = entry(0, "bodies of different worlds never meet", ge=0, le=LARGEST)
+    world: Count = entry(0, "number of the world; bodies of different worlds do not interact", ge=0, le=LARGEST)
     repeat: RepeatSpec | None = entry(None, "copies on a grid")
 
     @model_validator(mode="before")
@@ -267,78 +265,77 @@ class BodySpec(Orientation):
 
 
 class MaterialSpec(Spec):
-    """A material; pairs combine by geometric means, mu = sqrt(mu_a mu_b), unless a [[material_pair]] says other."""
+    """A material; contact of two materials has the geometric mean of each coefficient, unless a [[material_pair]] sets it."""
 
-    name: str = entry(..., "unique name; `default` is that of bodies that name none", min_length=1)
+    name: str = entry(..., "unique name; `default` is the material of bodies without the key `material`", min_length=1)
     mu: Number = entry(0.0, "coefficient of friction against itself", ge=0)
     rolling: Number = entry(
         0.0,
-        "of rolling resistance against itself: largest torque about the tangent plane over the normal force",
+        "coefficient of rolling resistance against itself: largest rolling torque divided by the normal force",
         unit="m",
         ge=0,
     )
     spinning: Number = entry(
         0.0,
-        "of spinning resistance against itself: largest torque about the normal over the normal force",
+        "coefficient of spinning resistance against itself: largest torque about the normal divided by the normal force",
         unit="m",
         ge=0,
     )
     restitution: Number = entry(
-        0.0, "speed after an impact on itself over the speed before; pairs combine as those of mu do", ge=0, le=1
+        0.0, "coefficient of restitution against itself: normal speed after an impact divided by that before", ge=0, le=1
     )
-    color: Color | None = entry(None, "of bodies that give none, as theirs")
+    color: Color | None = entry(None, "colour of bodies without their own")
 
 
 class MaterialPairSpec(Spec):
     """Contact between two materials."""
 
     between: Annotated[tuple[str, str], BeforeValidator(names_value)] = entry(
-        ..., "names of two materials, the same one twice for itself"
+        ..., "names of two materials; the same name twice for contact of a material with itself"
     )
     mu: Number | None = entry(None, "coefficient of friction; default sqrt(mu_a mu_b)", ge=0)
-    rolling: Number | None = entry(None, "coefficient of rolling resistance; default as that of mu", unit="m", ge=0)
-    spinning: Number | None = entry(None, "coefficient of spinning resistance; default as that of mu", unit="m", ge=0)
+    rolling: Number | None = entry(None, "coefficient of rolling resistance; default: geometric mean", unit="m", ge=0)
+    spinning: Number | None = entry(None, "coefficient of spinning resistance; default: geometric mean", unit="m", ge=0)
     restitution: Number | None = entry(
         None,
-        "normal speed after an impact over that before; slow ones (2 g dt, 2 solver.tolerance) count as resting; default "
-        "sqrt(e_a e_b)",
+        "coefficient of restitution, 0 for impacts slower than 2 g dt or 2 solver.tolerance; default sqrt(e_a e_b)",
         ge=0,
         le=1,
     )
-    stiffness: Number = entry(1.0, "factor on the contact stiffness", gt=0)
-    enabled: Flag = entry(True, "false: these materials pass through each other")
+    stiffness: Number = entry(1.0, "factor of the contact stiffness", gt=0)
+    enabled: Flag = entry(True, "false: no contact between these materials")
 
 
 class ContactFilterSpec(Spec):
-    """Bodies that pass through one another."""
+    """Bodies without contact with each other."""
 
-    bodies: list[str] = entry(..., "names of bodies; none of them collides with another one of them", min_length=2)
+    bodies: list[str] = entry(..., "names of the bodies", min_length=2)
 
 
 class OutputSpec(Spec):
-    """How long to run and what to write; at most one of frames and duration."""
+    """Length and output of a run; at most one of frames and duration is given."""
 
     frames: Count | None = entry(None, "number of steps; default 100", ge=1)
     duration: Number | None = entry(None, "simulated time", unit="s", gt=0)
-    every: Count = entry(1, "write every so many steps", ge=1)
-    contacts: bool = entry(False, "write points of contact and their forces, at /contacts of the trajectory")
-    certificate: bool = entry(False, "`abd run` certifies the run when it has ended, at /certificate of the trajectory")
+    every: Count = entry(1, "number of steps between two written frames", ge=1)
+    contacts: bool = entry(False, "write contact points and forces to /contacts of the trajectory")
+    certificate: bool = entry(False, "check the run after its end (`abd run`); result at /certificate of the trajectory")
 
 
 class CameraSpec(Spec):
-    """Where pictures, films and views of this scene are taken from; what is not given is found, so that everything shows.
+    """Camera of pictures, films and the viewer; default: the whole scene is visible.
 
-    The camera stands at `position`, or as far from the target as it takes, in the direction of the two angles.
+    The camera is at `position`, by default in the direction of the two angles at the distance at which the scene is visible.
     """
 
-    position: Vector | None = entry(None, "where it stands", unit="m")
+    position: Vector | None = entry(None, "position of the camera", unit="m")
     target: Vector | None = entry(None, "point in the middle of the picture", unit="m")
-    azimuth_deg: Number = entry(-60.0, "direction from the target to the camera about z; 0 is +x", unit="deg")
-    elevation_deg: Number = entry(16.0, "the same above the x-y plane", unit="deg", ge=-90, le=90)
-    zoom: Number = entry(1.0, "1: everything fits into the picture", gt=0)
-    fov_deg: Number = entry(38.0, "field of view from the lower to the upper edge", unit="deg", gt=1, lt=150)
-    follow: str | None = entry(None, "name of a body that stays in the middle")
-    orbit_deg: Number = entry(0.0, "how far a film turns about the target from its start to its end", unit="deg")
+    azimuth_deg: Number = entry(-60.0, "azimuth of the camera as seen from the target, about z; 0 is +x", unit="deg")
+    elevation_deg: Number = entry(16.0, "elevation of the camera above the x-y plane", unit="deg", ge=-90, le=90)
+    zoom: Number = entry(1.0, "zoom factor; 1: the whole scene fits into the picture", gt=0)
+    fov_deg: Number = entry(38.0, "vertical field of view", unit="deg", gt=1, lt=150)
+    follow: str | None = entry(None, "name of a body that remains in the middle of the picture")
+    orbit_deg: Number = entry(0.0, "angle by which the camera turns about the target during a film", unit="deg")
 
     @model_validator(mode="after")
     def _not_into_itself(self) -> CameraSpec:
@@ -348,41 +345,41 @@ class CameraSpec(Spec):
 
 
 class JointTypeSpec(Spec):
-    """A joint type that Python code defines, which is run only with ``--allow-code``."""
+    """A joint type defined in Python; the code runs only with ``--allow-code``."""
 
     name: str = entry(..., "name of the type, for joints of this scene", min_length=1)
-    file: str = entry(..., "path of the Python file, relative to the scene's", min_length=1)
+    file: str = entry(..., "path of the Python file, relative to the scene file", min_length=1)
     function: str = entry(
-        ..., "function of the file; called with the name, it calls abd.joint_type(name, ...)", min_length=1
+        ..., "function of the file that takes the name and calls abd.joint_type(name, ...)", min_length=1
     )
 
 
 class SceneSpec(Spec):
     """A scene."""
 
-    name: str = entry("", "name of the scene; default: that of the file")
+    name: str = entry("", "name of the scene; default: name of the file")
     gravity: Vector = entry((0.0, 0.0, -9.81), "gravity", unit="m/s^2")
     solver: SolverSpec = entry(SolverSpec(), "solver settings")
-    output: OutputSpec = entry(OutputSpec(), "length of the run")
-    camera: CameraSpec = entry(CameraSpec(), "where pictures are taken from")
-    material: list[MaterialSpec] = entry([], "materials; `default` (mu = 0) exists always and may be redefined")
-    material_pair: list[MaterialPairSpec] = entry([], "exceptions from the rule of combination")
+    output: OutputSpec = entry(OutputSpec(), "length and output of the run")
+    camera: CameraSpec = entry(CameraSpec(), "camera of pictures")
+    material: list[MaterialSpec] = entry([], "materials; `default` (mu = 0) always exists and can be redefined")
+    material_pair: list[MaterialPairSpec] = entry([], "contact parameters of pairs of materials")
     body: list[BodySpec] = entry([], "bodies")
-    contact_filter: list[ContactFilterSpec] = entry([], "bodies that do not collide, in addition to groups and materials")
-    joint_type: list[JointTypeSpec] = entry([], "joint types of your own")
+    contact_filter: list[ContactFilterSpec] = entry([], "bodies without contact, in addition to groups and materials")
+    joint_type: list[JointTypeSpec] = entry([], "user-defined joint types")
     joint: list[JointSpec] = entry([], "joints")
     coupling: list[CouplingSpec] = entry([], "relations between coordinates of joints: gears, racks, mimics")
-    sensor: list[SensorSpec] = entry([], "quantities that are recorded from the start")
+    sensor: list[SensorSpec] = entry([], "recorded quantities")
 
 
 def with_paths(spec: SceneSpec, change: Callable[[str], str]) -> SceneSpec:
-    """The scene with its paths of meshes, pose files and code changed; what has none is shared with `spec`."""
+    """Return the scene with changed paths of meshes, pose files and code; bodies without paths are shared."""
     types = [one.model_copy(update={"file": change(one.file)}) for one in spec.joint_type]
     return spec.model_copy(update={"body": [body_with_paths(body, change) for body in spec.body], "joint_type": types})
 
 
 def body_with_paths(body: BodySpec, change: Callable[[str], str]) -> BodySpec:
-    """The same for one body."""
+    """Return the body with changed paths of its mesh and pose file."""
     changed: dict[str, Any] = {}
     if body.mesh is not None:
         changed["mesh"] = change(body.mesh)
@@ -392,5 +389,5 @@ def body_with_paths(body: BodySpec, change: Callable[[str], str]) -> BodySpec:
 
 
 def absolute_in(directory: Path) -> Callable[[str], str]:
-    """The function that resolves paths which begin at a directory."""
+    """Return the function that resolves paths relative to a directory."""
     return lambda path: os.path.abspath(directory / path)

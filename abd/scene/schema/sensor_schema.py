@@ -1,4 +1,4 @@
-"""What a scene file may say about sensors; see `abd.api.sensors` for the quantities."""
+"""Sensors in scene files; see `abd.api.sensors` for the quantities."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ Quantity = Literal[
 
 
 class SensorSpec(Spec):
-    """A quantity that is recorded from the start: at every frame of the trajectory, as ``/sensors/<name>``.
+    """A quantity of a joint or of a body that is recorded at every frame of the trajectory, as ``/sensors/<name>``.
 
-    Exactly one of joint and body says whose it is.
+    Exactly one of joint and body is given.
     """
 
     name: str = entry(..., "unique name", min_length=1)
     what: Quantity = entry(
         ...,
-        "coordinate, rate, coordinate_force of a coordinate; wrench, residual, multipliers, displacement, relative_velocity "
-        "of a joint, position and velocity of its point on the parent, force (that on the parent, and its torque); position, "
-        "velocity of a body's point, rotation, angular_velocity, contact_force, contact_wrench, touches of a body",
+        "quantity of a coordinate: coordinate, rate, coordinate_force; of a joint: wrench, residual, multipliers, displacement, "
+        "relative_velocity, force (force and torque on the parent), position and velocity of its point on the parent; of a "
+        "body: position and velocity of a point, rotation, angular_velocity, contact_force, contact_wrench, touches",
     )
     joint: str | None = entry(None, "name of a joint")
-    coordinate: str | None = entry(None, "one of its coordinates; default: the first")
+    coordinate: str | None = entry(None, "coordinate of the joint; default: the first")
     body: str | None = entry(None, "name of a body")
     point: Vector | None = entry(
-        None, "of the body's mesh frame, for position and velocity; default: its origin", unit="m"
+        None, "point in the body's mesh frame, for position and velocity; default: the origin", unit="m"
     )
-    other: str | None = entry(None, "contacts with this body alone")
-    every: Count = entry(1, "number of steps from one record to the next", ge=1)
+    other: str | None = entry(None, "name of a body: only contacts with this body count")
+    every: Count = entry(1, "number of steps between two values", ge=1)
 
     @property
     def of(self):
-        """What `Simulation.add_sensor` takes for it."""
+        """The argument `of` of `Simulation.add_sensor`."""
         if self.joint is not None:
             return self.joint if self.coordinate is None else (self.joint, self.coordinate)
         second = self.point if self.other is None else self.other
@@ -51,14 +51,14 @@ class SensorSpec(Spec):
 
 
 def check_sensor(spec: SensorSpec) -> Iterator[Finding]:
-    """Keys that do not go together."""
+    """Yield findings about keys that exclude each other."""
     if (spec.joint is None) == (spec.body is None):
-        yield Finding(("joint",), "exactly one of joint and body is needed", spec.joint)
+        yield Finding(("joint",), "exactly one of joint and body must be given", spec.joint)
         return
     known = OF_COORDINATES + OF_JOINTS + OF_MARKERS if spec.joint else OF_MARKERS + OF_BODIES + OF_CONTACTS
     kind = "joint" if spec.joint else "body"
     if spec.what not in known:
-        yield Finding(("what",), f"is no quantity of a {kind}", spec.what, f"there are {', '.join(known)}")
+        yield Finding(("what",), f"is not a quantity of a {kind}", spec.what, f"use one of {', '.join(known)}")
     for key, quantities, owner in (
         ("coordinate", OF_COORDINATES, "joint"),
         ("point", OF_MARKERS, "body"),
@@ -66,4 +66,4 @@ def check_sensor(spec: SensorSpec) -> Iterator[Finding]:
     ):
         value = getattr(spec, key)
         if value is not None and (spec.what not in quantities or kind != owner):
-            yield Finding((key,), f"means nothing for {spec.what} of a {kind}", value, "leave it out")
+            yield Finding((key,), f"has no effect on {spec.what} of a {kind}", value, "remove it")

@@ -1,4 +1,4 @@
-"""Values of a scene file as the schema wants them: numbers, vectors and matrices, with plain words where they are not.
+"""Validators of values of scene files: numbers, vectors, matrices, formulas, axes and colours.
 
 Each function is a pydantic validator that runs before the type check. Booleans, strings of digits, NaN and infinities
 are not numbers here.
@@ -16,20 +16,20 @@ from pydantic_core import PydanticCustomError
 from abd.scene.schema.formula import FormulaError, NamedFormula
 
 BOUNDS = {
-    # copies that `repeat` makes of a body
+    # copies of a body by `repeat`
     "COPIES": 1_000_000,
-    # elements of copies that <replicate> and <composite> make
+    # elements of copies by <replicate> and <composite>
     "REPLICAS": 20_000,
     # parts of a dotted key of TOML
     "KEY_PARTS": 100,
     # memory of the arrays of an NPZ file [bytes]
     "NPZ_BYTES": 256 << 20,
 }
-"""Bounds on what files may ask for; a variable of the environment, such as ABD_MOST_COPIES=2000000, raises one."""
+"""Limits for files; an environment variable, such as ABD_MOST_COPIES=2000000, changes a limit."""
 
 
 def most(name: str) -> int:
-    """The largest number of a kind."""
+    """Return a limit of `BOUNDS`, or its environment variable."""
     try:
         return int(os.environ[f"ABD_MOST_{name}"])
     except (KeyError, ValueError):
@@ -37,18 +37,18 @@ def most(name: str) -> int:
 
 
 def remedy(name: str) -> str:
-    """How it is raised."""
-    return f"ask for less, or raise the bound: ABD_MOST_{name}=N in the environment"
+    """Return the remedy for an exceeded limit."""
+    return f"reduce it, or raise the limit with the environment variable ABD_MOST_{name}"
 
 
 AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
 LARGEST = 1e50
-"""Largest size of a number of a file: products of a few stay finite."""
+"""Largest absolute value of a number in a file, so that products of a few numbers stay finite."""
 
 
 def is_number(value: Any) -> bool:
-    """True for ints and floats of at most `LARGEST`, numpy's included; False for booleans."""
+    """Return whether a value is an integer or float of at most `LARGEST`, NumPy's included, and not a boolean."""
     if isinstance(value, bool):
         return False
     try:
@@ -58,7 +58,7 @@ def is_number(value: Any) -> bool:
 
 
 def number_value(value: Any) -> Any:
-    """A finite number, as a float."""
+    """Validate a finite number and return it as a float."""
     if isinstance(value, str):
         raise PydanticCustomError("number", "should be a number, without quotes")
     if not is_number(value):
@@ -67,18 +67,18 @@ def number_value(value: Any) -> Any:
 
 
 def _bound(value: Any) -> str:
-    """ " of at most `LARGEST`" where a value has a finite number beyond it."""
+    """Return " of at most `LARGEST`" if a value has a larger finite number, otherwise an empty string."""
     large = isinstance(value, (int, float)) and LARGEST < abs(value) < math.inf
     inner = value if isinstance(value, list | tuple) else ()
     return f" of at most {LARGEST:g}" if large or any(map(_bound, inner)) else ""
 
 
 def numbers_value(wanted: str, *shapes: tuple[int | None, ...], kind: type = float, largest: float = LARGEST):
-    """Validator of numbers in one of these shapes, as nested tuples, or as a number for the shape ().
+    """Return a validator of numbers with one of these shapes, as nested tuples, or as a number for the shape ().
 
     Args:
-        wanted: what the value should be, for messages.
-        shapes: lengths, None for any but 0.
+        wanted: description of the value, for messages.
+        shapes: lengths, None for any except 0.
         kind: `float` or `int`; largest: bound on their sizes.
     """
     kinds = "iu" if kind is int else "iuf"
@@ -113,12 +113,12 @@ _grid_value = numbers_value("three integers", (3,), kind=int)
 _points_value = numbers_value("a list of at least two points of two numbers", (None, 2))
 
 
-COLOR = "three or four numbers from 0 to 1, or a name or '#rrggbb'"
+COLOR = "three or four numbers from 0 to 1, a CSS name or '#rrggbb'"
 _color_value = numbers_value(COLOR, (3,), (4,))
 
 
 def points_value(value: Any) -> Any:
-    """Two or more points of the plane."""
+    """Validate two or more points of the plane."""
     points = _points_value(value)
     if len(points) < 2:
         raise PydanticCustomError("points", "should be a list of at least two points of two numbers")
@@ -126,31 +126,31 @@ def points_value(value: Any) -> Any:
 
 
 def names_value(value: Any) -> Any:
-    """Two names."""
+    """Validate two names."""
     if not isinstance(value, list | tuple) or len(value) != 2 or not all(isinstance(item, str) for item in value):
         raise PydanticCustomError("names", "should be two names")
     return tuple(value)
 
 
 def scale_value(value: Any) -> Any:
-    """A number or three of them, none of them 0; a negative one mirrors."""
+    """Validate one or three scale factors other than 0."""
     factors = _scale_value(value)
     if 0 in (factors if isinstance(factors, tuple) else (factors,)):
-        raise PydanticCustomError("scale", "should be greater than 0, or less to mirror")
+        raise PydanticCustomError("scale", "should not be 0; a negative factor mirrors")
     return factors
 
 
 def grid_value(value: Any) -> Any:
-    """Numbers of copies along three axes."""
+    """Validate the numbers of copies along three axes."""
     count = _grid_value(value)
     if min(count) < 1 or math.prod(count) > most("COPIES"):
-        limit = f"ABD_MOST_COPIES = {most('COPIES')} copies at most"
+        limit = f"with a product of at most {most('COPIES')} (ABD_MOST_COPIES)"
         raise PydanticCustomError("grid", f"should be three integers of at least 1, {limit}")
     return count
 
 
 def formula_value(value: Any) -> Any:
-    """A number, or a formula of t that can be read."""
+    """Validate a number or a formula of t."""
     if not isinstance(value, str):
         if not is_number(value):
             raise PydanticCustomError("formula", "should be a finite number or a formula of t in quotes")
@@ -159,13 +159,12 @@ def formula_value(value: Any) -> Any:
         NamedFormula(value, ("t",))((0.0,))
     except FormulaError as error:
         text = {"error": error.located, "remedy": error.remedy}
-        raise PydanticCustomError("formula", "should be a formula of t that can be read: {error}", text) from error
+        raise PydanticCustomError("formula", "should be a valid formula of t: {error}", text) from error
     return value
 
 
 def axes_value(value: Any) -> Any:
-    """Names of axes, in the order x, y, z, rx, ry, rz, from such names, or from true and false, or 1 and 0, for all six (or
-    three)."""
+    """Validate axes: names, or true and false (1 and 0) for all six or three; return names in the order x .. rz."""
     items = list(value) if isinstance(value, list | tuple | np.ndarray) else None
     if items is not None and len(items) in (3, 6) and all(item in (0, 1) for item in items):
         items = [name for name, is_held in zip(AXIS_NAMES, items) if is_held]
@@ -177,14 +176,14 @@ def axes_value(value: Any) -> Any:
 
 
 def color_value(value: Any) -> Any:
-    """Three or four numbers from 0 to 1: red, green, blue and opacity; a name of CSS or '#rrggbb' stands for four."""
+    """Validate a colour: red, green, blue and opacity from 0 to 1, a CSS name or '#rrggbb'."""
     if isinstance(value, str):
         from matplotlib.colors import to_rgba
 
         try:
             return tuple(float(item) for item in to_rgba(value))
         except ValueError as error:
-            raise PydanticCustomError("color", "should be the name of a CSS color or of the form '#rrggbb'") from error
+            raise PydanticCustomError("color", "should be a CSS colour name or have the form '#rrggbb'") from error
     color = _color_value(value)
     if min(color) < 0.0 or max(color) > 1.0:
         raise PydanticCustomError("color", f"should be {COLOR}")

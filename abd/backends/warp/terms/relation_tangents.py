@@ -14,7 +14,7 @@ from abd.joints.rows.system import JointSystem
 
 
 class RelationTangents:
-    """Host evaluation of relations and given forces: it writes the pieces of their terms and the laws of their rows.
+    """Host evaluation of relations and given forces: it writes the polynomial segments of their terms and the laws of their rows.
 
     Raises:
         DeviceError: the system has relations or given forces, and the host cannot access the arrays of the device.

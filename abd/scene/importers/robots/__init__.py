@@ -21,7 +21,7 @@ from abd.scene.importers.formats import ImportOptions
 
 
 def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[str]]:
-    """The scene in a URDF or MJCF file, and notes on what was changed, merged or ignored.
+    """Return the scene of a URDF or MJCF file, and notes about changed, merged or ignored content.
 
     Raises:
         SceneError: what is wrong, in one problem where the file as such cannot be used.
@@ -31,4 +31,4 @@ def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[st
     try:
         return read_robot(path, options).scene()
     except RecursionError as error:
-        raise SceneError.of("is nested too deeply", file=str(path)) from error
+        raise SceneError.of("has too many nested elements", file=str(path)) from error

@@ -1,4 +1,4 @@
-"""Files that a robot refers to: where they are looked for, what may be read, and which are missing."""
+"""Files of a robot: search, access rules and missing files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MOST_BYTES = 64 << 20
 MOST_TRIANGLES = 1_000_000
 """Triangles of one mesh."""
 PACKAGE_VARIABLES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH")
-"""Variables of the environment that name folders of packages."""
+"""Environment variables with folders of packages."""
 SCHEMES = ("package", "model")
-"""Schemes whose first part is the name of a package."""
+"""URI schemes that begin with the name of a package."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Missing:
 
 @dataclass
 class Assets:
-    """The mesh files of one robot, by the keys that stand for them in the XML that MuJoCo gets.
+    """The mesh files of a robot, by their keys in the XML for MuJoCo.
 
     Attributes:
         path: the robot's file; folder: where its relative paths begin; searched: the user's folders.
@@ -56,16 +56,16 @@ class Assets:
         self.searched = tuple(folder.resolve() for folder in self.searched)
         for folder in self.searched:
             if not folder.is_dir():
-                raise SceneError.of(f"--assets: {folder} is no folder", value=str(folder))
+                raise SceneError.of(f"--assets: {folder} is not a folder", value=str(folder))
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """Folders below which files may be read: the robot's own, that of its package, and the user's."""
+        """Return the folders of allowed files: those of the robot, of its package, and of the user."""
         package = next((folder for folder in self.folder.parents if (folder / "package.xml").is_file()), None)
         return (self.folder, *([package] if package else []), *self.searched)
 
     def key(self, reference: str, base: str = "") -> str:
-        """The key of a mesh file; a file that is not there is noted in `missing`.
+        """Return the key of a mesh file; a missing file is added to `missing`.
 
         Args:
             reference: as written: a path, or a URI of scheme file, package or model.
@@ -85,11 +85,11 @@ class Assets:
         return self._keys[reference]
 
     def mesh(self, key: str) -> RawMesh | None:
-        """What the file of a key holds; None for one of MuJoCo's own format."""
+        """Return the mesh of a key; None for a file in MuJoCo's format."""
         return self._meshes.get(key)
 
     def find(self, reference: str, base: str = "") -> tuple[Path | None, list[Path]]:
-        """The file that a path or URI stands for, None where it is not there, and the paths that were tried."""
+        """Return the file of a path or URI, None if it is missing, and the tried paths."""
         scheme, separator, rest = reference.partition("://")
         if not separator:
             scheme, rest = "", reference.replace("\\", "/")
@@ -101,7 +101,7 @@ class Assets:
             candidates = [(folder / rest, None) for folder in dict.fromkeys(folders)]
         else:
             raise self._refused(
-                reference, f"files of scheme '{scheme}' are not read", "give a path, or package://NAME/PATH"
+                reference, f"scheme '{scheme}' is not supported", "give a path, or package://NAME/PATH"
             )
         tried, outside = [], True
         for path, root in dict.fromkeys((Path(os.path.normpath(path)), root) for path, root in candidates):
@@ -116,8 +116,8 @@ class Assets:
                     break
                 return path, tried
         if outside and candidates:
-            message = f"'{reference}' lies outside of the robot's folder {self.folder}"
-            raise self._refused(reference, message, "give the folder that it may be read from by --assets DIR")
+            message = f"'{reference}' is outside of the robot's folder {self.folder}"
+            raise self._refused(reference, message, "allow its folder with --assets DIR")
         return None, tried
 
     def _in_packages(self, rest: PurePosixPath) -> list[tuple[Path, Path]]:
@@ -140,17 +140,17 @@ class Assets:
         """Read a mesh file; one that is of no use counts as missing."""
         size = path.stat().st_size
         if size > MOST_BYTES:
-            message = f"has {size / 2**20:.0f} MiB; meshes of at most {MOST_BYTES >> 20} MiB are read"
+            message = f"has {size / 2**20:.0f} MiB; at most {MOST_BYTES >> 20} MiB are allowed"
             raise SceneError.of(message, file=str(path), value=size, remedy="simplify the mesh")
         if path.suffix.lower() == ".msh":
             return
         if path.suffix.lower() not in READERS:
             known = ", ".join(READERS)
-            self.missing[key] = Missing(reference, (path,), f"format '{path.suffix}' is not known (use one of {known})")
+            self.missing[key] = Missing(reference, (path,), f"format '{path.suffix}' is not supported (use one of {known})")
             return
         mesh = read_mesh_file(path)
         if len(mesh.triangles) > MOST_TRIANGLES:
-            message = f"has {len(mesh.triangles)} triangles; at most {MOST_TRIANGLES} are taken"
+            message = f"has {len(mesh.triangles)} triangles; at most {MOST_TRIANGLES} are allowed"
             raise SceneError.of(message, file=str(path), value=len(mesh.triangles), remedy="simplify the mesh")
         if not len(mesh.triangles):
             self.missing[key] = Missing(reference, (path,), "has no triangles")

@@ -17,7 +17,7 @@ import numpy as np
 from abd.rotations import pose
 
 SAME = 1e-9
-"""Sine between axes, or distance [m] between lines, that counts as none."""
+"""Largest sine between parallel axes, or distance [m] between coincident lines."""
 STEEPEST = 1.5
 """Largest pitch [rad] of a gimbal; beyond it carriers are between its axes."""
 HINGE, SLIDE, BALL = "hinge", "slide", "ball"
@@ -55,7 +55,7 @@ class Fit:
 
 
 def fits(axes: list[Axis]) -> list[tuple[list[Axis], Fit]]:
-    """The fewest joints, taken greedily from the parent on, that move a link as its axes do."""
+    """Return joints with the motion of a link's axes, by a greedy search from the parent."""
     out, start = [], 0
     while start < len(axes):
         for count in range(min(3, len(axes) - start), 0, -1):
@@ -69,7 +69,7 @@ def fits(axes: list[Axis]) -> list[tuple[list[Axis], Fit]]:
 
 
 def fit(axes: list[Axis]) -> Fit | None:
-    """The joint type that moves as these axes do, one after the other; None where there is none."""
+    """Return the joint type with the motion of these successive axes; None without one."""
     kinds = "".join(axis.kind[0] for axis in axes)
     a = [axis.axis for axis in axes]
     if kinds == "b":
@@ -113,7 +113,7 @@ def _slide_and_hinge(axes: list[Axis], kinds: str) -> Fit | None:
 
 
 def _two_hinges(axes: list[Axis]) -> Fit | None:
-    """A universal joint, skewed where the axes are not at right angles."""
+    """Return a universal joint, skewed if the axes are not perpendicular."""
     first, second = (axis.axis for axis in axes)
     sine = float(first @ second)
     across = second - sine * first
@@ -127,7 +127,7 @@ def _two_hinges(axes: list[Axis]) -> Fit | None:
 
 
 def _meeting(axes: list[Axis]) -> np.ndarray | None:
-    """(3,) the point that the lines of hinges share; None where they pass one another."""
+    """Return the common point (3,) of the lines of hinges; None for skew lines."""
     across = [np.eye(3) - np.outer(axis.axis, axis.axis) for axis in axes]
     if all(np.array_equal(axis.point, axes[0].point) for axis in axes):
         return axes[0].point

@@ -1,4 +1,4 @@
-"""MuJoCo's compiler and its input: meshes, boxes for missing ones, inertias that bodies can have."""
+"""MuJoCo's compiler and its input: meshes, boxes for missing meshes, corrected inertias."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from abd.scene.importers.robots.assets import Assets
 mujoco = required("mujoco", "robots", "mujoco", "reading URDF and MJCF")
 
 SMALL = 1e-3
-"""Mass of a massless link over the least mass of the robot's others."""
+"""Mass of a massless link, relative to the smallest mass of the robot's other links."""
 FAR = 1e9
-"""End of a range [rad or m] from which on there is none."""
+"""Smallest bound of a range [rad or m] that means no bound."""
 THIN = 1e-6
 """Least moment of S = tr(I)/2 - I, over the largest, of an inertia that is put in place of an impossible one."""
 
@@ -100,7 +100,7 @@ def _one_line(text: str) -> str:
 
 
 def _place_meshes(out: Compiled, options: ImportOptions, path: Path) -> None:
-    """Give every mesh its vertices; replace or report those that are missing."""
+    """Set the vertices of every mesh; replace or report missing meshes."""
     spec, assets = out.spec, out.assets
     gone: dict[str, str] = {}
     for mesh in spec.meshes:
@@ -127,7 +127,7 @@ def _place_meshes(out: Compiled, options: ImportOptions, path: Path) -> None:
     listed = list(dict.fromkeys(str(assets.missing[key]) for key in gone.values()))
     if needed and options.missing_meshes == "fail":
         message = "\n  ".join([f"{len(listed)} meshes are missing:", *listed])
-        remedy = "give their folder by --assets DIR, or go on with boxes by --missing-meshes boxes"
+        remedy = "give their folder with --assets DIR, or use boxes with --missing-meshes boxes"
         raise SceneError.of(message, file=str(path), value=listed, remedy=remedy)
     out.notes += [f"missing mesh: {one}" for one in listed]
     made, bare = [], []
@@ -141,17 +141,17 @@ def _place_meshes(out: Compiled, options: ImportOptions, path: Path) -> None:
         for geom in geoms:
             spec.delete(geom)
     if made:
-        out.notes.append(f"boxes [m] of their inertia replace the missing meshes of {', '.join(made)}")
+        out.notes.append(f"boxes [m] with their inertia replace the missing meshes of {', '.join(made)}")
     if bare:
         out.notes.append(
-            f"without inertia there are no boxes for the missing meshes of {', '.join(bare)}: they have no shape"
+            f"missing meshes without a box, because the body has no inertia: {', '.join(bare)}"
         )
     for mesh in [mesh for mesh in spec.meshes if mesh.name in gone or Path(mesh.file).stem in gone]:
         spec.delete(mesh)
 
 
 def _add_box(body, geom) -> str:
-    """A box of the body's mass and inertia, with the contact settings of a geom; its extents, or "" where it has none."""
+    """Add a box of the body's mass and inertia with the contact settings of a geom; return its extents, "" without inertia."""
     inertia = _inertia(body)
     if inertia is None or not body.mass > 0.0:
         return ""
@@ -179,7 +179,7 @@ def _inertia(body) -> np.ndarray | None:
 
 
 def _correct_inertia(body, notes: list[str]) -> None:
-    """Put the nearest inertia that a body can have in place of one that no body has.
+    """Replace an impossible inertia by the nearest possible one.
 
     See `abd.scene.geometry.mass.nearest_inertia`.
     """
@@ -189,15 +189,15 @@ def _correct_inertia(body, notes: list[str]) -> None:
     if not inertia.any():
         value = 0.4 * body.mass * 0.05**2
         corrected = value * np.eye(3)
-        notes.append(f"body '{body.name}' has mass but no inertia: it gets that of a ball of 5 cm, {value:.3g} kg m^2")
+        notes.append(f"body '{body.name}' has mass but no inertia: that of a ball of radius 5 cm is used, {value:.3g} kg m^2")
     else:
         corrected = nearest_inertia(inertia, THIN)
         if corrected is inertia:
             return
         moments = [", ".join(f"{x:.4g}" for x in np.linalg.eigvalsh(one)) for one in (inertia, corrected)]
         notes.append(
-            f"body '{body.name}': no body has the principal inertias [{moments[0]}] kg m^2; the nearest that one can have, "
-            f"[{moments[1]}], are taken"
+            f"body '{body.name}': principal inertias [{moments[0]}] kg m^2 are not possible; the nearest possible ones, "
+            f"[{moments[1]}], are used"
         )
     if not np.isnan(np.array(body.fullinertia)[0]):
         body.fullinertia = [corrected[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
@@ -208,7 +208,7 @@ def _correct_inertia(body, notes: list[str]) -> None:
 
 
 def _add_free_joint(body, joint: str) -> None:
-    """Three sliders and a ball: a free joint anywhere in the tree."""
+    """Add three sliders and a ball, which are a free joint at any level of the tree."""
     for name, axis in zip("xyz", np.eye(3)):
         body.add_joint(name=f"{joint}_{name}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
     body.add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_BALL)
@@ -222,7 +222,7 @@ def _free_base(spec, notes: list[str]) -> None:
 
 
 def _give_mass(spec, out: Compiled) -> None:
-    """A small mass for bodies that move and have none, nor anything fixed to them."""
+    """Assign a small mass to bodies that move and have none, also in the bodies fixed to them."""
     explicit = [body.mass for body in spec.bodies if body.explicitinertial and body.mass > 0.0]
     mass = SMALL * min(explicit) if explicit else 1.0
     length = 0.1
@@ -234,7 +234,7 @@ def _give_mass(spec, out: Compiled) -> None:
 
 
 def _note_ranges(spec, notes: list[str]) -> None:
-    """Notes on ranges whose lower end is not below the upper one: MuJoCo ignores them."""
+    """Add notes about empty ranges, which MuJoCo ignores."""
     ranges = {
         "joint": (spec.joints, ("range", "actfrcrange")),
         "tendon": (spec.tendons, ("range", "actfrcrange")),
@@ -252,11 +252,11 @@ def _note_ranges(spec, notes: list[str]) -> None:
 
 def ignored_range(key: str, lower: float, upper: float) -> str:
     """Text of a note on a range without extent."""
-    return f"its {key} [{lower:g}, {upper:g}] is ignored, as in MuJoCo: the lower end must be below the upper end"
+    return f"its {key} [{lower:g}, {upper:g}] is ignored, as in MuJoCo: the lower bound must be below the upper bound"
 
 
 def _has_mass(body) -> bool:
-    """Whether a body, or one that is fixed to it, has matter."""
+    """Return whether a body, or a body fixed to it, has mass."""
     if body.explicitinertial and body.mass > 0.0:
         return True
     for geom in body.geoms:

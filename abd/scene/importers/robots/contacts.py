@@ -14,7 +14,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 UNTOUCHED = "picture"
-"""Material of bodies whose shapes are for pictures only."""
+"""Material of bodies with visual shapes only."""
 SAME = 1e-12
 DIMENSIONS = (3, 4, 6)
 """Contact dimension from which sliding, torsional and rolling friction act."""
@@ -74,26 +74,26 @@ class Contacts:
         return bool(self.model.geom_contype[geom] or self.model.geom_conaffinity[geom] or geom in self.pairs)
 
     def paired(self, link_of_body: np.ndarray) -> set[tuple[int, int]]:
-        """Links, smaller first, whose contact a `<pair>` requests."""
+        """Return pairs of links, smaller first, with contact by a `<pair>`."""
         model = self.model
         bodies = np.stack([model.geom_bodyid[model.pair_geom1], model.geom_bodyid[model.pair_geom2]], axis=1)
         return {(min(pair), max(pair)) for pair in link_of_body[bodies.reshape(-1, 2)].tolist()}
 
     def material(self, name: str, geoms: list[int]) -> str:
-        """The material of a body with these geoms, all of which touch, or none."""
+        """Return the material of a body with these geoms, which all have contact, or none has."""
         model = self.model
         masks = frozenset((int(model.geom_contype[g]), int(model.geom_conaffinity[g])) for g in geoms)
         pairs = frozenset(k for g in geoms for k in self.pairs.get(g, ()))
         rules = Rules(frozenset([(0, 0)]), (0.0, 0.0, 0.0), 1, 0, pairs)
         if rules.touches or masks != rules.masks:
             if len(masks) > 1 or (pairs and any(g not in self.pairs for g in geoms)):
-                message = "its shapes have different contype, conaffinity or pairs; what one collides with, all do"
+                message = "its shapes have different contype, conaffinity or pairs; the union of their rules applies to all"
                 self.notes.append(f"'{name}': {message}")
             priority = max((int(model.geom_priority[g]) for g in geoms), default=0)
             leading = [g for g in geoms if int(model.geom_priority[g]) == priority]
             friction = tuple(model.geom_friction[leading].max(axis=0).tolist())
             if len({float(model.geom_friction[g, 0]) for g in geoms}) > 1:
-                self.notes.append(f"'{name}': its shapes have different friction; {friction[0]:g} is taken")
+                self.notes.append(f"'{name}': its shapes have different friction; {friction[0]:g} is used")
             rules = Rules(masks, friction, int(model.geom_condim[leading].max()), priority, pairs)
         if rules not in self._names:
             self._names[rules] = self._name(rules)
@@ -113,7 +113,7 @@ class Contacts:
         return text
 
     def tables(self) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-        """Keys of materials, and of the pairs that depart from the rule of combination."""
+        """Return keys of materials, and of pairs with values other than the geometric mean."""
         own = {name: _acting(rules.friction, rules.dimension) for name, rules in self.rules.items()}
         materials = [
             {"name": name, "mu": friction[0]} | {key: x for key, x in zip(FRICTION[1:], friction[1:]) if x}
@@ -132,7 +132,7 @@ class Contacts:
         return materials, pairs
 
     def _friction(self, one: Rules, two: Rules) -> Friction:
-        """Coefficients between two bodies: those of their `<pair>`s, else by priority, else the larger ones."""
+        """Return coefficients of two bodies: of their `<pair>`s, else by priority, else the larger ones."""
         model = self.model
         if common := sorted(one.pairs & two.pairs):
             friction = model.pair_friction[common][:, [0, 2, 3]].max(axis=0)
@@ -147,12 +147,12 @@ class Contacts:
 
 
 def _acting(friction: Friction | np.ndarray, dimension: int) -> Friction:
-    """The coefficients of friction that act at a contact dimension, 0 for the others."""
+    """Return the active coefficients of friction for a contact dimension, 0 for the others."""
     return tuple(float(x) if dimension >= least else 0.0 for x, least in zip(friction, DIMENSIONS))
 
 
 def note_contacts(model, notes: list[str]) -> None:
-    """Notes on what MuJoCo's contacts have and ours do not."""
+    """Add notes about unsupported properties of contacts."""
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     found: Counter[str] = Counter()
     found["margin"] = int((model.geom_margin[touching] != 0.0).sum()) + int((model.pair_margin != 0.0).sum())

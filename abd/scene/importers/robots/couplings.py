@@ -47,7 +47,7 @@ class Ties:
         for k in range(0 if disables(model, "EQUALITY", "CONSTRAINT") else model.neq):
             make = makers.get(int(model.eq_type[k]))
             if make is None:
-                self.notes.append(f"equality '{self.equality_names[k]}' is of a kind that is not supported")
+                self.notes.append(f"equality '{self.equality_names[k]}' is ignored: its type is not supported")
             else:
                 make(k)
         for k in range(model.ntendon):
@@ -78,7 +78,7 @@ class Ties:
     def _between(self, k: int, kind: str, first: tuple[int, np.ndarray], second: tuple[int, np.ndarray]) -> None:
         name = self.equality_names[k]
         if first[0] == second[0]:
-            self.notes.append(f"equality '{name}' ties a link to itself and is ignored")
+            self.notes.append(f"equality '{name}' is ignored: it connects a link to itself")
             return
         table, D, C = self._join(name, kind, first, second)
         table |= {"enforcement": ENFORCEMENT, "active": bool(self.model.eq_active0[k])}
@@ -114,7 +114,7 @@ class Ties:
         model, name = self.model, self.equality_names[k]
         first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
         if first not in self.coordinates or (second >= 0 and second not in self.coordinates):
-            self.notes.append(f"equality '{name}' is on a ball or free joint and is ignored")
+            self.notes.append(f"equality '{name}' is ignored: it is on a ball or free joint")
             return
         one = self.coordinates[first]
         rest = float(model.qpos0[model.jnt_qposadr[first]])
@@ -136,7 +136,7 @@ class Ties:
 
     def _lock(self, name: str, one: Coordinate, value: float, k: int) -> None:
         if "drive" in one.settings or not self.model.eq_active0[k]:
-            self.notes.append(f"equality '{name}' locks '{one.key}', which is driven or not to be locked yet: ignored")
+            self.notes.append(f"equality '{name}' is ignored: it is inactive, or locks '{one.key}', which has a drive")
             return
         one.settings |= {"locked": True, "lock_value": one.value(value)}
 
@@ -151,7 +151,7 @@ class Ties:
         sums = [self._sum(tendon) if tendon >= 0 else [] for tendon in (first, second)]
         coefficients = model.eq_data[k, :5]
         if sums[0] is None or sums[1] is None:
-            self.notes.append(f"equality '{name}': tendons over sites are not supported")
+            self.notes.append(f"equality '{name}' is ignored: tendons over sites are not supported")
             return
         if coefficients[2:].any():
             self._curved(k, sums[0], sums[1], coefficients.tolist())
@@ -219,7 +219,7 @@ class Ties:
         if ends is None:
             verb = "is" if len(effects) == 1 else "are"
             self.notes.append(
-                f"tendon '{name}': its {' and '.join(effects)} {verb} not supported, for it is no line of two sites"
+                f"tendon '{name}': {' and '.join(effects)} {verb} only supported for a line between two sites"
             )
             return
         rest = model.tendon_lengthspring[k]
@@ -232,18 +232,18 @@ class Ties:
             )
         elif stiffness or damping:
             self.notes.append(
-                f"tendon '{name}': its spring is slack between {rest[0]:g} and {rest[1]:g} m and is ignored"
+                f"tendon '{name}': its spring is ignored: a slack range ({rest[0]:g} .. {rest[1]:g} m) is not supported"
             )
         if limited:
             low, high = model.tendon_range[k].tolist()
             self._line(f"{name}_rope", "rope", ends, {"distance": high, "enforcement": ENFORCEMENT})
             if low > 0.0:
-                self.notes.append(f"tendon '{name}': its least length {low:g} m is not supported")
+                self.notes.append(f"tendon '{name}': its smallest length {low:g} m is not supported")
         if friction or "armature" in effects:
             self.notes.append(f"tendon '{name}': its frictionloss and armature are not supported")
 
     def _spring_of_sum(self, k: int) -> bool:
-        """Add the spring of a fixed tendon, as a compliant relation between its coordinates; whether it could be added."""
+        """Add the spring of a fixed tendon as a compliant coupling of its coordinates; return whether it was added."""
         model, sums = self.model, [(one, weight) for one, weight in self._sum(k) or [] if weight]
         stiffness, damping = float(model.tendon_stiffness[k]), float(model.tendon_damping[k])
         low, high = model.tendon_lengthspring[k].tolist()

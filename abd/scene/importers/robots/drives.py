@@ -62,7 +62,7 @@ def add_drives(
             found.setdefault(joint, []).append((k, effort))
             low, high = model.actuator_forcerange[k].tolist()
             if np.isfinite(effort.limit) and low != -high:
-                text = f"forces from {low:g} to {high:g} are not symmetric: the smaller limit is taken"
+                text = f"the force range {low:g} .. {high:g} is not symmetric; the smaller limit is used"
                 notes.append(f"actuator '{names[k]}': {text}")
     for reason, which in unknown.items():
         notes.append(f"actuators are ignored: {', '.join(which)} ({reason})")
@@ -71,7 +71,7 @@ def add_drives(
         if len(efforts) > 1 and any(np.isfinite(effort.limit) for _, effort in efforts):
             own = efforts[:1]
             left = ", ".join(names[k] for k, _ in efforts[1:])
-            notes.append(f"actuators are ignored: {left} (only '{names[efforts[0][0]]}' is used: their limits differ)")
+            notes.append(f"actuators are ignored: {left} (their limits differ from those of '{names[efforts[0][0]]}')")
         total = _Effort(
             *(sum(getattr(effort, key) for _, effort in own) for key in ("constant", "stiffness", "damping")),
             limit=own[0][1].limit,
@@ -83,48 +83,48 @@ def add_drives(
 
 
 def _transmission(model, k: int, coordinates: dict[int, Coordinate]) -> tuple[int, float] | str:
-    """The joint that an actuator acts on and its gear, or why it acts on none that we have."""
+    """Return the joint of an actuator and its gear, or the reason why it is not supported."""
     kinds = mujoco.mjtTrn
     kind, target, gear = int(model.actuator_trntype[k]), int(model.actuator_trnid[k, 0]), model.actuator_gear[k]
     if kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):
         if target in coordinates:
             return target, float(gear[0])
-        return "on balls and free bodies there are no drives"
+        return "drives of ball and free joints are not supported"
     if kind == kinds.mjTRN_TENDON and model.tendon_num[target] == 1:
         at = int(model.tendon_adr[target])
         joint = int(model.wrap_objid[at])
         if model.wrap_type[at] == mujoco.mjtWrap.mjWRAP_JOINT and joint in coordinates:
             return joint, float(gear[0] * model.wrap_prm[at])
     reasons = {
-        int(kinds.mjTRN_TENDON): "tendons of several joints or sites have no drives",
-        int(kinds.mjTRN_SITE): "forces at sites have no drives",
+        int(kinds.mjTRN_TENDON): "drives of tendons over several joints or sites are not supported",
+        int(kinds.mjTRN_SITE): "forces at sites are not supported",
         int(kinds.mjTRN_BODY): "adhesion is not supported",
         int(kinds.mjTRN_SLIDERCRANK): "slider-crank transmissions are not supported",
     }
-    return reasons.get(kind, "their transmission is not known")
+    return reasons.get(kind, "unknown transmission")
 
 
 def _effort(model, k: int, gear: float, control: float, activation: np.ndarray) -> _Effort | str:
-    """The effort on the joint, or why it has none that we have."""
+    """Return the effort on the joint, or the reason why it is not supported."""
     gain, bias = model.actuator_gainprm[k, :3].copy(), model.actuator_biasprm[k, :3].copy()
     if model.actuator_gaintype[k] == mujoco.mjtGain.mjGAIN_FIXED:
         gain[1:] = 0.0
     elif model.actuator_gaintype[k] != mujoco.mjtGain.mjGAIN_AFFINE:
-        return "with a gain of their own kind"
+        return "their type of gain is not supported"
     if model.actuator_biastype[k] == mujoco.mjtBias.mjBIAS_NONE:
         bias[:] = 0.0
     elif model.actuator_biastype[k] != mujoco.mjtBias.mjBIAS_AFFINE:
-        return "with a bias of their own kind"
+        return "their type of bias is not supported"
     if model.actuator_ctrllimited[k]:
         control = float(np.clip(control, *model.actuator_ctrlrange[k]))
     varying = _activation(model, k, control, activation)
     if varying is None:
-        return "with activation dynamics of muscles or of their own"
+        return "muscles and user-defined activation dynamics are not supported"
     if varying and gain[1:].any():
-        return "with activation dynamics and a gain that depends on the state"
+        return "activation dynamics with a state-dependent gain are not supported"
     slope = bias + (0.0 if varying else control) * gain
     if slope[1] > 0.0 or slope[2] > 0.0:
-        return "they drive the joint on: gains below 0"
+        return "negative gains are not supported"
     text, limit = (f"{gear * float(gain[0])!r}*({varying})",) if varying and gain[0] else (), np.inf
     if model.actuator_forcelimited[k]:
         low, high = model.actuator_forcerange[k].tolist()
@@ -134,7 +134,7 @@ def _effort(model, k: int, gear: float, control: float, activation: np.ndarray) 
             return _Effort(0.0 if text else gear * min(max(float(slope[0]), low), high), 0.0, 0.0, np.inf, text)
         limit = abs(gear) * min(-low, high)
         if not limit > 0.0:
-            return "with forces in one direction only"
+            return "forces in one direction only are not supported"
     return _Effort(float(gear * slope[0]), float(-(gear**2) * slope[1]), float(-(gear**2) * slope[2]), limit, text)
 
 

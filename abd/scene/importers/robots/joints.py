@@ -13,7 +13,7 @@ from abd.scene.importers.robots.compiled import FAR, disables, mujoco
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of, quaternion_of
 
 CARRIER = 1e-4
-"""Mass and inertia of a carrier over those of the link that it carries."""
+"""Mass and inertia of a carrier, relative to those of its link."""
 ENFORCEMENT = "exact"
 
 
@@ -86,13 +86,13 @@ class Joints:
                 self.absorbed.discard(index)
 
     def note_massless(self, massless: set[str]) -> None:
-        """Notes on links without mass: those that became part of others, and those that were given one."""
+        """Add notes about links without mass: merged with other links, or with an assigned mass."""
         merged = [f"'{self.links[k].name}'" for k in sorted(self.absorbed)]
         if merged:
-            self.notes.append(f"links without mass that are part of the joints of the next link: {', '.join(merged)}")
+            self.notes.append(f"links without mass are merged with the joints of the next link: {', '.join(merged)}")
         for k, link in enumerate(self.links):
             if link.name in massless and k not in self.absorbed:
-                self.notes.append(f"link '{link.name}' moves and has no mass: it gets {link.mass:.3g} kg")
+                self.notes.append(f"link '{link.name}' moves and has no mass: {link.mass:.3g} kg are used")
 
     def _chain(self, index: int) -> tuple[list[Axis], int, np.ndarray]:
         """Axes of a link and of the absorbed ones above it, in its frame; the index of the link they hang on; and the
@@ -139,8 +139,8 @@ class Joints:
         if len(parts) > 1:
             listed = " and ".join("+".join(self.names[axis.number] for axis in part) for part, _ in parts)
             self.notes.append(
-                f"'{link.name}': no joint type moves as {listed} do together: {len(parts) - 1} carriers of {CARRIER:g} of its "
-                "mass are between them"
+                f"'{link.name}': no joint type has the motion of {listed}: {len(parts) - 1} carriers with {CARRIER:g} of its "
+                "mass are inserted"
             )
             if not touching and not still:
                 self.filters.append((self.bodies[hangs_on], self.bodies[index]))
@@ -162,7 +162,7 @@ class Joints:
         return axes
 
     def _is_free(self, axes: list[Axis]) -> bool:
-        """Whether these are three sliders and a ball on which nothing acts: a free body."""
+        """Return whether these axes are three sliders and a ball without loads: a free body."""
         numbers = [axis.number for axis in axes]
         dofs = [k for k in range(self.model.nv) if int(self.model.dof_jntid[k]) in numbers]
         present = any(getattr(self.model, f"dof_{name}")[dofs].any() for name in ("damping", "armature", "frictionloss"))
@@ -279,7 +279,7 @@ class Joints:
             if min(-low, high) > 0.0:
                 keys["effort_limit"] = min(-low, high)
             if low != -high:
-                self.notes.append(f"joint '{self.names[number]}': efforts from {low:g} to {high:g} are not symmetric")
+                self.notes.append(f"joint '{self.names[number]}': the effort range {low:g} .. {high:g} is not symmetric")
         if self.names[number] in self.velocity_limits:
             keys["velocity_limit"] = self.velocity_limits[self.names[number]]
         for poly in ("jnt_stiffnesspoly", "dof_dampingpoly"):
@@ -303,7 +303,7 @@ class Joints:
 
 
 def _joined(names: list[str]) -> str:
-    """The name of a joint for several of MuJoCo's; that of the file for those that MuJoCo makes of a planar one."""
+    """Return the name of a joint for several MuJoCo joints; the name of the file for those of a planar joint."""
     if len(names) == 3 and [name[-3:] for name in names] == ["_TX", "_TY", "_RZ"]:
         return names[0][:-3]
     return "+".join(names)

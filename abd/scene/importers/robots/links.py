@@ -1,4 +1,4 @@
-"""Links: what of a robot is one rigid body, and where it starts. MuJoCo's bodies without joints belong to their parents."""
+"""Links: rigid bodies of a robot and their initial poses. MuJoCo bodies without joints belong to their parents."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def start_of(
     notes: list[str],
     state: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Start:
-    """The state that a scene starts in.
+    """Return the initial state of a scene.
 
     Args:
         keyframe: name or number, "" for the reference pose; names: of the joints;
@@ -91,7 +91,7 @@ def _follow(model, data, names: list[str], notes: list[str]) -> None:
     moved = np.abs(data.qpos - given)[model.jnt_qposadr] > HOLDS
     listed = [f"'{names[k]}' at {data.qpos[model.jnt_qposadr[k]]:.4g}" for k in np.flatnonzero(moved)]
     if listed:
-        notes.append(f"joints that follow others start where their equalities hold: {', '.join(listed)}")
+        notes.append(f"initial values of coupled joints follow from their equalities: {', '.join(listed)}")
 
 
 def _move_inside(model, data, names: list[str], notes: list[str]) -> None:
@@ -110,11 +110,11 @@ def _move_inside(model, data, names: list[str], notes: list[str]) -> None:
             moved.append(f"'{names[joint]}' from {value:.4g} to {inside:.4g}")
             data.qpos[at] = inside
     if moved:
-        notes.append(f"joints at or beyond an end of their range start inside: {', '.join(moved)}")
+        notes.append(f"initial values at or beyond a bound were moved inside the range: {', '.join(moved)}")
 
 
 STATIC = 0
-"""Index of the link that everything fixed to the world belongs to."""
+"""Index of the link with all bodies fixed to the world."""
 
 
 @dataclass
@@ -185,7 +185,7 @@ def find_links(model, data, names: list[str], notes: list[str]) -> tuple[list[Li
         _set_velocity(link, model, data)
         if len(members) > 1:
             listed = ", ".join(f"'{names[body]}'" for body in members[1:])
-            notes.append(f"fixed to '{link.name}' and part of it: {listed}")
+            notes.append(f"merged with '{link.name}', to which they are fixed: {listed}")
     return links, np.array([number[int(one)] for one in weld])
 
 

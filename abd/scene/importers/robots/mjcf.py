@@ -1,4 +1,4 @@
-"""MJCF, made ready for MuJoCo's compiler: one tree without references to files, and a list of what is not supported."""
+"""Preparation of MJCF for MuJoCo's compiler: one tree without references to files, and unsupported content."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNKNOWN = ("flex", "flexcomp", "extension", "plugin", "model", "attach")
 
 @dataclass
 class Mjcf:
-    """What an MJCF file holds that MuJoCo does not keep.
+    """Content of an MJCF file that MuJoCo does not store.
 
     Attributes:
         hfields: content of the files of height fields, by the keys that stand for them.
@@ -57,13 +57,13 @@ class Mjcf:
             for key in ("meshdir", "assetdir", "texturedir", "strippath"):
                 compiler.attrib.pop(key, None)
         left = [one for one in root.iter() if "file" in one.attrib and one.tag not in ("mesh", "hfield")]
-        self.problems += [self.tree.problem(one, f"<{one.tag} file=...> is not read", one.get("file")) for one in left]
+        self.problems += [self.tree.problem(one, f"<{one.tag} file=...> is not supported", one.get("file")) for one in left]
         if self.problems:
             raise SceneError(self.problems)
         return self.tree.text()
 
     def _include(self, parent: Element, path: list[Path]) -> None:
-        """Put the content of included files where they are included."""
+        """Replace inclusions by the content of the included files."""
         for index in reversed(range(len(parent))):
             child = parent[index]
             if child.tag != "include":
@@ -73,10 +73,10 @@ class Mjcf:
             found, tried = self.assets.find(reference)
             if found is None:
                 raise SceneError(
-                    [self.tree.problem(child, f"included file '{reference}' is not there", reference, _list(tried))]
+                    [self.tree.problem(child, f"included file '{reference}' does not exist", reference, _list(tried))]
                 )
             if found.resolve() in path or len(path) > MOST_INCLUDES:
-                raise SceneError([self.tree.problem(child, f"'{reference}' includes itself", reference, "break the circle")])
+                raise SceneError([self.tree.problem(child, f"'{reference}' includes itself", reference, "remove an inclusion")])
             inner = read_tree(found)
             self.tree.lines |= inner.lines
             self._include(inner.root, [*path, found.resolve()])
@@ -90,13 +90,13 @@ class Mjcf:
         if element.tag in ("replicate", "composite"):
             outside *= math.prod(number(word) for word in element.get("count", "1").split())
             if not outside <= most("REPLICAS"):
-                message = f"<{element.tag}> makes {outside:g} copies; at most {most('REPLICAS')} are made"
+                message = f"<{element.tag}> makes {outside:g} copies; at most {most('REPLICAS')} are allowed"
                 raise SceneError([self.tree.problem(element, message, outside, remedy("REPLICAS"))])
         for child in element:
             self._count_copies(child, outside)
 
     def _drop(self) -> None:
-        """Remove what is not supported, with a note on what a user could miss."""
+        """Remove unsupported elements, with notes about relevant ones."""
         root = self.tree.root
         ignored: Counter[str] = Counter()
         for parent in list(root.iter()):
@@ -149,7 +149,7 @@ class Mjcf:
         reference = one.get("file")
         found, tried = self.assets.find(reference, folder)
         if found is None:
-            raise SceneError([self.tree.problem(one, f"height field '{reference}' is not there", reference, _list(tried))])
+            raise SceneError([self.tree.problem(one, f"height field '{reference}' does not exist", reference, _list(tried))])
         if "name" not in one.attrib:
             one.set("name", found.stem)
         key = f"hfield_{len(self.hfields)}{'.png' if found.suffix.lower() == '.png' else '.bin'}"
@@ -173,11 +173,11 @@ class Mjcf:
         except Image.DecompressionBombError as error:
             self._too_many(one, str(error))
         except (OSError, UnidentifiedImageError, ValueError) as error:
-            raise SceneError.of(f"is no PNG that can be read: {error}", file=str(path)) from error
+            raise SceneError.of(f"is not a valid PNG file: {error}", file=str(path)) from error
         return out.getvalue()
 
     def _too_many(self, one: Element, size: str) -> None:
-        message = f"height field '{one.get('name', '')}' of {size} is too large: at most {MOST_CELLS} samples are taken"
+        message = f"height field '{one.get('name', '')}' of {size} is too large: at most {MOST_CELLS} samples are allowed"
         raise SceneError([self.tree.problem(one, message, size, "give fewer samples")])
 
 

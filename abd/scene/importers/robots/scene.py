@@ -45,14 +45,14 @@ def read_robot(path: Path, options: ImportOptions) -> Robot:
         source = Mjcf(tree, assets)
         compiled = compile_robot(source.prepared(), path, assets, options, source.hfields)
     else:
-        message = f"is neither URDF nor MJCF: its outermost element is <{tree.root.tag}>"
-        raise SceneError.of(message, file=str(path), line=1, remedy="<robot> or <mujoco> is expected")
+        message = f"is neither URDF nor MJCF: its root element is <{tree.root.tag}>"
+        raise SceneError.of(message, file=str(path), line=1, remedy="use <robot> or <mujoco>")
     return Robot(path, options, source, compiled)
 
 
 @dataclass
 class Robot:
-    """A compiled robot, and what its scene is made of.
+    """A compiled robot and the parts of its scene.
 
     Attributes:
         source: data of the file that MuJoCo does not keep.
@@ -182,7 +182,7 @@ class Robot:
         return out, statics
 
     def _moving(self, link: Link, shapes: ShapeSource, contacts: Contacts, notes: list[str]) -> dict[str, object]:
-        """Keys of a link that moves."""
+        """Return keys of a moving link."""
         model = self.compiled.model
         geoms = [geom for geom in range(model.ngeom) if int(model.geom_bodyid[geom]) in link.members]
         kept = self._seen(geoms, contacts)
@@ -204,7 +204,7 @@ class Robot:
         lifted = float(gravcomp @ masses)
         if lifted:
             if len(set(gravcomp[masses > 0.0])) > 1:
-                notes.append(f"'{link.name}': gravcomp of its parts acts at the centre of mass of all: its torque is missing")
+                notes.append(f"'{link.name}': gravcomp of its parts acts at their common centre of mass, without torque")
             keys["force"] = tuple((-lifted * np.array(self._gravity())).tolist())
         if kept:
             keys["material"] = contacts.material(link.name, kept)
@@ -217,7 +217,7 @@ class Robot:
         return keys | ({} if quaternion == (1.0, 0.0, 0.0, 0.0) else {"quaternion": quaternion})
 
     def _seen(self, geoms: list[int], contacts: Contacts) -> list[int]:
-        """Those that touch others; all, where none does: they are for pictures then."""
+        """Return the colliding geoms; without any, all, which are then visual."""
         return [geom for geom in geoms if contacts.touches(geom)] or geoms
 
     def _plane(self, geom: int, contacts: Contacts, taken: set[str], notes: list[str]) -> dict[str, object]:
@@ -230,14 +230,14 @@ class Robot:
         return self._colored(keys, [geom])
 
     def _free_name(self, geom: int, taken: set[str], notes: list[str]) -> str:
-        """A name for a geom of the world that no body has."""
+        """Return a unique name for a geom of the world."""
         model = self.compiled.model
         name = _plain(mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or "") or f"world_{geom}"
         given = name
         while name in taken:
             name += "_"
         if name != given:
-            notes.append(f"geom '{given}' of the world is called '{name}'")
+            notes.append(f"geom '{given}' of the world has the name '{name}' here")
         taken.add(name)
         return name
 
@@ -266,7 +266,7 @@ class Robot:
         return out
 
     def _tied(self, of_body: np.ndarray) -> set[int]:
-        """Links that equalities, tendons or exclusions name."""
+        """Return the links of equalities, tendons or exclusions."""
         model = self.compiled.model
         bodies: list[int] = [body for one in model.exclude_signature.tolist() for body in (one >> 16, one & 0xFFFF)]
         for k in range(model.neq):
@@ -286,14 +286,14 @@ class Robot:
     def _note_options(self, notes: list[str]) -> None:
         option = self.compiled.model.opt
         if option.viscosity or (option.density and np.any(option.wind)) or option.density:
-            notes.append("not supported: the medium's density, viscosity and wind")
+            notes.append("not supported: density, viscosity and wind of the medium")
         keys = [name for name in self.start.keyframes if name != self.start.keyframe]
         if keys:
-            notes.append(f"other poses to start in by --keyframe: {', '.join(keys)}")
+            notes.append(f"other initial poses for --keyframe: {', '.join(keys)}")
 
 
 def model_name(model) -> str:
-    """The name that the file gives the robot; MuJoCo's own default counts as none."""
+    """Return the robot's name in the file; empty for MuJoCo's default."""
     name = model.names[: model.names.index(b"\0")].decode(errors="replace")
     return "" if name == "MuJoCo Model" else name
 
@@ -308,14 +308,14 @@ def _names(model, kind, count: int, default: str, taken: set[str], notes: list[s
         while one in used and (one != name or one in taken):
             one, number = f"{stem}_{number}", number + 1
         if name and one != name:
-            notes.append(f"{default} {name!r} is called '{one}'")
+            notes.append(f"{default} {name!r} has the name '{one}' here")
         used.add(one)
         out.append(one)
     return out
 
 
 def _plain(name: str) -> str:
-    """A name without what names of a scene cannot have: spaces at the ends and control characters."""
+    """Return a name without leading and trailing spaces and control characters."""
     return "".join(letter if letter.isprintable() else "_" for letter in name.strip())
 
 

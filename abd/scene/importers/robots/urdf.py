@@ -1,4 +1,4 @@
-"""URDF, made ready for MuJoCo's compiler: content that it drops is kept or reported."""
+"""Preparation of URDF for MuJoCo's compiler: content that it ignores is stored or reported."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ KNOWN = {
     "link": ("inertial", "visual", "collision"),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
-"""Elements that mean something; others are reported as not supported."""
+"""Supported elements; others are reported."""
 SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 """Shapes, and the attributes that must be above 0."""
 
 
 @dataclass
 class Urdf:
-    """What a URDF file holds that MuJoCo does not keep.
+    """Content of a URDF file that MuJoCo does not store.
 
     Attributes:
         velocity_limits: [m/s or rad/s] by joint; floating: joint of that type by its child; problems, notes: of the file.
@@ -78,35 +78,35 @@ class Urdf:
         for link in root.findall("link"):
             name = link.get("name", "")
             if name in links or not name:
-                self._wrong(link, f"two links are called '{name}'" if name else "a link has no name", name)
+                self._wrong(link, f"two links have the name '{name}'" if name else "a link has no name", name)
             links[name] = link
         above: dict[str, tuple[str, Element]] = {}
         taken: set[str] = set()
         for joint in root.findall("joint"):
             kind, name = joint.get("type", ""), joint.get("name", "")
             if name in taken:
-                self._wrong(joint, f"two joints are called '{name}'", name)
+                self._wrong(joint, f"two joints have the name '{name}'", name)
             taken |= {name} - {""}
             if kind not in JOINT_TYPES:
                 remedy = did_you_mean(kind, JOINT_TYPES) or f"known are {', '.join(JOINT_TYPES)}"
-                self._wrong(joint, f"joint '{name}': no joint has the type '{kind}'", kind, remedy)
+                self._wrong(joint, f"joint '{name}': there is no joint type '{kind}'", kind, remedy)
             ends = [end.get("link", "") if (end := joint.find(tag)) is not None else "" for tag in ("parent", "child")]
             for tag, end in zip(("parent", "child"), ends):
                 if end not in links:
                     remedy = did_you_mean(end, links)
-                    self._wrong(joint, f"joint '{name}': its {tag} '{end}' is no link", end, remedy)
+                    self._wrong(joint, f"joint '{name}': its {tag} '{end}' is not a link", end, remedy)
             parent, child = ends
             if child in above:
-                message = f"joint '{name}': link '{child}' hangs on joint '{above[child][1].get('name')}' already"
-                self._wrong(joint, message, child, "a link has one parent; close loops in the scene file")
+                message = f"joint '{name}': link '{child}' is already the child of joint '{above[child][1].get('name')}'"
+                self._wrong(joint, message, child, "a link must have one parent; close loops in the scene file")
             above.setdefault(child, (parent, joint))
         if not links:
             self._wrong(root, "the robot has no links")
         self._check_cycles(links, above)
         roots = [name for name in links if name not in above]
         if len(roots) > 1:
-            message = f"{len(roots)} links hang on no joint: {', '.join(roots[:5])}"
-            self._wrong(links[roots[1]], message, roots, "a robot has one root: add joints, or remove links")
+            message = f"{len(roots)} links are not the child of a joint: {', '.join(roots[:5])}"
+            self._wrong(links[roots[1]], message, roots, "a robot must have one root link: add joints, or remove links")
         if self.problems:
             raise SceneError(self.problems)
 
@@ -117,8 +117,8 @@ class Urdf:
             while name in above and name not in sound:
                 if name in path:
                     circle = path[path.index(name) :]
-                    message = f"links hang on themselves in a circle: {' <- '.join([*circle, circle[0]])}"
-                    self._wrong(above[name][1], message, circle, "break the circle; close loops in the scene file")
+                    message = f"the joints form a cycle: {' <- '.join([*circle, circle[0]])}"
+                    self._wrong(above[name][1], message, circle, "remove one of the joints; close loops in the scene file")
                     break
                 path.append(name)
                 name = above[name][0]
@@ -161,7 +161,7 @@ class Urdf:
             return is_scale(one)
         sizes = [number(word) for key in SIZES[one.tag] for word in one.get(key, "nan").split()]
         if not min(sizes) >= 0.0:
-            self._wrong(one, f"link '{link}': the sizes of its {one.tag} are not above 0", sizes)
+            self._wrong(one, f"link '{link}': the sizes of its {one.tag} must be positive", sizes)
             return False
         if min(sizes) == 0.0:
             self.notes.append(f"link '{link}': a {shape.tag} <{one.tag}> of size 0 is ignored")
@@ -184,7 +184,7 @@ class Urdf:
             ends = [number(limit.get(key), 0.0) for key in ("lower", "upper")]
             if any(map(math.isnan, ends)):
                 given = [limit.get("lower"), limit.get("upper")]
-                self._wrong(limit, f"joint '{name}': the ends of its range must be numbers", given)
+                self._wrong(limit, f"joint '{name}': the bounds of its range must be numbers", given)
             elif ends[0] > ends[1] and joint.get("type") != "continuous":
                 self.notes.append(f"joint '{name}': {ignored_range('range', *ends)}")
             if any(ends):  # an end that is not given is 0
@@ -195,9 +195,9 @@ class Urdf:
                 )
         leader = name if mimic is None else mimic.get("joint")
         if leader not in {one.get("name") for one in self.tree.root.findall("joint")}:
-            self._wrong(mimic, f"joint '{name}': it mimics '{leader}', which is no joint", leader)
+            self._wrong(mimic, f"joint '{name}': it mimics '{leader}', which is not a joint", leader)
         elif mimic is not None and leader == name:
-            self._wrong(mimic, f"joint '{name}' mimics itself", leader, "name the joint that it follows")
+            self._wrong(mimic, f"joint '{name}' mimics itself", leader, "give the joint that it follows")
 
     def _settings(self) -> None:
         """MuJoCo neither drops nor merges anything itself."""

@@ -50,8 +50,8 @@ def read_bytes(path: Path) -> bytes:
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            message = f"has {size / 2**20:.0f} MiB; at most {MOST_BYTES >> 20} are read"
-            raise SceneError.of(message, file=str(path), value=size, remedy="name the robot's own file")
+            message = f"has {size / 2**20:.0f} MiB; at most {MOST_BYTES >> 20} MiB are allowed"
+            raise SceneError.of(message, file=str(path), value=size, remedy="give the file of the robot")
         return path.read_bytes()
     except OSError as error:
         raise SceneError.of(f"cannot be read: {error.strerror or error}", file=str(path)) from error
@@ -75,7 +75,7 @@ def read_tree(path: Path, data: bytes | None = None) -> Tree:
         nonlocal depth
         depth += 1
         if depth > DEEPEST:
-            raise _wrong(path, f"is nested more than {DEEPEST} elements deep", parser.CurrentLineNumber)
+            raise _wrong(path, f"must not have more than {DEEPEST} nested elements", parser.CurrentLineNumber)
         for key, value in attributes.items():
             _check_finite(path, parser.CurrentLineNumber, tag, key, value)
         lines[builder.start(tag, attributes)] = (path, parser.CurrentLineNumber)
@@ -86,7 +86,7 @@ def read_tree(path: Path, data: bytes | None = None) -> Tree:
         builder.end(tag)
 
     def refuse(*_) -> None:
-        message = "declares a document type or entities, which are not read"
+        message = "declares a document type or entities, which are not supported"
         raise _wrong(path, message, parser.CurrentLineNumber, "remove <!DOCTYPE ...>")
 
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, builder.data
@@ -94,7 +94,7 @@ def read_tree(path: Path, data: bytes | None = None) -> Tree:
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        raise _wrong(path, f"is no XML that can be read: {expat.ErrorString(error.code)}", error.lineno) from error
+        raise _wrong(path, f"is not valid XML: {expat.ErrorString(error.code)}", error.lineno) from error
     return Tree(path, builder.close(), lines)
 
 
@@ -112,7 +112,7 @@ def is_scale(mesh: ElementTree.Element) -> bool:
     return len(factors) == 3 and all(map(math.isfinite, factors)) and 0.0 not in factors
 
 
-SCALE_REMEDY = "give three factors other than 0; negative ones mirror"
+SCALE_REMEDY = "give three factors other than 0; a negative factor mirrors"
 
 
 def _check_finite(path: Path, line: int, tag: str, key: str, value: str) -> None:
@@ -169,7 +169,7 @@ def _refuse_code(path: Path) -> None:
         text = read_bytes(file).decode(errors="replace")
         for number, line in enumerate(text.splitlines(), 1):
             if found := CODE.search(line):
-                message = f"xacro: '{found[0]}' reads files or the environment, or may take any time and memory"
-                remedy = "read the file, and if you trust it add --allow-code (in Python: allow_code=True)"
+                message = f"xacro: '{found[0]}' can read files or the environment, or take unlimited time and memory"
+                remedy = "if you trust the file, add --allow-code (in Python: allow_code=True)"
                 raise SceneError.of(message, file=str(file), line=number, value=found[0], remedy=remedy)
         waiting += [(file.parent / name).resolve() for name in INCLUDE.findall(text)]

@@ -81,11 +81,11 @@ class Bodies:
             body.keys |= {"angular_velocity_deg": spin.tolist()} if spin.any() else {}
         elif not one.rigidBodyEnabled:
             body.keys["kind"] = "static"
-            stage.notes.append(f"rigid body {path} is disabled, and does not move")
+            stage.notes.append(f"rigid body {path} is disabled and therefore static")
         else:
             body.keys |= self._motion(path, body, velocity, spin)
         if one.startsAsleep:
-            stage.notes.append(f"rigid body {path} starts asleep: it is awake here")
+            stage.notes.append(f"rigid body {path}: startsAsleep is ignored")
         self._refuse_mirrored(path)
         self.all.append(body)
         self.by_path[path] = body
@@ -93,8 +93,8 @@ class Bodies:
     def _refuse_mirrored(self, path: str) -> None:
         matrix = self.stage.to_world(path)[:3, :3].T
         if not np.isfinite(matrix).all() or np.linalg.det(matrix) <= 0.0:
-            message = "its transform mirrors, flattens, or is not finite: a rigid body cannot be placed so"
-            self.stage.problem(message, path, matrix.tolist(), "bake the scale into its geometry")
+            message = "the transform of a rigid body must be finite and must not mirror or flatten it"
+            self.stage.problem(message, path, matrix.tolist(), "apply the scale to its geometry")
 
     def _motion(self, path: str, body: Body, velocity: np.ndarray, spin: np.ndarray) -> dict:
         """Keys of a kinematic body: its time samples as keyframes, or its velocity."""
@@ -137,7 +137,7 @@ class Bodies:
             local = pose(rotation_of(one.localRot), np.array(one.localPos, dtype=float) * stage.length)
             shape.place = np.linalg.inv(body.pose) @ place @ np.linalg.inv(local) @ shape.place
         elif shape.plane:
-            stage.notes.append(f"plane {path} belongs to a rigid body, and is ignored: half-spaces do not move")
+            stage.notes.append(f"plane {path} of a rigid body is ignored: half-spaces cannot move")
             return
         self.of_collider[path] = body
         body.colliders.append(shape)
@@ -173,7 +173,7 @@ class Bodies:
         names = {self.materials.name(one.material) for one in body.colliders}
         if len(names) > 1:
             stage.notes.append(
-                f"{body.path} has colliders of several materials: that of {body.colliders[0].path} is taken"
+                f"{body.path} has colliders of several materials; that of {body.colliders[0].path} is used"
             )
         if body.colliders:
             name = self.materials.name(body.colliders[0].material)
@@ -191,7 +191,7 @@ class Bodies:
         center, inertia = own.get("center"), self._inertia(body, own)
         if not parts:
             if given <= 0.0 or inertia is None:
-                message = "has no collider with a volume: a rigid body without one needs its mass and inertia"
+                message = "a rigid body without a collider with a volume needs mass and inertia"
                 stage.problem(message, body.path, given, "give physics:mass and physics:diagonalInertia, or a collider")
                 return {}
             return {"mass": given, "center_of_mass": (np.zeros(3) if center is None else center).tolist(),
@@ -217,9 +217,9 @@ class Bodies:
         except SceneError as error:
             nearest = mass.nearest_inertia(inertia, 1e-3)
             message = (
-                f"{error.problems[0].message}; the nearest that a body can have is {np.round(nearest, 9).tolist()}"
+                f"{error.problems[0].message}; the nearest possible one is {np.round(nearest, 9).tolist()}"
             )
-            stage.problem(message, body.path, inertia.tolist(), "give that, or the true one")
+            stage.problem(message, body.path, inertia.tolist(), "use it, or correct the inertia")
         return {"mass": float(total), "center_of_mass": middle.tolist(), "inertia": inertia.tolist()}
 
     def _part(self, one: Collider, body: Body, own: dict) -> tuple[MassProperties, float | None] | None:

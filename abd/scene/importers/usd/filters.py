@@ -20,7 +20,7 @@ def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
             pairs.add(pair)
         else:
             stage.notes.append(
-                f"filters between some colliders of {a.path} and {b.path} are ignored: bodies collide as wholes"
+                f"filters between some colliders of {a.path} and {b.path} are ignored: filters apply to whole bodies"
             )
     for one in stage.of("RigidBody"):
         own = bodies.by_path.get(str(one.primPath))

@@ -54,7 +54,7 @@ class _Instances:
         roots = [str(path) for path in instancer.GetPrototypesRel().GetForwardedTargets()]
         found = [[body for body in self.bodies.all if _below(body.path, root)] for root in roots]
         if not any(found):
-            stage.notes.append(f"instances of {self.path} have no bodies and no colliders, and are ignored")
+            stage.notes.append(f"instances of {self.path} without bodies and colliders are ignored")
             return {}
         indices = np.array(instancer.GetProtoIndicesAttr().Get() or [], dtype=int)
         time = Usd.TimeCode.EarliestTime()
@@ -63,7 +63,7 @@ class _Instances:
         )
         shown = instancer.ComputeMaskAtTime(time)
         if len(maps) != len(indices) or len(indices) > MOST or (indices >= len(roots)).any() or (indices < 0).any():
-            message = "positions, orientations, scales and prototypes of the instances do not fit each other"
+            message = "positions, orientations, scales and prototypes of the instances must have the same length"
             stage.problem(message, self.path, len(indices), "correct the stage")
             return {}
         here = stage.to_world(self.path)
@@ -74,7 +74,7 @@ class _Instances:
             for body in found[root]:
                 self._add(body, number, stage.finite(move, self.path, f"the transform of instance {number}"))
         if self.skipped:
-            stage.notes.append(f"{self.skipped} instances of {self.path} are scaled or mirrored, and are ignored")
+            stage.notes.append(f"{self.skipped} scaled or mirrored instances of {self.path} are ignored")
         self._note_missing(roots)
         return {body.path: body for own in found for body in own}
 
@@ -90,7 +90,7 @@ class _Instances:
             if name in keys:
                 keys[name] = (move[:3, :3] @ keys[name]).tolist()
         if "motion" in keys:
-            self.stage.notes.append(f"{body.path} moves by itself: its instances do not move")
+            self.stage.notes.append(f"{body.path} has a motion of its own: its instances are static")
             keys = {"kind": "static"}
         name = self.bodies.free_name(f"{body.name}_{number}")
         self.bodies.all.append(replace(body, name=name, pose=move @ body.pose, keys=keys))
@@ -101,10 +101,10 @@ class _Instances:
         own = [one for one in stage.of("RigidBody", *KINDS) if any(_below(str(one.primPath), root) for root in roots)]
         if any(len(one.filteredCollisions) or len(getattr(one, "collisionGroups", ())) for one in own):
             stage.notes.append(
-                f"collision groups and filters of prototypes of {self.path} do not reach their instances"
+                f"collision groups and filters of prototypes of {self.path} are ignored for their instances"
             )
         if self.instancer.GetVelocitiesAttr().HasAuthoredValue():
-            stage.notes.append(f"velocities of the instances of {self.path} are ignored: they are for pictures")
+            stage.notes.append(f"velocities of the instances of {self.path} are ignored: they are for motion blur")
 
 
 def _below(path: str, root: str) -> bool:

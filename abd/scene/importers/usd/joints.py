@@ -42,7 +42,7 @@ class _Joints:
         """One joint."""
         stage, path = self.stage, str(one.primPath)
         if not one.jointEnabled:
-            stage.notes.append(f"joint {path} is disabled, and ignored")
+            stage.notes.append(f"disabled joint {path} is ignored")
             return
         ends = self._ends(one, path)
         if ends is None:
@@ -86,7 +86,7 @@ class _Joints:
         ):
             place = pose(rotation_of(rotation), stage.finite(position, path, "a frame of the joint") * stage.length)
             if str(body) in bodies.prototypes:
-                stage.notes.append(f"joint {path} joins the prototype {body} of a point instancer, and is ignored")
+                stage.notes.append(f"joint {path} is ignored: it connects the prototype {body} of a point instancer")
                 return None
             known = bodies.by_path.get(str(body))
             if known is None and (known := bodies.by_path.get(str(target))) is not None:
@@ -97,14 +97,14 @@ class _Joints:
             names.append(None if known is None else known)
             frames.append(place)
         if names[0] is None and names[1] is None:
-            stage.notes.append(f"joint {path} joins no rigid body, and is ignored")
+            stage.notes.append(f"joint {path} is ignored: it connects no rigid body")
             return None
         if names[0] is names[1]:
-            stage.problem("joins a body to itself", path, names[0].path, "correct the relationship")
+            stage.problem("connects a body to itself", path, names[0].path, "correct the relationship")
             return None
         movable = [body is not None and body.dynamic for body in names]
         if not any(movable):
-            stage.notes.append(f"joint {path} joins bodies that do not move by forces, and is ignored")
+            stage.notes.append(f"joint {path} is ignored: it connects no dynamic body")
             return None
         order = (0, 1) if movable[1] else (1, 0)
         parent, child = (names[k] for k in order)
@@ -146,12 +146,12 @@ class _Joints:
         low, high = float(one.limit.lower) * self.stage.length, float(one.limit.upper) * self.stage.length
         low = low if one.minEnabled and low > 0.0 else 0.0
         if not one.maxEnabled or not 0.0 < high < NO_LIMIT:
-            self.stage.notes.append(f"joint {self.path} has no largest distance, and is ignored")
+            self.stage.notes.append(f"joint {self.path} is ignored: it has no largest distance")
             return None
         if low == high:
             return {"type": "distance", "distance": high}, "Z"
         if low > 0.0:
-            self.stage.notes.append(f"joint {self.path}: its smallest distance {low:g} m is ignored; it is a rope")
+            self.stage.notes.append(f"joint {self.path} is a rope: its smallest distance {low:g} m is ignored")
         return {"type": "rope", "distance": high}, "Z"
 
     def _d6joint(self, one):
@@ -164,12 +164,12 @@ class _Joints:
         if len(held) == 6:
             return {"type": "fixed"}, "Z"
         if not held and not limits and not drives:
-            self.stage.notes.append(f"joint {self.path} leaves everything free, and is ignored")
+            self.stage.notes.append(f"joint {self.path} is ignored: it has no constraint")
             return None
         turning = [name for name in free if name.startswith("Rot")]
         if self.sign < 0.0 and len(turning) > 1:
             self.stage.notes.append(
-                f"joint {self.path} was turned round: limits of its {len(turning)} angles are approximate"
+                f"joint {self.path}: parent and child were swapped; limits of its {len(turning)} angles are approximate"
             )
         coordinates = {}
         for name, axis in free.items():
@@ -189,7 +189,7 @@ class _Joints:
         ends = [float(end) * unit if abs(float(end)) < NO_LIMIT else math.copysign(math.inf, end) for end in
                 (limit.lower, limit.upper)]  # fmt: skip
         if any(math.isnan(end) for end in ends) or ends[0] > ends[1]:
-            self.stage.problem("the lower limit is above the upper one", self.path, ends, "correct the limits")
+            self.stage.problem("the lower limit must not exceed the upper limit", self.path, ends, "correct the limits")
             return {}
         if ends[0] == ends[1]:
             return {"locked": True, f"lock_value{'_deg' if rotary else ''}": self.sign * ends[0]}
@@ -205,7 +205,7 @@ class _Joints:
         if not drive.enabled or (drive.stiffness == 0.0 and drive.damping == 0.0):
             return {}
         if drive.acceleration:
-            stage.notes.append(f"joint {self.path}: a drive of accelerations is ignored; one of forces is followed")
+            stage.notes.append(f"joint {self.path}: an acceleration drive is ignored; only force drives are supported")
             return {}
         unit = stage.mass * (stage.length**2 * 180.0 / math.pi if rotary else 1.0)
         length = 1.0 if rotary else stage.length
@@ -257,7 +257,7 @@ class _Joints:
             if not targets or stage.newton(prim, "mimicEnabled", True) is False:
                 continue
             if targets[0] not in self._single:
-                stage.notes.append(f"joint {path} follows {targets[0]}, which is no hinge or slider: ignored")
+                stage.notes.append(f"joint {path}: the mimic of {targets[0]} is ignored: it is not a hinge or slider")
                 continue
             leader, _, leader_rotary, leader_sign = self._single[targets[0]]
             offset, factor = (float(stage.newton(prim, f"mimicCoef{k}", float(k))) for k in (0, 1))

@@ -28,7 +28,7 @@ class Materials:
             taken.add(name)
             mu, rest, still = (float(value) for value in (one.dynamicFriction, one.restitution, one.staticFriction))
             if still != mu:
-                stage.notes.append(f"material {path}: the dynamic friction {mu:g} counts, not the static one {still:g}")
+                stage.notes.append(f"material {path}: the dynamic friction {mu:g} is used, not the static friction {still:g}")
             if not (np.isfinite(mu) and mu >= 0.0 and 0.0 <= rest <= 1.0):
                 stage.problem("friction or restitution is out of range", path, [mu, rest], "correct the stage")
                 continue
@@ -92,7 +92,7 @@ def rotation_of(quaternion) -> np.ndarray:
 def collider(stage: Stage, kind: str, one) -> Collider | None:
     """The collider that a description says; None, with a note, where there is no such thing here."""
     if not one.collisionEnabled:
-        stage.notes.append(f"collider {one.primPath} is disabled, and ignored")
+        stage.notes.append(f"disabled collider {one.primPath} is ignored")
         return None
     L = stage.length
     position = stage.finite(one.localPos, one.primPath, "its position") * L
@@ -106,7 +106,7 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
         scales = np.linalg.norm(stage.to_world(one.primPath)[:3, :3], axis=0)
         across = [scale for name, scale in zip("XYZ", scales) if name != axis]
         if max(across) > (1.0 + 1e-6) * min(across):
-            stage.notes.append(f"collider {one.primPath} is scaled unevenly across its radius: the largest scale counts")
+            stage.notes.append(f"collider {one.primPath} has different scales across its radius: the largest is used")
     if kind == "SphereShape":
         out.make_sphere(float(_size(stage, one, one.radius)))
     elif kind == "CubeShape":
@@ -124,7 +124,7 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
     elif kind == "PlaneShape":
         out.plane = True
     else:
-        stage.notes.append(f"collider {one.primPath} is a shape of its own kind, and ignored")
+        stage.notes.append(f"collider {one.primPath} is ignored: custom shapes are not supported")
         return None
     return out
 
@@ -144,7 +144,7 @@ def _size(stage: Stage, one, value) -> np.ndarray:
     """Lengths [m], which must be positive."""
     size = np.asarray(value, dtype=float) * stage.length
     if not (np.isfinite(size).all() and (size > 0.0).all()):
-        stage.problem("the size of the collider should be positive", one.primPath, size.tolist(), "correct size and scale")
+        stage.problem("the size of the collider must be positive", one.primPath, size.tolist(), "correct size and scale")
         return np.ones_like(size)
     return size
 
@@ -196,7 +196,7 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
     attributes = mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()
     points, counts, corners = (attribute.Get() for attribute in attributes)
     if points is None or counts is None or corners is None or len(points) == 0:
-        stage.problem("the mesh has no points or no faces", one.primPath, remedy="correct the stage")
+        stage.problem("the mesh must have points and faces", one.primPath, remedy="correct the stage")
         return None
     vertices = stage.finite(points, one.primPath, "a point of the mesh") * np.array(one.meshScale) * stage.length
     counts, corners = np.array(counts, dtype=np.int64), np.array(corners, dtype=np.int64)
@@ -206,7 +206,7 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
         or corners.min(initial=0) < 0
         or corners.max() >= len(vertices)
     ):
-        stage.problem("the faces of the mesh do not fit its points", one.primPath, remedy="correct the stage")
+        stage.problem("a face of the mesh has an index beyond its points", one.primPath, remedy="correct the stage")
         return None
     if counts.sum() - 2 * len(counts) > MOST_TRIANGLES:
         stage.problem(f"has more than {MOST_TRIANGLES} triangles", one.primPath, len(counts), "simplify the mesh")
@@ -220,7 +220,7 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     if how in ("convexHull", "boundingCube", "boundingSphere"):
         if (high - low).min() <= 0.0 and how != "boundingSphere":
-            stage.problem(f"a flat mesh has no {how}", one.primPath, remedy='use the approximation "none"')
+            stage.problem(f"a flat mesh cannot have a {how}", one.primPath, remedy='use the approximation "none"')
             return None
         if how == "convexHull":
             out.make_solid(*hull(vertices))
@@ -233,10 +233,10 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
             out.make_sphere(float(np.linalg.norm(vertices - middle, axis=1).max()))
         return out
     if how != "none":
-        stage.notes.append(f"{one.primPath}: the mesh itself collides, not its {how}")
+        stage.notes.append(f"{one.primPath}: contact uses the mesh, not its {how}")
     if not out.make_mesh(vertices, triangles) and (high - low).min() > 0.0:
         out.matter = mass.solid(*hull(vertices), 1.0)
-        stage.notes.append(f"{one.primPath} is open: where its mass is not given, it is that of its convex hull")
+        stage.notes.append(f"{one.primPath} is open: without an explicit mass, the mass of its convex hull is used")
     return out
 
 

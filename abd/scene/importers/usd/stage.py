@@ -68,7 +68,7 @@ class Stage:
         while name in used:
             name += "_"
         if name != parts[-1]:
-            self.notes.append(f"{path} is called '{name}'")
+            self.notes.append(f"{path} has the name '{name}' here")
         used.add(name)
         return name
 
@@ -111,7 +111,7 @@ class Stage:
         scenes = self.of("Scene")
         if len(scenes) > 1:
             self.notes.append(
-                f"of {len(scenes)} physics scenes the first one's settings are taken: {scenes[0].primPath}"
+                f"there are {len(scenes)} physics scenes; the settings of the first are used: {scenes[0].primPath}"
             )
         if not scenes:
             return tuple((STANDARD_GRAVITY * down).tolist())
@@ -150,7 +150,7 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     """
     size = path.stat().st_size
     if size > MOST_BYTES:
-        message = f"has {size / 2**30:.1f} GiB; stages of at most {MOST_BYTES >> 30} GiB are read"
+        message = f"has {size / 2**30:.1f} GiB; at most {MOST_BYTES >> 30} GiB are allowed"
         raise SceneError.of(message, file=str(path), value=size)
     # messages of OpenUSD become notes instead of terminal output
     diagnostics = UsdUtils.CoalescingDiagnosticDelegate()
@@ -158,21 +158,21 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
         stage = Usd.Stage.Open(str(path))
         parsed = _parse(stage)
     except Tf.ErrorException as error:
-        raise SceneError.of(f"is no stage that OpenUSD can read: {_reason(error)}", file=str(path)) from error
+        raise SceneError.of(f"OpenUSD cannot read the stage: {_reason(error)}", file=str(path)) from error
     warnings = [_plain(message.commentary) for message in diagnostics.TakeUncoalescedDiagnostics()]
     out = Stage(stage, path, options, found=parsed)
     _refuse_elsewhere(out)
     missing = [_plain(str(error)) for error in stage.GetCompositionErrors()]
     if missing and options.missing_meshes == "fail":
-        remedy = "correct the paths, give --assets DIR, or go on without by --missing-meshes boxes"
-        raise SceneError([Problem(f"what the stage is made of is not all there: {one}", file=str(path), remedy=remedy)
+        remedy = "correct the paths, give --assets DIR, or ignore them with --missing-meshes boxes"
+        raise SceneError([Problem(f"a file of the stage is missing: {one}", file=str(path), remedy=remedy)
                           for one in dict.fromkeys(missing)])  # fmt: skip
-    out.notes += [f"not there, and ignored: {one}" for one in dict.fromkeys(missing)]
+    out.notes += [f"missing file is ignored: {one}" for one in dict.fromkeys(missing)]
     out.notes += [f"OpenUSD: {one}" for one in dict.fromkeys(warnings) if not missing]
     out.length, out.mass = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
     for name, value in (("metersPerUnit", out.length), ("kilogramsPerUnit", out.mass)):
         if not (np.isfinite(value) and value > 0.0):
-            raise SceneError.of(f"{name} should be positive, not {value}", file=str(path), value=value)
+            raise SceneError.of(f"{name} must be positive, not {value}", file=str(path), value=value)
     return out
 
 
@@ -208,8 +208,8 @@ def _refuse_elsewhere(stage: Stage) -> None:
             continue
         file = Path(layer.realPath).resolve()
         if not any(root == file or root in file.parents for root in roots):
-            message = f"refers to {file}, which lies outside of its folder"
-            raise SceneError.of(message, file=str(stage.path), remedy=f"allow it by --assets {file.parent}")
+            message = f"refers to {file}, outside of its folder"
+            raise SceneError.of(message, file=str(stage.path), remedy=f"allow it with --assets {file.parent}")
 
 
 def _reason(error: Exception) -> str:
@@ -248,9 +248,9 @@ def note_ignored(stage: Stage) -> None:
         if str(prim.GetPath()) in bodies and UsdGeom.Xformable(prim).TransformMightBeTimeVarying():
             moved.append(str(prim.GetPath()))
     for one in stage.of("CustomJoint"):
-        stage.notes.append(f"joint {one.primPath} is of a type of its own, and ignored")
+        stage.notes.append(f"joint {one.primPath} is ignored: custom joint types are not supported")
     for what, found in (("prims of type", types), ("schema", schemas), ("attribute", attributes)):
         stage.notes += [f"{what} {name} is ignored ({count} times)" for name, count in sorted(found.items())]
     if moved:
-        stage.notes.append(f"time samples of bodies that move by forces are ignored: {', '.join(moved[:5])}"
+        stage.notes.append(f"time samples of dynamic bodies are ignored: {', '.join(moved[:5])}"
                            + (f" and {len(moved) - 5} more" if len(moved) > 5 else ""))  # fmt: skip

@@ -23,7 +23,7 @@ def free_box(device=NAME, gravity=(0, 0, 0), **keys):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_force_at_a_point_turns_as_its_couple_does(device):
+def test_force_at_a_point_equals_force_and_couple_at_the_centre(device):
     """A small push at a corner: momentum and angular momentum as they should be, about the centre of mass."""
     sim, other = free_box(device), free_box(device)
     sim.bodies["box"].apply_force((0, 0.01, 0), at=(0.15, 0, 0), steps=1)
@@ -37,7 +37,7 @@ def test_a_force_at_a_point_turns_as_its_couple_does(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_loads_follow_time_turn_with_the_body_and_come_off(device):
+def test_loads_follow_time_and_body_axes_and_can_be_removed(device):
     sim = free_box(device, quaternion=(1, 0, 0, 1))
     box = sim.bodies["box"]
     seen = []
@@ -59,7 +59,7 @@ def test_loads_follow_time_turn_with_the_body_and_come_off(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_gravity_can_be_set_and_is_kept_by_checkpoints(device):
+def test_gravity_can_be_set_and_is_part_of_checkpoints(device):
     sim = free_box(device)
     sim.step()
     sim.gravity = (0, 0, -2.0)
@@ -71,7 +71,7 @@ def test_gravity_can_be_set_and_is_kept_by_checkpoints(device):
     assert other.gravity.tolist() == [0, 0, -2.0]
 
 
-def test_what_cannot_be_changed_refuses():
+def test_read_only_attributes_raise():
     sim = free_box()
     with pytest.raises(ValueError, match="read-only"):
         sim.model.bodies.force[0] = (1, 0, 0)
@@ -92,7 +92,7 @@ def test_what_cannot_be_changed_refuses():
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_poses_and_velocities_are_set_one_by_one(device):
+def test_poses_and_velocities_can_be_set_separately(device):
     sim = free_box(device)
     box, turn = sim.bodies["box"], np.array([0.5, -0.5, 0.5, 0.5])
     box.position = (0.1, 0.2, 0.3)
@@ -107,7 +107,7 @@ def test_poses_and_velocities_are_set_one_by_one(device):
     assert box.position == pytest.approx((0.11, 0.2, 0.3), abs=1e-9)
 
 
-def test_names_that_there_are_not_are_told():
+def test_unknown_names_are_reported():
     sim = free_box()
     with pytest.raises(KeyError) as told:
         sim.bodies["boxx"]
@@ -120,7 +120,7 @@ def test_names_that_there_are_not_are_told():
     assert ("'box', 'wall'" in repr(sim.bodies) and "2 bodies" in repr(sim) and "dynamic, 2 kg" in repr(sim.bodies["box"]))
 
 
-def test_many_steps_and_an_end_by_choice(tmp_path, capsys):
+def test_run_stops_after_steps_duration_or_condition(tmp_path, capsys):
     sim = free_box(gravity=(0, 0, -9.81))
     report = sim.run(duration=0.05)
     assert report.step == 5 and sim.time == pytest.approx(0.05)
@@ -132,7 +132,7 @@ def test_many_steps_and_an_end_by_choice(tmp_path, capsys):
         sim.run(duration=1, steps=1)
 
 
-def test_a_recorded_run_goes_on_from_where_the_simulation_is(tmp_path):
+def test_recorded_run_starts_from_the_current_state(tmp_path):
     sim = free_box(gravity=(0, 0, -9.81))
     sim.run(steps=3)
     sim.run(steps=4, record=tmp_path / "run")
@@ -145,7 +145,7 @@ def test_a_recorded_run_goes_on_from_where_the_simulation_is(tmp_path):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_friction_can_be_set_and_is_kept_by_checkpoints(device):
+def test_friction_can_be_set_and_is_part_of_checkpoints(device):
     """A box slides freely, then slower by mu g; a copy from the checkpoint goes on bit for bit."""
     scene = abd.Scene(solver={"dt": 0.01, "integrator": "bdf1"})
     scene.add_material("ice", mu=0.0)
@@ -193,7 +193,7 @@ def test_simulations_are_copied_by_their_checkpoints(copied):
     np.testing.assert_array_equal(other.stepper.q, sim.stepper.q)
 
 
-def test_a_folder_that_holds_a_run_is_kept_unless_it_is_overwritten(tmp_path, caplog):
+def test_folder_of_a_run_is_not_replaced_without_overwrite(tmp_path, caplog):
     scene, folder = abd.Scene(gravity=(0, 0, -9.81)), tmp_path / "drop"
     scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0, 0, 1))
     for steps in (2, 3):

@@ -29,7 +29,7 @@ def turned_states(count: int, seed: int, most: float) -> tuple[np.ndarray, np.nd
 
 
 @pytest.mark.parametrize("most", [1.0, 3.0, 9.0])
-def test_a_way_ends_where_it_should_and_turns_as_far_as_the_velocity_says(most):
+def test_swept_path_has_its_end_and_the_rotation_of_the_velocity(most):
     q, end, w = turned_states(50, 3, most)
     near = w + 0.3 * np.random.default_rng(1).normal(size=w.shape)
     path = between(q, end, near, np.ones(len(q)))
@@ -58,7 +58,7 @@ def swept_paths(stencil: Stencil, turn: float, count: int = 200):
 
 @pytest.mark.parametrize("turn", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("stencil", STENCILS[:2])
-def test_a_way_is_free_as_far_as_it_is_said_to_be_and_no_less(stencil, turn):
+def test_proven_fraction_of_a_swept_path_is_exact(stencil, turn):
     path, contacts = swept_paths(stencil, turn)
     fraction = proven_fractions(path, contacts)
     lowest = np.min([gaps_at(path, contacts, at * fraction) for at in np.linspace(0.0, 1.0, 300)], axis=0)
@@ -70,7 +70,7 @@ def test_a_way_is_free_as_far_as_it_is_said_to_be_and_no_less(stencil, turn):
     assert np.all(fraction[blocked] < 1.0) and 3 < np.count_nonzero(blocked) < len(blocked)
 
 
-def test_a_gap_may_open_from_very_little_and_close_to_very_little():
+def test_gaps_can_open_from_and_close_to_tiny_values():
     """A fifth of the smaller gap is kept, not a fifth of the first one: what leaves a contact is free both ways."""
     q, contacts = one_body_each(9, 40, Stencil.POINT_PLANE)
     q[::2, 3:] = np.eye(3).ravel()
@@ -87,7 +87,7 @@ def test_a_gap_may_open_from_very_little_and_close_to_very_little():
 
 @pytest.mark.device
 @pytest.mark.parametrize("seed", range(4))
-def test_boxes_meet_at_two_sizes_per_step(seed):
+def test_boxes_collide_at_two_sizes_per_step(seed):
     end = thrown.run(thrown.FLAT, 2.0, 0.0, seed, NAME)
     assert end.ahead > 0.15, "they end on the sides from which they came"
     assert end.pushed[0] < -0.8 * end.momentum, "nearly all of the closing momentum"
@@ -95,16 +95,16 @@ def test_boxes_meet_at_two_sizes_per_step(seed):
 
 @pytest.mark.device
 @pytest.mark.parametrize("name", ["ball at fixed plate", "box at free plate", "box at kinematic plate", "rod at rod"])
-def test_nothing_passes(name):
+def test_bodies_do_not_pass_each_other(name):
     assert not any(thrown.has_passed(thrown.PAIRS[name], 20.0, 0.0, seed, NAME) for seed in (1, 1001, 2001))
 
 
-def test_nothing_passes_on_the_definitions():
+def test_bodies_do_not_pass_on_the_reference_backend():
     end = thrown.run(thrown.FLAT, 5.0, 0.0, 1, "numpy")
     assert end.refused > 0 and end.ahead > 0.05
 
 
-def test_a_fast_hit_does_what_it_does_at_a_hundredth_of_the_step():
+def test_fast_impact_equals_that_at_a_hundredth_of_the_step():
     """A spinning box that comes half its size per step strikes with the attitude that it has where it meets the plate."""
     pair_of = thrown.PAIRS["box at fixed plate"]
     for seed in (0, 1000):
@@ -115,7 +115,7 @@ def test_a_fast_hit_does_what_it_does_at_a_hundredth_of_the_step():
 
 @pytest.mark.parametrize("integrator", ["bdf1", "bdf2", "generalized_alpha"])
 @pytest.mark.parametrize("device", ["numpy", NAME])
-def test_bodies_that_meet_after_a_long_way_do_so_in_a_short_piece(device, integrator):
+def test_late_collision_is_resolved_in_a_short_substep(device, integrator):
     """Two boxes close by 0.6 of their size per step, flat at each other."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": integrator})
     for side in (-1.0, 1.0):
@@ -130,7 +130,7 @@ def test_bodies_that_meet_after_a_long_way_do_so_in_a_short_piece(device, integr
 
 
 @pytest.mark.device
-def test_slow_hits_of_fast_bodies_are_whole_whatever_slides_elsewhere():
+def test_slow_impacts_of_fast_bodies_have_no_rejected_paths():
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
     for x, speed in ((0.0, 20.0), (0.202, 19.5)):
         scene.add_body(f"box {speed:g}", box=(0.2,) * 3, position=(x, 0, 0), velocity=(speed, 0, 0))
@@ -143,7 +143,7 @@ def test_slow_hits_of_fast_bodies_are_whole_whatever_slides_elsewhere():
 
 
 @pytest.mark.device
-def test_what_rests_and_slides_is_never_taken_again():
+def test_resting_and_sliding_bodies_have_no_rejected_paths():
     scene = abd.Scene(solver={"dt": 0.01})
     scene.add_material("default", mu=0.3)
     scene.add_body("ground", half_space={})
