@@ -121,7 +121,7 @@ class Substeps:
         stepper.loaded = stepper.none
         self._store_iterate(mode)
         stepper.statistics = outcome.statistics
-        rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, outcome.limited)
+        rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, stepper.previous_h, outcome.limited)
         if rebound is not None:
             stepper.statistics = backend.readings.statistics()
             self._record_rebound(rebound, rule.h)
@@ -135,6 +135,8 @@ class Substeps:
         """Minimise the incremental potential of a substep; return why it is rejected."""
         stepper, backend, settings, h = self.stepper, self.backend, self.settings, rule.h
         prescribed = stepper.prescribed
+        if prescribed.any:
+            self._precede_motions(h)
         target_poses = self._targets(h) if prescribed.any else None
         stepper.stiffness.begin()
         minimisation = Minimisation(stepper, h, verdicts, progress)
@@ -174,6 +176,16 @@ class Substeps:
         moving = np.select([may_sleep, stepper.constrained | stepper.touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
         self.backend.start.run(moving, bool(stepper.touching.any()), may_sleep)
 
+    def _precede_motions(self, h: float) -> None:
+        """Set the poses of prescribed bodies before a first substep by their velocities."""
+        stepper, bodies = self.stepper, self.stepper.prescribed.bodies
+        first = bodies[np.broadcast_to(stepper.previous_h, len(stepper.q))[bodies] == 0.0]
+        if len(first):
+            q, qd = stepper.copies.previous
+            q = q.copy()
+            q[first] = stepper.q[first] - h * stepper.qd[first]
+            stepper.copies.set_previous(q, qd)
+
     def _targets(self, h: float) -> np.ndarray:
         """Return (k, 12) states prescribed for the end of a substep; inactive bodies stay."""
         stepper = self.stepper
@@ -186,7 +198,7 @@ class Substeps:
         limited = backend.rows.limited()
         backend.steps.finish()
         self._store_iterate(mode)
-        rebound = stepper.rebounds.rebound(h, limited)
+        rebound = stepper.rebounds.rebound(h, stepper.previous_h, limited)
         if stepper.off.any():
             velocity = stepper.qd.copy()
             velocity[stepper.off] = 0.0

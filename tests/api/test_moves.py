@@ -37,6 +37,18 @@ def test_kinematic_body_reaches_its_target_in_each_step(device):
     assert box.angular_velocity[2] == pytest.approx(0.5, abs=0.02), "and turns with the plate"
 
 
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+def test_a_prescribed_body_has_its_velocity_from_the_first_step_on(integrator):
+    scene = abd.Scene(solver={"dt": DT, "integrator": integrator})
+    motion = {"velocity": (0.5, 0, 0), "angular_velocity": (0, 0, 0.8)}
+    scene.add_body("plate", box=(0.6, 0.6, 0.1), kind="kinematic", motion=motion)
+    sim = abd.Simulation(scene, device="cpu")
+    for _ in range(3):
+        sim.step()
+        np.testing.assert_allclose(sim.bodies["plate"].linear_velocity, [0.5, 0, 0], atol=1e-9)
+        np.testing.assert_allclose(sim.bodies["plate"].angular_velocity, [0, 0, 0.8], atol=1e-4)
+
+
 def test_a_slow_move_arrives_and_stays():
     sim = carrier()
     plate = sim.bodies["plate"]

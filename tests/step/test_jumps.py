@@ -146,3 +146,20 @@ def test_a_drive_whose_speed_jumps_does_not_ring(how, enforcement, dt):
     assert torques[0] == pytest.approx(impulse, rel=0.02)
     assert torques[1] == pytest.approx(-impulse if how == "target" else 0.0, abs=0.02 * impulse)
     assert np.abs(torques[2:]).max() < 0.02 * impulse
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.002])
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+def test_a_lock_on_an_accelerated_body_carries_weight_and_inertia(enforcement, dt):
+    """The velocity of the prescribed body is of second order, so that the return to generalized alpha changes no force."""
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_body("hand", box=(0.1, 0.1, 0.1), kind="kinematic", motion={"formulas": {"x": "2.5*t*t"}})
+    scene.add_body("bar", box=(0.1, 0.1, 0.4), position=(0, 0, -0.3), mass=2.0)
+    scene.add_hinge("pivot", "hand", "bar", anchor=(0, 0, -0.1), axis=(0, 1, 0), enforcement=enforcement)
+    sim = abd.Simulation(scene, device=NAME)
+    sim.run(duration=0.2)
+    sim.joints["pivot"].theta.lock()
+    sim.run(steps=3)
+    for _ in range(20):
+        sim.step()
+        np.testing.assert_allclose(sim.joints["pivot"].wrench()[0], [2.0 * 5.0, 0.0, 2.0 * 9.81], atol=0.05)

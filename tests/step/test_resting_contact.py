@@ -111,3 +111,32 @@ def test_a_restored_run_continues_bit_for_bit():
     one = rocking()
     one.run(steps=10)
     assert_goes_on(one, rocking(), 20)
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.002])
+@pytest.mark.parametrize("acceleration", [(0.0, 0.0, 5.0), (0.0, 0.0, -5.0), (0.0, 0.0, 60.0)])
+def test_the_force_of_an_accelerated_plate_is_steady(acceleration, dt):
+    """Its velocity is not mistaken for an impact on the box that it carries, which follows without a jump."""
+    scene = ground(dt, 0.5)
+    along = {axis: f"0.5*{a}*t*t" for axis, a in zip("xyz", acceleration, strict=True)}
+    scene.add_body("plate", box=(1.0, 1.0, 0.2), position=(0, 0, 2.9), kind="kinematic", motion={"formulas": along})
+    scene.add_body("box", box=(0.2, 0.2, 0.1), position=(0, 0, 3.0501), mass=1.0)
+    simulation = abd.Simulation(scene, device=NAME)
+    forces = follow(simulation, 30, lambda _: simulation.bodies["box"].contact_force)
+    np.testing.assert_allclose(forces[15:], np.tile(np.add(acceleration, (0, 0, G)), (15, 1)), rtol=0.01, atol=0.01)
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.002])
+@pytest.mark.parametrize("gap", [5e-3, 1e-4, 1e-5])
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_contact_forces_balance_weight_and_inertia_in_each_step(mu, gap, dt):
+    """On a shaken plate, with and without friction, however small the gap is in which contact acts."""
+    scene = ground(dt, mu, d_hat=gap)
+    shaken = {"formulas": {"z": "0.005*sin(10*pi*t)"}}
+    scene.add_body("plate", box=(1.0, 1.0, 0.2), position=(0, 0, 1.0), kind="kinematic", motion=shaken)
+    scene.add_body("box", box=(0.2, 0.2, 0.1), position=(0, 0, 1.15 + gap), mass=1.0)
+    simulation = abd.Simulation(scene, device=NAME)
+    box = simulation.bodies["box"]
+    states = np.array(follow(simulation, 60, lambda _: [box.linear_velocity[2], box.contact_force[2]]))
+    needed = np.diff(states[:, 0]) / dt + G
+    np.testing.assert_allclose(states[1:, 1], needed, atol=0.1 * G)

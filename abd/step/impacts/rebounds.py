@@ -14,6 +14,8 @@ from abd.step.impacts.impact_pairs import ImpactPairs, Rebound
 from abd.step.impacts.limit_impacts import limit_impact_pairs
 from abd.step.impacts.restitution import Restitution
 
+Pair = tuple[np.ndarray, np.ndarray]
+
 
 class Rebounds:
     """Impacts of the steps of one scene.
@@ -27,20 +29,23 @@ class Rebounds:
         self.model, self.settings, self.backend = model, model.settings, backend
         self.articulations, self.copies = articulations, copies
         self.restitution, self.rebounded = Restitution(model), articulations.none
+        self.kinematic = np.flatnonzero(self.restitution.kinematic)
         self.impact_pairs = NO_PAIRS
 
     def forget(self) -> None:
         self.rebounded, self.impact_pairs = self.articulations.none, NO_PAIRS
 
-    def rebound(self, h: float | np.ndarray, limited: np.ndarray) -> Rebound | None:
-        """Set the velocities after impacts (`Restitution.rebound`); limits push on `limited` (n,) bodies."""
+    def rebound(self, h: float | np.ndarray, previous_h: float | np.ndarray, limited: np.ndarray) -> Rebound | None:
+        """Set the velocities after impacts in a step of h after one of `previous_h` [s], scalars or (n,).
+
+        Limits push on `limited` (n,) bodies; see `Restitution.rebound`."""
         backend, model, joints = self.backend, self.model, self.backend.system
         touching = self.articulations.dynamic & (backend.touch.touching() != 0)
         ends = joints.ends
         has_contact = touching | limited if len(ends) else touching
         if not has_contact.any():
             return None
-        before, after = self.copies.previous, self.copies.state
+        before, after = self._with_mean_velocities(h, previous_h)
         # excluded bodies must not supply energy
         if (inactive := self.articulations.dynamic & ~backend.inactive.mobile).any():
             before = tuple(np.where(inactive[:, None], end, begin) for begin, end in zip(before, after, strict=True))
@@ -80,7 +85,9 @@ class Rebounds:
         step = self.restitution.step(before, after)
         rebound = self.restitution.rebound(all_pairs, step, h, is_fresh, joints, backend.sweep)
         if rebound is not None:
-            self.copies.set_velocity(rebound.velocity)
+            velocity = rebound.velocity.copy()
+            velocity[self.kinematic] = self.copies.state[1][self.kinematic]
+            self.copies.set_velocity(velocity)
             if joints.has_rotors:
                 self.copies.memory = joints.after_impacts(self.copies.memory, after[0], rebound.velocity - after[1])
         return rebound
@@ -97,6 +104,20 @@ class Rebounds:
         rest = np.flatnonzero(~possible & (then > 2.0 * self.settings.tolerance))
         possible[rest] = became_active(self.backend, pairs[rest], (then * length)[rest])
         return possible
+
+    def _with_mean_velocities(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> tuple[Pair, Pair]:
+        """Return states and velocities (n, 12) before and after the last step, with mean velocities of prescribed bodies.
+
+        Implicit Euler gives mean velocities to the bodies that they carry. Their own are of second order, ``v = m + (m - m_0)
+        h / (h + h_0)`` with the mean velocities m, m_0 of the last two steps."""
+        (q_0, v_0), (q, v), some = self.copies.previous, self.copies.state, self.kinematic
+        if self.settings.integrator != "generalized_alpha" or not len(some):
+            return (q_0, v_0), (q, v)
+        h, h_0 = (np.broadcast_to(length, len(q))[some, None] for length in (h, previous_h))
+        mean, v_0, second_order, v = (q - q_0)[some] / h, v_0.copy(), v[some], v.copy()
+        v[some] = mean
+        v_0[some] = mean - (second_order - mean) * (h + np.where(h_0 > 0.0, h_0, h)) / h
+        return (q_0, v_0), (q, v)
 
     def fit_velocities(self, bodies: np.ndarray, driven: dict[tuple[int, str], float]) -> None:
         """Fit velocities of bodies (n,) bool, from implicit Euler, to their joints and drives (`Restitution.fitted`)."""
