@@ -319,8 +319,8 @@ class Iteration(Protocol):
             moving: (n,) bool, bodies whose islands take part; all by default.
             loose: islands with friction have also converged where the full step and the residual forces change all velocities
                 by at most this [m/s], scalar or (n,).
-            balanced: islands with friction converge only where the residual before the last direction was at most this [m/s],
-                scalar or (n,), or the direction is next to zero; 0 for no such bound.
+            balanced: islands with listed pairs of bodies converge only where the residual before the last direction was at most
+                this [m/s], scalar or (n,), or the direction is next to zero; 0 for no such bound.
         """
 
     def run(self, progress: Progress) -> Status:

@@ -25,7 +25,7 @@ from abd.contact.pair_rows import PairRows
 CHANGE, CHANGE_AFTER_IMPACT = 0.5, 0.1
 """Smallest relative change of a load that causes a second lagging: usually, and after a step that was lagged twice."""
 UNBALANCED = 0.05
-"""Residual force on a body in frictional contact before the last direction, over its weight."""
+"""Residual force on a body in contact before the last direction, over its weight."""
 
 
 def least_change(settings, h: float | np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -38,10 +38,11 @@ def least_change(settings, h: float | np.ndarray, following: np.ndarray) -> tupl
 
 
 def balanced(settings, h: float | np.ndarray) -> float | np.ndarray:
-    """Return the bound of residual forces on a body in frictional contact, as a change of velocity [m/s].
+    """Return the bound of residual forces on a body in contact, as a change of velocity [m/s].
 
     The force of a stiff contact is undetermined within Newton's displacement tolerance; below the bound it is exact enough for
-    friction. An island that misses only this bound gets `BOUND_GROWTH` times it in the next iteration (`abd.backends.answers`).
+    friction and read-outs. An island that misses only this bound gets `BOUND_GROWTH` times it in the next iteration
+    (`abd.backends.answers`).
     h: step [s], scalar or (n,)."""
     least = np.maximum(settings.friction_tolerance, UNBALANCED * h * float(np.linalg.norm(settings.gravity)))
     return least if isinstance(h, np.ndarray) else float(least)

@@ -3,7 +3,7 @@
     repeat  an iteration: gradient and Hessian, a direction, a line search without collisions along it
             stiffen contacts with a small gap
     until   the largest vertex displacement of a full step, over h, is at most the tolerance, exact joints are closed, and
-            forces on bodies in frictional contact balance (`abd.step.friction_lag`)
+            forces on bodies in contact balance (`abd.step.friction_lag`)
 
 Every iterate is free of intersections. Backends define an iteration: `abd.backends.reference.iteration` by the definitions,
 `abd.backends.recorded.iteration` for a device. Failures are returned (`abd.step.verdict`).
@@ -73,7 +73,7 @@ class Minimisation:
         iteration = backend.iteration
         friction_tolerance = tolerance if friction_tolerance is None else friction_tolerance
         # the force balance matters only for the final tolerance
-        bound = balanced(settings, h) if backend.friction.enabled and friction_tolerance <= settings.friction_tolerance else 0.0
+        bound = balanced(settings, h) if backend.touch.near and friction_tolerance <= settings.friction_tolerance else 0.0
         if not iteration.begin(tolerance, friction_tolerance, h, settings.linear_tolerance, moving, loose, bound):
             return None
         for iterations in range(1, settings.max_newton + 1):

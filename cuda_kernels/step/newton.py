@@ -66,6 +66,7 @@ def body_tolerances(
     frictional: wp.array(dtype=wp.int32),
     group: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
+    listed: wp.array(dtype=wp.int32),
     enough: wp.array(dtype=wp.float64),
     off: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
@@ -74,15 +75,15 @@ def body_tolerances(
 ):
     """Set Newton's tolerance [m/s] of every body, that of friction for mobile bodies with friction in joints or lagged contacts.
 
-    Lagged contacts start at segment[group[b]]; only with them the sufficient tolerance `enough` (n,) holds, and the bound `off`
-    (n,) of residual forces, which holds for all bodies if all have one tolerance."""
+    Lagged contacts start at segment[group[b]]; only with them the sufficient tolerance `enough` (n,) holds. The bound `off` (n,)
+    of residual forces holds for bodies with pairs in the candidate list, which start at listed[b]."""
     b = wp.tid() + first
     frozen = wp.bool(False)
     if group[b + 1] > group[b]:
         frozen = segment[group[b + 1]] > segment[group[b]]
     has_friction = frozen or (frictional[b] != 0 and held[b] == 0)
     loose[b] = wp.where(frozen, enough[b], ZERO)
-    balanced[b] = wp.where(frozen or c.at[FRICTION_TOLERANCE] == c.at[TOLERANCE], off[b], ZERO)
+    balanced[b] = wp.where(listed[b + 1] > listed[b], off[b], ZERO)
     out[b] = wp.where(has_friction, c.at[FRICTION_TOLERANCE], c.at[TOLERANCE])
 
 

@@ -72,7 +72,7 @@ class Iteration:
         Args:
             tolerance: Newton's [m/s]; friction_tolerance: that of islands with friction [m/s]; h: step [s], scalar or (n,).
             tightest: relative tolerance of exact linear solves; loose: sufficient tolerance [m/s], scalar or (n,);
-                balanced: bound of residual forces on bodies in frictional contact [m/s], scalar or (n,), 0 without a bound.
+                balanced: bound of residual forces on bodies near others [m/s], scalar or (n,), 0 without a bound.
             moving: (n,) bool, bodies whose islands take part, by default all.
         """
         b, c, write = self.backend, self.control, self.device.write
@@ -128,8 +128,9 @@ class Iteration:
     def launch_tolerances(self) -> None:
         """Set the tolerances of the islands, depending on friction; launches only."""
         b, c, friction = self.backend, self.control, self.backend.friction
-        frozen = b.inactive.held, self.frictional, friction.group, friction.segment, self.enough.array, self.forces_off.array
-        self.device.launch(newton.body_tolerances, b.n, c, *frozen, b.scratch.a, b.scratch.b, b.scratch.row)
+        pairs = friction.group, friction.segment, b.contacts.candidates.group
+        given = b.inactive.held, self.frictional, *pairs, self.enough.array, self.forces_off.array
+        self.device.launch(newton.body_tolerances, b.n, c, *given, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loose)
         b.islands.reduce(b.scratch.row, sums.MAX, c.balanced)

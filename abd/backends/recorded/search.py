@@ -33,7 +33,7 @@ class Search:
         launch(line_search.begin_alpha, n, c)
         if b.system.has_barriers:
             self.keep_limits()
-        if b.friction.enabled:  # islands without friction need the full tolerance
+        if not b.contacts.candidates.is_empty:
             launch(newton.body_residuals, n, c, b.at.body.weight, b.scheme.lengths, b.potential.gradient, b.scratch.a)
             b.islands.reduce(b.scratch.a, sums.MAX, c.residual)
         launch(line_search.begin_search, n, c)

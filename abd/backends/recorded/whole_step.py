@@ -121,8 +121,8 @@ class WholeStep:
         b.rows.memory.aim(rule.ch2, time)
         self._clear_contacts()
         b.iteration.follow_rows()
-        if b.system.has_friction and tolerance == friction_tolerance:
-            b.iteration.forces_off.set(0.0)  # no lagged forces have to balance
+        if b.system.has_friction:
+            b.iteration.forces_off.set(0.0)  # no contact forces have to balance
         if not b.iteration.linear.solver.exact:
             return self._give_up()
         c = b.contacts.candidates

@@ -42,11 +42,11 @@ class Iteration:
         frictional = b.system.friction_bodies
         frictional = np.concatenate([b.friction.owners, frictional[b.inactive.mobile[frictional]]])
         self.tolerance[b.islands.host[frictional]] = friction_tolerance
-        self.balanced, owners = np.full(b.islands.count, np.inf), b.friction.owners
+        owners, near = b.friction.owners, b.contacts.owners
         self.loose[b.islands.host[owners]] = np.full(b.n, loose)[owners]
+        self.balanced = np.full(b.islands.count, np.inf)
         if np.any(balanced):
-            bounded = owners if tolerance != friction_tolerance else np.flatnonzero(b.inactive.mobile)
-            self.balanced[b.islands.host[bounded]] = np.full(b.n, balanced)[bounded]
+            self.balanced[b.islands.host[near]] = np.full(b.n, balanced)[near]
         self.forcing, self.regularisation = Forcing(tightest), Regularisation(b.islands.count)
         self.converged = b.inactive.asleep(moving)
         self.speed, self.at_end = np.zeros(b.islands.count), np.zeros(b.islands.count)
