@@ -26,7 +26,8 @@ class BodyData:
         kind: (n,) of `Kind`; mass: (n,) [kg]; moment: (n, 3) diagonal of S [kg m^2].
         stiffness: (n,) kappa vol [J], 0 for static bodies; arap: (n,) 1 for the arap energy.
         force: (n, 3) [N]; torque: (n, 3) [N m].
-        weight: (n,) scale of the pull towards prescribed poses [kg]; spread: (n,) of its affine part [m^2].
+        weight: (n,) mass, and scale of the pull towards prescribed poses, at least the largest mass of a dynamic body of the
+            world [kg]; spread: (n,) of its affine part [m^2].
         translation: (n, 3) 1 for world axes the centre of mass may move along, else 0. Prescribed bodies are free here:
             they follow their pull.
         rotation: (n,) of `Turning`; axis: (n, 3) unit world axis; rest_axis: (n, 3) the same in the body's frame.
@@ -56,6 +57,8 @@ class BodyData:
         radius = np.maximum(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)), axis=1), 1e-6)
         dynamic = bodies.kind == Kind.DYNAMIC
         typical = float(bodies.mass[dynamic].mean()) if dynamic.any() else 1.0
+        heaviest = np.zeros(bodies.world.max(initial=0) + 1)
+        np.maximum.at(heaviest, bodies.world[dynamic], bodies.mass[dynamic])
         A = bodies.q[:, 3:].reshape(-1, 3, 3)
         prescribed = bodies.kind == Kind.KINEMATIC
         free, one_axis = prescribed | (bodies.free_rotation == 3), bodies.free_rotation == 1
@@ -67,7 +70,7 @@ class BodyData:
             arap=(bodies.elasticity == Elasticity.ARAP).astype(np.int32),
             force=bodies.force,
             torque=bodies.torque,
-            weight=np.where(bodies.mass > 0, bodies.mass, typical),
+            weight=np.maximum(np.where(bodies.mass > 0, bodies.mass, typical), np.where(prescribed, heaviest[bodies.world], 0.0)),
             spread=radius**2 / 5.0,
             translation=(prescribed[:, None] | bodies.free_translation).astype(float),
             rotation=np.select([free, one_axis], [Turning.FREE, Turning.AXIS], Turning.HELD).astype(np.int32),

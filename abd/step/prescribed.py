@@ -23,6 +23,8 @@ LEAST_PROGRESS = 0.9
 """Distance over the smallest one so far above which a pass has made no progress."""
 LARGEST_STALLS = 6
 """Consecutive passes without progress after which a body counts as blocked; more would only squeeze the obstacle."""
+GROWTH, STALLED_GROWTH = 2.0, 4.0
+"""Growth of the penalty in a pass, and in one without progress: obstacles on a short lever have a large effective mass."""
 REACHED_FRACTION = 1e-3
 """Largest missing fraction of a step's displacement when the arc to the target is not free (as in rigid-ipc)."""
 
@@ -108,7 +110,7 @@ class Prescribed:
             delta = (q - target_poses)[distant]
             lp[open_bodies] -= penalty * weight * delta[:, :3]
             lA[open_bodies] -= (penalty * weight * spread)[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
-            penalty = min(2.0 * penalty, 1e4 * unit)
+            penalty = min((STALLED_GROWTH if stalls else GROWTH) * penalty, 1e4 * unit)
             backend.target_poses.set_pull(penalty, lp, lA)
             backend.arcs.evaluate()
         names = tuple(self.model.bodies.names[b] for b in open_bodies)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from executors import pinched
-from on_device import NAME
+from on_device import NAME, follow
 from tool import fixture
 
 import abd
@@ -113,6 +113,32 @@ def test_a_blocked_kinematic_body_is_named():
     assert "kinematic_block" in str(failure.value)
     # 0.25 m lie between ram and wall minus the box
     assert 0.2 < simulation.bodies["ram"].transform[0, 3] < 0.25 + 1e-9
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.002])
+@pytest.mark.parametrize(("mass", "load"), [(1.0, 1.0), (0.01, 10.0), (0.01, 1000.0)])
+def test_a_light_kinematic_body_pushes_heavy_ones(mass, load, dt):
+    """It has no inertia: its own mass does not matter."""
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_body("ground", half_space={})
+    ram = {"kind": "kinematic", "motion": {"velocity": (0.5, 0, 0)}, "mass": mass}
+    scene.add_body("ram", box=(0.1, 0.1, 0.1), position=(-0.2, 0, 0.12), **ram)
+    scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), mass=load)
+    simulation = abd.Simulation(scene, device=NAME)
+    simulation.run(duration=0.15)
+    assert simulation.bodies["box"].linear_velocity[0] == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_kinematic_body_pushes_a_door_close_to_its_hinge():
+    """The effective mass of the door at the contact is 130 times its mass."""
+    scene = abd.Scene(gravity=(0, 0, 0))
+    ram = {"kind": "kinematic", "motion": {"velocity": (1.3, 0, 0)}}
+    scene.add_body("ram", box=(0.1, 0.1, 0.3), position=(-0.2, 0, 0), **ram)
+    scene.add_body("door", box=(0.05, 0.1, 1.0), position=(0, 0, -0.3), mass=2.0)
+    scene.add_hinge("hinge", abd.WORLD, "door", anchor=(0, 0, 0.2), axis=(0, 1, 0), enforcement="exact")
+    simulation = abd.Simulation(scene, device=NAME)
+    speeds = follow(simulation, 14, lambda _: simulation.joints["hinge"].rates[0])
+    assert min(speeds) == pytest.approx(-1.3 / 0.05, rel=0.15)
 
 
 def test_a_kinematic_body_may_lag_behind_its_target():
