@@ -6,8 +6,8 @@
 
 Forces are means over the last step (`abd.step.frame_forces`): times its length, they are the impulses, those of impacts included.
 Forces on both bodies cancel, and balance gravity, joints and inertia to the solver's tolerance. A step that took several substeps
-has the points of all of them, each with its part of the force. In a state without a previous step (the start, a state that was
-set, a checkpoint), normal forces follow from the gaps, and friction is zero.
+has the points of all of them, each with its fraction of the force. In a state without a previous step (the start, a state that
+was set, a checkpoint), normal forces follow from the gaps, and friction is zero.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ContactPoint:
 
     Attributes:
         bodies: names of the first and the second body; point: (3,) [m]; normal: (3,) from the second to the first.
-        gap: [m]; normal_force: [N], negative only in the crease of a valley; friction: (3,) on the first body [N].
+        gap: [m]; normal_force: [N], negative only at concave edges; friction: (3,) on the first body [N].
         slip: (3,) surface velocity of the first body relative to the second [m/s]; sticks: slip below `solver.eps_v`.
     """
 

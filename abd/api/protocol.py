@@ -1,4 +1,4 @@
-"""`RunningSimulation`: what views and the functions behind `Simulation` use of it."""
+"""`RunningSimulation`: interface of a simulation for its views and for the modules that implement it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RunningSimulation(Protocol):
-    """A scene on a device with its changes; `abd.api.simulation.Simulation` implements and documents it."""
+    """A running scene on a device; `abd.api.simulation.Simulation` implements and documents it."""
 
     scene: Scene | None
     compiled: Model

@@ -7,9 +7,9 @@
     A, B = arm.linearize()                          # of one step of the simulation
 
 A breadth-first search from the world finds the joints of a spanning tree, with velocities v (nv,); bodies without joints to the
-tree have six. Joints that close loops are in `loops`: `forward_dynamics` keeps them closed, other matrices are those of the tree.
-Matrices are those of the rigid bodies in the present state, without rotor inertia, springs, drives, limits, joint friction and
-contact. `linearize` includes all of these, because it uses steps of the simulation.
+tree have six. `forward_dynamics` also satisfies the joints in `loops`, which close loops; the other methods use the tree only.
+All quantities are those of the rigid bodies in the current state, without rotor inertia, springs, drives, limits, joint friction
+and contact. `linearize` includes all of these, because it uses steps of the simulation.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from abd.state import State
 
 
 class Reduced:
-    """The mechanism of a simulation as it is when this is made.
+    """The mechanism of a simulation in its state when this object is created.
 
     Attributes:
         mechanism: kinematics and dynamics at any state (`abd.joints.coordinates.mechanism`).
-        q, v: configuration (nq,) and velocities (nv,) of the present state, angles as the simulation counts them.
-        names: (nv,) of the velocities: "joint.coordinate", "joint.0", "joint.1", ... where they are no rates of coordinates,
-            "body.vx" to "body.wz" of floating bodies, in their own axes.
+        q, v: configuration (nq,) and velocities (nv,) in that state, with angles as the simulation counts them.
+        names: (nv,) names of the velocities: "joint.coordinate"; "joint.0", "joint.1", ... if they are not rates of coordinates;
+            "body.vx" to "body.wz" of floating bodies, in body axes.
         loops: names of the joints that close loops.
     """
 
@@ -61,23 +61,23 @@ class Reduced:
         return f"<mechanism of {len(self.v)} velocities{closed}>"
 
     def mass_matrix(self) -> np.ndarray:
-        """M (nv, nv)."""
+        """Return the mass matrix M (nv, nv)."""
         return self.mechanism.mass_matrix(self.q)
 
     def bias(self) -> np.ndarray:
-        """c (nv,) of ``M dv/dt + c = tau``: gravity, centrifugal and Coriolis forces."""
+        """Return c (nv,) of ``M dv/dt + c = tau``: gravity, centrifugal and Coriolis forces."""
         return self.mechanism.dynamics_bias(self.q, self.v)
 
     def gravity_forces(self) -> np.ndarray:
-        """(nv,) what holds the mechanism at rest against gravity."""
+        """Return the efforts (nv,) that balance gravity at rest."""
         return self.mechanism.gravity_term(self.q)
 
     def inverse_dynamics(self, acceleration) -> np.ndarray:
-        """tau (nv,) that give the acceleration dv/dt (nv,)."""
+        """Return the efforts tau (nv,) for an acceleration dv/dt (nv,)."""
         return self.mechanism.inverse_dynamics(self.q, self.v, self._vector(acceleration, "an acceleration"))
 
     def forward_dynamics(self, torque=None) -> np.ndarray:
-        """dv/dt (nv,) under tau (nv,), none by default; loops stay closed.
+        """Return the acceleration dv/dt (nv,) under efforts tau (nv,), by default zero; loops stay closed.
 
         Raises:
             ValueError: a joint that closes a loop has no configuration space.
@@ -86,10 +86,10 @@ class Reduced:
         return self.mechanism.forward_dynamics(self.q, self.v, tau)
 
     def jacobian(self, body: str | BodyView, point=(0.0, 0.0, 0.0)) -> np.ndarray:
-        """(6, nv): velocity of a point (3,) of the mesh frame of a body, and its angular velocity, by v, in world axes.
+        """Return the Jacobian (6, nv) of a body: velocity of a point (3,) of its mesh frame and angular velocity, in world axes.
 
         Raises:
-            UnknownName: there is no such body.
+            UnknownName: the body is unknown.
         """
         index = self._simulation.bodies[body].index if isinstance(body, str) else body.index
         frame = self._simulation.model.bodies.body_frame[index]
@@ -97,27 +97,29 @@ class Reduced:
         return self.mechanism.geometric_jacobian(self.q, index, at)
 
     def linearize(self, inputs: list[str] | None = None, eps: float = 1e-5) -> tuple[np.ndarray, np.ndarray]:
-        """The next step, linearised: A (2 nv, 2 nv) and B (2 nv, m) of ``(dx', dv') = A (dx, dv) + B du``, where dx are
-        displacements along v, and u efforts on coordinates; by central differences of steps that begin anew from the
-        perturbed states (4 nv + 2 m of them). The simulation itself stays as it is.
+        """Linearise the next step: return A (2 nv, 2 nv) and B (2 nv, m) of ``(dx', dv') = A (dx, dv) + B du``.
+
+        dx are displacements along v, u efforts on coordinates. The method uses central differences of steps from perturbed
+        states (4 nv + 2 m steps), each with a restarted integrator. The simulation does not change.
 
         Args:
-            inputs: "joint.coordinate" names as in `names`; by default those of all joints that have coordinates.
-            eps: perturbation, as a displacement [m or rad], a velocity times a second, and an effort that moves as much.
+            inputs: coordinates with efforts, as "joint.coordinate"; by default all coordinates.
+            eps: perturbation of displacements [m or rad] and velocities [m/s or rad/s]; efforts are perturbed such that they
+                cause a displacement of this size.
 
         Raises:
-            ValueError: no such coordinate. StepFailure: a perturbed step does not converge.
+            ValueError: a coordinate is unknown. StepFailure: a perturbed step does not converge.
         """
         joints = self._simulation.joints
         known = [f"{one}.{name}" for one in joints for name in joints[one].coordinate_names]
         inputs = known if inputs is None else list(inputs)
         for one in inputs:
             if one not in known:
-                raise ValueError(f"there is no coordinate '{one}' to push; there are {', '.join(known) or 'none'}")
+                raise ValueError(f"unknown coordinate '{one}' in inputs; known are {', '.join(known) or 'none'}")
         nv, copied = len(self.v), copy.deepcopy(self._simulation)
         dt, start = longest(copied.stepper.worlds.lengths), saved(copied)
         centre = self._after(copied, start, np.zeros(2 * nv), None)
-        # efforts that move a coordinate by eps within the step
+        # effort that displaces a coordinate by about eps within the step
         scale = np.linalg.norm(self.mass_matrix(), 2) * eps / dt**2 if nv else eps
 
         def column(dx: np.ndarray, pushed: str | None, step: float) -> np.ndarray:
@@ -132,7 +134,7 @@ class Reduced:
         return np.array(A).reshape(2 * nv, 2 * nv).T, np.array(B).reshape(len(inputs), 2 * nv).T
 
     def _after(self, copied: RunningSimulation, start: dict, dx: np.ndarray, push) -> tuple[np.ndarray, np.ndarray]:
-        """Configuration and velocities after a step that begins at the present state, displaced by dx (2 nv,)."""
+        """Return configuration and velocities after a step from the state of this object, perturbed by dx (2 nv,)."""
         nv = len(self.v)
         restore(copied, start)
         q, v = self.mechanism.moved(self.q, dx[:nv]), self.v + dx[nv:]
@@ -146,7 +148,7 @@ class Reduced:
         return self.mechanism.state_of(copied.stepper.q, copied.stepper.qd, last=self.q)
 
     def _difference(self, centre, end) -> np.ndarray:
-        """(2 nv,) displacement along v and change of v from one state to another."""
+        """Return (2 nv,) the displacement along v and the change of v from one state to another."""
         dx = np.zeros(len(self.v))
         for b in self.mechanism.branches:
             q0, q1 = centre[0][b.positions], end[0][b.positions]
@@ -156,5 +158,5 @@ class Reduced:
     def _vector(self, value, what: str) -> np.ndarray:
         given = np.asarray(value, dtype=float)
         if given.shape != self.v.shape or not np.isfinite(given).all():
-            raise ValueError(f"{what} of this mechanism has {len(self.v)} finite numbers ({', '.join(self.names)})")
+            raise ValueError(f"{what} must be {len(self.v)} finite numbers ({', '.join(self.names)})")
         return given

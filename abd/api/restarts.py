@@ -295,7 +295,7 @@ def selected_worlds(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarra
     if len(selected) and selected.dtype.kind not in "iu":
         raise ValueError(f"worlds must be numbers, or a mask of all {len(known)}, not {selected.dtype} {selected.shape}")
     if unknown := sorted(set(selected.tolist()) - set(known.tolist())):
-        raise ValueError(f"world {unknown[0]} has no bodies: there are {len(known)} worlds")
+        raise ValueError(f"world {unknown[0]} is unknown; the scene has {len(known)} worlds")
     return selected
 
 
@@ -312,7 +312,7 @@ def separate(sim: RunningSimulation, q: np.ndarray, among: np.ndarray | None = N
     if among is not None:
         mesh, plane = np.where(among, model.bodies.mesh, -1), np.where(among[:, None], model.bodies.plane, np.nan)
         model = replace(model, bodies=replace(model.bodies, mesh=mesh, plane=plane))
-    free_q, notes = free_states(model, q, "in the state given")
+    free_q, notes = free_states(model, q, "in the given state")
     for note in notes:
         _log.warning(note)
     return free_q

@@ -94,7 +94,7 @@ class Sensor:
         """Return the current values (k,) without recording them."""
         return np.array(self._read(), dtype=float).ravel()
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Delete all records and record the current state."""
         self._times.clear()
         self._values.clear()

@@ -363,7 +363,7 @@ class Simulation:
             return
         restarts.reset(self)
         for one in self.sensors.values():
-            one.begin_anew()
+            one.restart()
 
     def checkpoint(self) -> dict[str, Any]:
         """Return arrays and numbers from which a simulation continues bitwise."""

@@ -214,7 +214,7 @@ class Switches:
         pairs = [(one.first, one.second) for one in found.touching] + [pair[:2] for pair in found.deep]
         overlap = _keys(np.array(pairs, dtype=np.int64).reshape(-1, 2), n)
         if len(found.deep) >= MOST_DEEP:
-            overlap = self.parting  # the survey stops at MOST_DEEP pairs
+            overlap = self.parting  # the overlap check stops at MOST_DEEP pairs
         self._warn_of_overlap(np.intersect1d(overlap, self.parting))
         parted = np.setdiff1d(self.parting, overlap)
         if len(parted):
@@ -243,7 +243,7 @@ class Switches:
         if found.touching:
             pair, names = found.touching[0], self._model.bodies.names
             message = f"'{names[pair.first]}' touches '{names[pair.second]}' when it is enabled"
-            raise SceneError([Problem(message, key=f"body.{names[pair.first]}", remedy="leave a gap between them")])
+            raise SceneError([Problem(message, key=f"body.{names[pair.first]}", remedy="move the bodies apart")])
 
     def _switch_joints(self, body: int) -> None:
         """Suspend the active joints of a disabled body; resume them when both bodies are enabled."""

@@ -56,7 +56,7 @@ class ByName(Mapping[str, View]):
     def _problem(self, name: object) -> str:
         if not isinstance(name, str):
             return f"the key of a {self._what} must be a name of list(...), not {name!r}"
-        known = f"there are {len(self)}: {self._first_names()}" if len(self) else "there is none"
+        known = f"there are {len(self)}: {self._first_names()}" if len(self) else "the simulation has none"
         return f"no {self._what} '{name}'; {did_you_mean(name, self._names) or known}"
 
     def _first_names(self) -> str:

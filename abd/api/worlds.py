@@ -164,7 +164,7 @@ class Worlds:
         if not len(numbers):
             return
         if len(np.unique(numbers)) < len(numbers):
-            raise ValueError(f"worlds to reset are given twice: {numbers.tolist()}")
+            raise ValueError(f"worlds to reset must not repeat: {numbers.tolist()}")
         chosen = np.searchsorted(self.numbers, numbers)
         given = [None if values is None else self._rows(name, values, chosen) for name, values in (("q", q), ("qd", qd))]
         reset_worlds(self._simulation, numbers, *given)

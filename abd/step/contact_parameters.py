@@ -3,14 +3,13 @@
 A pair has its own activation distance, at most that of its bodies, if it
 
 - starts within that distance: ``a = gap``. The force at the start is zero, whatever the step is; under load the gap decreases
-  until the barrier carries it;
+  until the barrier balances it;
 - becomes active by an impact: ``a = min(a, gap)`` at the end of the impact's substep. The barrier then stores no energy, so
   only restitution causes a rebound. It returns to its value before, `home`, at `RELAXATION` times the tolerance velocity.
 
-A pair has a force factor if it carries more than the logarithm of a gap can. It is raised where a small gap fails to open, or
-collisions cap a step to zero. Forces of pairs with small gaps then grow to those needed at `TIGHT_GAP`, by a factor of 2 to
-`LARGEST_GROWTH` at once. The factor fades in time once the gap is large.
-
+A pair has a force factor if its load exceeds what the logarithmic barrier carries at a small gap. The factor increases if a small
+gap does not open, or if collisions limit a step to zero. Forces of pairs with small gaps then grow to those needed at
+`TIGHT_GAP`, by a factor of 2 to `LARGEST_GROWTH` at once. The factor fades in time once the gap is large.
 A pair that separates beyond both activation distances uses the common parameters. Pairs do not depend on contacts elsewhere.
 """
 
@@ -30,7 +29,7 @@ FADING_GAP = 0.8
 FADING_TIME = 0.05
 """Half-life of the factor [s]."""
 BLOCKED_STEP = 1e-6
-"""Largest safe step of a blocked island. The length after the line search is no measure: stiff contacts shorten it too."""
+"""Largest safe step of a blocked island. The step after the line search is no criterion: stiff contacts shorten it too."""
 LARGEST_GROWTH = 64.0
 """Largest growth of a force at once: the gap at which a step was stopped is a poor measure of the force."""
 LARGEST_FACTOR = 2.0**60

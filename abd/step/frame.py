@@ -30,7 +30,7 @@ from abd.step.verdict import FINAL, PathNotFree
 HALVINGS = 20
 """Largest number of halvings of a frame that make all swept paths collision-free."""
 CLOSE_PARTS = 8
-"""A collision within this part of a substep counts as one at its beginning; no last substep is shorter than this part."""
+"""A collision in the first 1 / `CLOSE_PARTS` of a substep counts as one at its start; the last substep is not shorter than that."""
 DIVISION = 4
 """Divisor of a substep that begins with a collision."""
 GROWTH = 8
@@ -293,6 +293,6 @@ class Frame:
             stepper.first_substep = np.array([first.get(int(number), np.inf) for number in self.worlds])
         stepper.time = self.times + stepper.worlds.lengths
         if stepper.statistics is None:
-            stepper.statistics = stepper.standing_statistics()
+            stepper.statistics = stepper.statistics_without_work()
         if self.forces.recorded:
             stepper.forces = self.forces

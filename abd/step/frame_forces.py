@@ -1,7 +1,7 @@
-"""Forces of contacts and joint rows in the last frame, as read-outs.
+"""Forces of contacts and joint rows in the last frame, for output.
 
-They are means over the frame, impulses of impacts included: force times length of the frame is the impulse. In a frame of one
-substep they are read on demand; in others after every substep, weighted by its part of the frame.
+They are means over the frame, including impulses of impacts: force times length of the frame is the impulse. In a frame of one
+substep they are read on demand; otherwise after every substep, weighted by its fraction of the frame.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """Second lagging of friction within a step.
 
-Friction is lagged at the start of a step, with the normal forces of that state. A contact made in the step has none,
-one loaded by an impact has too little, and too much in the step after. A pair of bodies has *changed* if
+Friction is lagged at the start of a step, with the normal forces of that state. A new contact thus has no friction; a contact
+with an impact has too little in this step and too much in the next. A pair of bodies has *changed* if
 
 - its load ``mu lambda`` differs from the lagged one by more than half of the larger one, and
 - the difference may change the velocity of one of its bodies by more than gravity does in half a step, and by more than `eps_v`
   and ten times the tolerance.
 
-Smaller changes act in the next step. After a step that was lagged twice, and for a contact that had less than a tenth of its
-load, a tenth of the load and of the velocity suffices. An impact over several steps then loses none of its load, and a body that
-is set down has friction from the first step on. The error of the second lagging is not corrected later: its load is taken from
-a converged state (`loose_tolerance`).
+Smaller changes are taken into account in the next step. After a step that was lagged twice, and for a contact that had less than
+a tenth of its load, a tenth of the load and of the velocity suffices. The friction of an impact over several steps is then
+complete, and a body that is set down has friction from its first step in contact. The error of the second lagging is not
+corrected later: its load is taken from a converged state (`loose_tolerance`).
 
 An island is lagged again if one of its pairs has changed. Other islands keep their state and their lagged loads.
 """

@@ -25,10 +25,10 @@ from abd.step.turning import Turning
 _log = logging.getLogger(__name__)
 
 SPEED_JUMP, EVEN_PARTS = 0.1, (0.15, 0.85)
-"""Relative change of a drive's speed that counts as a jump, unless the second half of the substep has an even part of it, between
-these two fractions."""
+"""Relative change of a drive's speed that counts as a jump; it does not count if the fraction of the change in the second half of
+the substep is between the two bounds of `EVEN_PARTS`."""
 SMALLEST_MOTION = 1e-9
-"""Motion of a drive in a substep that is rounding [m or rad]."""
+"""Motion of a drive in a substep that counts as rounding [m or rad]."""
 OPEN = 1e-6
 """Residual of a coupling at the start above which a warning is logged [m or rad]."""
 
@@ -65,7 +65,7 @@ class JointRows:
             measures = rows.term_measure[rows.starts[row] : rows.starts[row + 1]]
             out[system.table.parent[measures]] = out[system.table.child[measures]] = True
             _log.warning(
-                "coupling '%s' is open by %.3g %s at the start: the first step closes it; start where it holds",
+                "coupling '%s' has a residual of %.3g %s at the start, which the first step closes; start in a state without it",
                 laws.name[row], open_by[row], "rad" if laws.rotary[row] else "m",
             )  # fmt: skip
         return out[:-1]
@@ -135,7 +135,7 @@ class JointRows:
         turned = turned & ~excluded
         return self.turning.failure(turned, self.articulations.containing(turned)) if turned.any() else None
 
-    def widest(self) -> str:
+    def most_open(self) -> str:
         """Return the name of the exact joint with the largest residual at the iterate."""
         joints = JointList.of(self.model.joints)
         exact = (joints.column("enforcement") == "exact") & joints.column("active")
@@ -148,7 +148,7 @@ class JointRows:
         side = "below" if row_laws.sign[row] > 0.0 else "above"
         name = f"joint '{self.model.joints[row_laws.joint[row]].name}', {row_laws.name[row]}"
         unit, bound = "rad" if row_laws.rotary[row] else "m", row_laws.bound[row]
-        return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start inside, or widen the range"
+        return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start within the range, or widen it"
 
 
 def speed_jumps(

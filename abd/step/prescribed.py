@@ -1,8 +1,8 @@
 """Kinematic bodies: motion to their prescribed poses within a step, never through another body.
 
 A step starts by moving them along their arcs. An augmented Lagrangian minimises the distance of bodies that contact has stopped,
-and sets each on its target once its arc is free. A body whose arc is blocked fails as ``blocked``, or lags behind if the settings
-allow it.
+and sets each on its target once its arc is collision-free. If an arc stays blocked, the step fails with ``blocked``, or the body
+lags behind if the settings allow it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ LARGEST_UPDATES = 40
 LEAST_PROGRESS = 0.9
 """Distance over the smallest one so far above which a pass has made no progress."""
 LARGEST_STALLS = 6
-"""Consecutive passes without progress after which a body counts as blocked; more would only squeeze the obstacle."""
+"""Consecutive passes without progress after which a body counts as blocked; more would only compress the obstacle."""
 GROWTH, STALLED_GROWTH = 2.0, 4.0
 """Growth of the penalty in a pass, and in one without progress: obstacles on a short lever have a large effective mass."""
 REACHED_FRACTION = 1e-3
-"""Largest missing fraction of a step's displacement when the arc to the target is not free (as in rigid-ipc)."""
+"""Largest missing fraction of a step's displacement if the arc to the target is blocked (as in rigid-ipc)."""
 
 
 GAP_FRACTION, LAST_GAP_FRACTION = 0.5, 0.05
@@ -115,13 +115,13 @@ class Prescribed:
             backend.arcs.evaluate()
         names = tuple(self.model.bodies.names[b] for b in open_bodies)
         if self.may_lag and not len(self.late):
-            _log.warning("blocked on their way, and lagging behind their targets: %s", ", ".join(names))
+            _log.warning("kinematic bodies are blocked and lag behind their targets: %s", ", ".join(names))
         self.late = open_bodies
         if not self.may_lag:
             return StepFailure(
                 "blocked",
                 f"kinematic bodies {', '.join(names)} are blocked {missing.max():.3g} m before their targets; "
-                "give them room, or let them lag with solver.kinematic_block = 'lag'",
+                "clear their path, or let them lag with solver.kinematic_block = 'lag'",
                 bodies=names,
             )
         return None
@@ -131,7 +131,7 @@ class Prescribed:
         return _missing(self.target_poses(time + h), self.target_poses(time))
 
     def _snap(self, backend, target_poses: np.ndarray, gap_fraction: float) -> None:
-        """Set bodies on their targets where the arc to them is free, and hold them there.
+        """Set bodies on their targets where the arc to them is collision-free, and hold them there.
 
         Moves that leave less than a fraction `gap_fraction` of a small gap wait for later passes: a held body cannot relax.
         """

@@ -49,7 +49,7 @@ class Stepper(StepperState):
             progress.stopped = {world: str(failure) for world, failure in stopped}
             self.stop(np.isin(self.model.bodies.world, [*self.stopped_worlds, *progress.stopped]))
             for world, why in progress.stopped.items():
-                _log.warning("world %d is stopped at %.6g s, the others go on: %s", world, self.worlds.clock, why)
+                _log.warning("world %d stopped at %.6g s, the others continue: %s", world, self.worlds.clock, why)
         self.energy_balance.end(*start)
         self.worlds.advance()
         self.frame += 1

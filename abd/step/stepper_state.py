@@ -153,13 +153,13 @@ class StepperState:
         """Return a joint memory of this scene.
 
         Raises:
-            AbdError: its number of rows is another one.
+            AbdError: it has a different number of rows.
         """
         found, needed = memory.history.shape, (HISTORY, len(self.joints.rows))
         if found != needed:
             raise AbdError(
-                f"the state has joint rows of the shape {found} where {needed} is needed: it was written by another release, or "
-                "of another scene; run the scene from its start"
+                f"the joint rows of the state must have the shape {needed}, not {found}: it was written by another release, or "
+                "for another scene; run the scene from its start"
             )
         return memory
 
@@ -268,8 +268,8 @@ class StepperState:
             solver=backend.linear.memory(),
         )
 
-    def standing_statistics(self) -> StepStatistics:
-        """Return statistics of a state that worlds reached by separate substeps, without work, which is counted already."""
+    def statistics_without_work(self) -> StepStatistics:
+        """Return statistics of a state that worlds have reached in separate substeps; their work is already counted."""
         backend, model = self.backend, self.model
         backend.touch.list_contacts(backend.at.ch2)
         statistics = replace(backend.readings.statistics(), external_work=0.0, drive_work=0.0, friction_work=0.0)
@@ -279,12 +279,12 @@ class StepperState:
         read = Readings(reader, self.joints, self.q, self.qd, reader.coordinates(self.q), self.memory, self.applied)
         return replace(statistics, joint=float(read.energy.sum()), joint_residual=tuple(read.worst_residual.tolist()))
 
-    def before_trying(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, PairParameters]:
-        """Return what a failed substep changes, for `take_back`; none of it is as large as the state."""
+    def substep_backup(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, PairParameters]:
+        """Return copies of what a failed substep changes, except the state, for `roll_back`."""
         memory = copied(self.memory) if self.joints.followers else None
         return self.backend.linear.memory(), self.prescribed.stride, self.loaded, memory, self.backend.pair_law.own
 
-    def take_back(
+    def roll_back(
         self, solver: dict, stride: np.ndarray, loaded: np.ndarray, memory: JointMemory | None, own: PairParameters
     ) -> None:
         """Restore the state before a failed substep."""

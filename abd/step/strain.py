@@ -65,5 +65,5 @@ def strain_warning(model: Model, q: np.ndarray, worst: int) -> str:
     name, kappa = model.bodies.names[worst], model.bodies.kappa[worst]
     return (
         f"{name} strains by {strain[worst]:.2g} (|A A^T - 1|), its kappa is {kappa:.2g} Pa; "
-        f"kappa = {kappa * strain[worst] / SUGGESTED_STRAIN:.2g} would hold it to {SUGGESTED_STRAIN:g}"
+        f"kappa = {kappa * strain[worst] / SUGGESTED_STRAIN:.2g} would limit it to {SUGGESTED_STRAIN:g}"
     )

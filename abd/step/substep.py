@@ -40,7 +40,7 @@ class Substeps:
     def attempt(self, h: PerBody, progress: Progress) -> StepFailure | None:
         """Take one substep of h [s], scalar or (n,) by worlds; return None, or why it was rejected, with the state as before."""
         stepper, reached = self.stepper, progress.tolerance
-        stored = stepper.before_trying()
+        stored = stepper.substep_backup()
         try:
             with memory_watched(self.backend.device.name):
                 failure = self._take(h, progress)
@@ -49,7 +49,7 @@ class Substeps:
         except StepFailure as raised:
             failure = raised
         if failure is not None:
-            stepper.take_back(*stored)
+            stepper.roll_back(*stored)
             progress.tolerance = reached
         return failure
 
@@ -72,12 +72,12 @@ class Substeps:
             mode = stepper.modes.of(rule, dissipative)
             if self._take_whole(rule, mode, progress):
                 return None
-            stored = stepper.before_trying()
+            stored = stepper.substep_backup()
             verdicts = Verdicts(stepper, self.iterates, h, stepper.modes.smooth(mode))
             failure = self._solve(rule, mode, verdicts, progress)
             if not isinstance(failure, ContactBegan):
                 break
-            stepper.take_back(*stored)
+            stepper.roll_back(*stored)
             progress.tolerance = reached
             dissipative = dissipative | failure.concerned
         if failure is not None:
@@ -163,7 +163,7 @@ class Substeps:
             failure = minimisation.solve()
         stepper.loaded = minimisation.loaded
         if failure is not None and failure.reason == "joints":
-            failure.args = (f"{failure}; the widest open is '{stepper.rows.widest()}'",)
+            failure.args = (f"{failure}; the largest residual is that of '{stepper.rows.most_open()}'",)
         began = verdicts.contact_began()
         if failure is not None and began is not None and failure.concerned is not None:
             began = began if (began.concerned & stepper.in_worlds_of(failure.concerned)).any() else None

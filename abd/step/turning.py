@@ -57,7 +57,7 @@ class Turning:
         message = f"'{body}' turns by more than {TURN:g} rad about a joint in a step"
         if not self._turn_warned:
             self._turn_warned = True
-            _log.warning("%s, so that the frame is divided; a smaller solver.dt avoids this", message)
+            _log.warning("%s, so that the frame is divided into substeps; a smaller solver.dt avoids this", message)
         return StepFailure("turn", message, concerned=islands)
 
     def warn(
@@ -82,4 +82,4 @@ class Turning:
             self._warned = True
             worst = int(turn.argmax())
             dt = np.broadcast_to(h, len(turn))[worst] / turn[worst]
-            _log.warning("%s turns by %.2g rad in a step; solver.dt = %.1g would do", self.names[worst], turn[worst], dt)
+            _log.warning("%s turns by %.2g rad in a step; use solver.dt = %.1g", self.names[worst], turn[worst], dt)

@@ -53,7 +53,7 @@ class ContactBegan(StepFailure):
 
 
 class PathNotFree(StepFailure):
-    """The swept path of a substep of h [s], scalar or (n,), is not free for some pairs; `fast`: because of a new contact."""
+    """Swept paths of some pairs in a substep of h [s], scalar or (n,), are not collision-free; `fast`: because of a new contact."""
 
     def __init__(self, found: UnprovenPaths, names: list[str], h: float | np.ndarray, fast: bool = False):
         first = found.pairs[int(found.fraction.argmin())] if len(found) else np.zeros(1, dtype=int)
@@ -63,8 +63,8 @@ class PathNotFree(StepFailure):
         length = float(np.broadcast_to(h, len(names))[int(first[0])])
         super().__init__(
             "fast_contact" if fast else "passed",
-            f"{subject}: the swept path of a substep of {length:.3g} s is not proven free of collisions, however short; "
-            "take a smaller solver.dt",
+            f"{subject}: the swept path of a substep of {length:.3g} s is not proven free of collisions at any length; "
+            "reduce solver.dt",
             bodies=bodies,
             concerned=np.isin(np.arange(len(names)), found.pairs.astype(int)),
         )

@@ -193,7 +193,7 @@ def test_prescribed_bodies_are_reset_with_their_world():
 
 def test_unknown_worlds_are_refused():
     simulation = three()
-    with pytest.raises(ValueError, match="world 3 has no bodies: there are 3 worlds"):
+    with pytest.raises(ValueError, match="world 3 is unknown; the scene has 3 worlds"):
         simulation.reset(worlds=np.int64(3))
     with pytest.raises(ValueError, match="numbers, or a mask of all 3, not bool"):
         simulation.reset(worlds=[True, False])

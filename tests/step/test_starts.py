@@ -197,7 +197,7 @@ def test_states_set_at_run_time_are_checked():
     saved, q = simulation.checkpoint(), model.bodies.q.copy()
     q[2, 2] = 1.5
     for put in (simulation.move_to, lambda q: simulation.restore({**saved, "q": q})):
-        with pytest.raises(SceneError, match=r"'a' intersects 'b' in the state given, depth 0.2 m"):
+        with pytest.raises(SceneError, match=r"'a' intersects 'b' in the given state, depth 0.2 m"):
             put(q)
         assert np.array_equal(simulation.stepper.q, model.bodies.q)
     q[2, 2] = 1.7

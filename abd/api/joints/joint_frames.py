@@ -57,7 +57,7 @@ class JointFrames:
         """
         ends = [self.parent, self.child]
         if body not in ends:
-            raise ValueError(f"joint '{self.joint.name}' is between '{ends[0]}' and '{ends[1]}', not at {body!r}")
+            raise ValueError(f"joint '{self.joint.name}' connects '{ends[0]}' and '{ends[1]}', not {body!r}")
         return ends[1 - ends.index(body)]
 
     def connects(self, *bodies: str) -> bool:

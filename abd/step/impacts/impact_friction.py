@@ -14,7 +14,7 @@ def friction_of(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return friction impulses: (6 n,) on all bodies, and (k, 3) on the first body of every pair; None without any.
 
-    Each pair acts against the slip that the pairs before have left.
+    Pairs are processed in order; the friction of each opposes the slip that remains after the previous ones.
 
     Args:
         s: (k,) factors of the added impulses; twists: (6 n,) of the bodies with them; q: (n, 12) states; radius: (n,) of

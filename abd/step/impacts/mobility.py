@@ -20,7 +20,7 @@ import scipy.sparse.linalg
 from abd.joints.rows.rigid_rows import RigidRows
 
 FITTED = 1e-9
-"""Error of J v, over the largest sum of its terms, that is rounding."""
+"""Relative error of J v that counts as rounding, over the largest sum of the magnitudes of its terms."""
 
 
 @dataclass(frozen=True)

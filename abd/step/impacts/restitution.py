@@ -316,7 +316,7 @@ class Restitution:
         if not self._warned:
             self._warned = True
             _log.warning(
-                "impacts among %d joined bodies with %d pairs in contact keep what the step leaves: too many for restitution",
+                "impacts of %d jointed bodies with %d contact pairs are inelastic: the system is too large for restitution",
                 int(system.joined.sum()), pairs,
             )  # fmt: skip
 
