@@ -12,13 +12,10 @@ world that fails stays where the frame began.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from abd.backends.progress import Progress
 from abd.by_bodies import PerBody, among
-from abd.energies import Work
 from abd.errors import StepFailure
 from abd.model import Kind
 from abd.state import merged
@@ -30,11 +27,11 @@ from abd.step.verdict import FINAL, PathNotFree
 HALVINGS = 20
 """Largest number of halvings of a frame that make all swept paths collision-free."""
 CLOSE_PARTS = 8
-"""A collision in the first 1 / `CLOSE_PARTS` of a substep counts as one at its start; the last substep is not shorter than that."""
+"""A collision in the first 1 / `CLOSE_PARTS` of a substep counts as one at its start; no last substep is shorter than that."""
 DIVISION = 4
 """Divisor of a substep that begins with a collision."""
 GROWTH = 8
-"""Largest ratio of the next substep to the last accepted one; after a rejection first 2, then 4."""
+"""Largest ratio of the next substep to the last accepted one; after a rejection 1, then 2, then 4."""
 
 
 class SubstepSizes:
@@ -102,15 +99,6 @@ class SubstepSizes:
         return ticks * self.tick if ticks < 2**HALVINGS else np.inf
 
 
-@dataclass(frozen=True)
-class FrameStart:
-    """State, work and statistics at the start of a frame."""
-
-    state: object
-    work: Work
-    statistics: object
-
-
 class Frame:
     """Advances a `StepperState` by frames.
 
@@ -119,7 +107,7 @@ class Frame:
     """
 
     def __init__(self, stepper: StepperState):
-        self.stepper, self.substeps, self.worlds = stepper, Substeps(stepper), stepper.model.bodies.world
+        self.stepper, self.substeps, self.world_of = stepper, Substeps(stepper), stepper.model.bodies.world
         kind = stepper.model.bodies.kind
         may_lag = stepper.model.settings.kinematic_block == "lag"
         self.movers = (kind == Kind.DYNAMIC) | ((kind == Kind.KINEMATIC) & (stepper.articulations.jointed | may_lag))
@@ -140,35 +128,29 @@ class Frame:
                 stepper.after_substep()
                 return 1
         self._start()
-        running, group = dict(self.sizes), list(self.sizes)
         if failure is not None:
-            self._stop_worlds(self._rejected(failure, group, progress), running)
-        while pending := {number: one for number, one in running.items() if one.left}:
+            self._reject(failure, list(self.sizes), progress)
+        while pending := {number: one for number, one in self.sizes.items() if one.left}:
             group = self._group(pending)
             failure = self._take(group, progress)
             if failure is None:
                 for number in group:
-                    running[number].accept()
-                continue
-            self._stop_worlds(self._rejected(failure, group, progress), running)
-        self._end(running)
-        return max((one.taken for one in running.values()), default=1)
+                    self.sizes[number].accept()
+            else:
+                self._reject(failure, group, progress)
+        self._end()
+        return max((one.taken for one in self.sizes.values()), default=1)
 
     def _start(self) -> None:
         stepper = self.stepper
         moving = self.movers & ~stepper.off
         lengths, first = stepper.worlds.world_values(stepper.worlds.lengths), stepper.worlds.world_values(stepper.first_substep)
-        has_movers = np.isin(stepper.worlds.numbers, self.worlds[moving]) if moving.any() else np.ones(len(lengths), dtype=bool)
+        has_movers = np.isin(stepper.worlds.numbers, self.world_of[moving]) if moving.any() else np.ones(len(lengths), dtype=bool)
         each = zip(stepper.worlds.numbers[has_movers], lengths[has_movers], first[has_movers], strict=True)
         self.sizes = {int(number): SubstepSizes(float(length), float(one)) for number, length, one in each}
         self.times, self.separate, self.forces = stepper.time, False, FrameForces(stepper)
         if any(one.starts_short for one in self.sizes.values()):
-            self.begin = self._frame_start()
-
-    def _stop_worlds(self, final: list[tuple[int, StepFailure]], running: dict[int, SubstepSizes]) -> None:
-        for number, why in final:
-            self._stop(number, why)
-            del running[number]
+            self._keep_start()
 
     def _group(self, pending: dict[int, SubstepSizes]) -> list[int]:
         """Return the worlds of the next minimisation: all where loads allow different lengths, else those of equal times and
@@ -193,7 +175,7 @@ class Frame:
     def _take(self, group: list[int], progress: Progress) -> StepFailure | None:
         """Take one substep of the worlds of a group, without the others; return why it was rejected."""
         stepper = self.stepper
-        mask = np.isin(self.worlds, group) if len(group) < len(stepper.worlds.numbers) else np.ones(len(self.worlds), dtype=bool)
+        mask = np.isin(self.world_of, group)
         included = self.movers & mask & ~stepper.off
         others = self.movers & ~included & ~stepper.off
         before = stepper.state() if others.any() else None
@@ -206,9 +188,7 @@ class Frame:
             stepper.time, stepper.previous_h = time, previous
             return failure
         stepper.after_substep()
-        fraction = np.zeros(len(self.worlds))
-        for number in group:
-            fraction[self.worlds == number] = self.sizes[number].fraction
+        fraction = self._by_bodies({number: self.sizes[number].fraction for number in group}, 0.0)
         if before is not None or (fraction[included] < 1.0).any():
             self.forces.add(stepper.forces, fraction)
         if before is not None:
@@ -217,13 +197,16 @@ class Frame:
 
     def _lengths(self, group: list[int], mask: np.ndarray) -> PerBody:
         """Return the lengths of the next substeps [s]."""
-        lengths = {self.sizes[number].length for number in group}
-        if len(lengths) == 1:
-            return lengths.pop()
-        out = np.full(len(self.worlds), self.stepper.settings.dt)
-        for number in group:
-            out[self.worlds == number] = self.sizes[number].length
-        return among(out, mask)
+        lengths = {number: self.sizes[number].length for number in group}
+        if len(set(lengths.values())) == 1:
+            return lengths[group[0]]
+        return among(self._by_bodies(lengths, self.stepper.settings.dt), mask)
+
+    def _by_bodies(self, values: dict[int, float], default: float) -> np.ndarray:
+        """Return (n,) values of the bodies' worlds, by number of the world."""
+        numbers = self.stepper.worlds.numbers
+        each = np.array([values.get(int(number), default) for number in numbers])
+        return each[np.searchsorted(numbers, self.world_of)]
 
     def _merge_worlds(self, before, mask: np.ndarray) -> None:
         """Merge the new state of chosen bodies (n,) bool with the state `before` of the others."""
@@ -233,24 +216,22 @@ class Frame:
         state.solver = stepper.backend.linear.memory_of_parts([(~mask, before.solver), (mask, after.solver)])
         stepper.restore(state)
 
-    def _rejected(self, failure: StepFailure, group: list[int], progress: Progress) -> list[tuple[int, StepFailure]]:
-        """Shorten the substeps of the failed worlds; return the worlds whose failure is final.
+    def _reject(self, failure: StepFailure, group: list[int], progress: Progress) -> None:
+        """Shorten the substeps of the failed worlds; stop worlds whose failure is final.
 
         Raises:
-            StepFailure: memory is exhausted.
+            StepFailure: memory is exhausted, or no world is left.
         """
         if failure.reason == "memory":
             raise failure
-        if self.begin is None:
-            self.begin = self._frame_start()
+        self._keep_start()
         bodies = failure.concerned
-        concerned = group if bodies is None else [number for number in group if bodies[self.worlds == number].any()]
+        concerned = group if bodies is None else [number for number in group if bodies[self.world_of == number].any()]
         if (bodies is None or not concerned) and len(group) > 1:
             self.separate = True
-            return []
-        final = []
+            return
         for number in concerned or group:
-            size, why = self.sizes[number], failure.within(self.worlds == number)
+            size, why = self.sizes[number], failure.within(self.world_of == number)
             progress.rejections[why.reason] = progress.rejections.get(why.reason, 0) + 1
             if isinstance(failure, PathNotFree):
                 size.path_rejected |= not failure.fast
@@ -258,39 +239,34 @@ class Frame:
             else:
                 is_shorter = failure.reason not in FINAL and size.halve(self.stepper.settings.retries)
             if not is_shorter:
-                final.append((number, why))
-        return final
+                self._stop(number, why)
 
     def _stop(self, number: int, failure: StepFailure) -> None:
         """Stop a world and restore its state at the start of the frame.
 
         Raises:
-            StepFailure: all worlds are stopped.
+            StepFailure: all worlds are stopped; all have the state at the start of the frame.
         """
+        stepper, (state, work, statistics) = self.stepper, self.begin
         self.stopped.append((number, failure))
-        if len(self.stopped) == len(self.sizes):
-            self._restore_start()
+        del self.sizes[number]
+        if not self.sizes:
+            stepper.restore(state)
+            stepper.work, stepper.statistics = work, statistics
+            stepper.exclude(stepper.off)
             raise self.stopped[0][1]
-        mask, stepper = self.worlds == number, self.stepper
-        now, begin = stepper.state(), self.begin.state
-        stepper.restore(merged(stepper.joints, now, begin, mask))
+        stepper.restore(merged(stepper.joints, stepper.state(), state, self.world_of == number))
 
-    def _frame_start(self) -> FrameStart:
-        stepper = self.stepper
-        return FrameStart(stepper.state(), stepper.work, stepper.statistics)
+    def _keep_start(self) -> None:
+        """Keep the state, work and statistics at the start of the frame, before its first substep."""
+        if self.begin is None:
+            self.begin = self.stepper.state(), self.stepper.work, self.stepper.statistics
 
-    def _restore_start(self) -> None:
-        stepper = self.stepper
-        stepper.restore(self.begin.state)
-        stepper.work, stepper.statistics = self.begin.work, self.begin.statistics
-        stepper.exclude(stepper.off)
-
-    def _end(self, running: dict[int, SubstepSizes]) -> None:
+    def _end(self) -> None:
         stepper = self.stepper
         stepper.exclude(stepper.off)
-        if any(one.next_first < np.inf for one in running.values()) or stepper.starts_short:
-            first = {number: one.next_first for number, one in running.items()}
-            stepper.first_substep = np.array([first.get(int(number), np.inf) for number in self.worlds])
+        if any(one.next_first < np.inf for one in self.sizes.values()) or stepper.starts_short:
+            stepper.first_substep = self._by_bodies({number: one.next_first for number, one in self.sizes.items()}, np.inf)
         stepper.time = self.times + stepper.worlds.lengths
         if stepper.statistics is None:
             stepper.statistics = stepper.statistics_without_work()

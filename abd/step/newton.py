@@ -48,9 +48,7 @@ class Minimisation:
         if backend.friction.enabled and laggings == 1:
             return self._lag_once_more(loaded)
         failure = self.minimise(settings.tolerance, friction_tolerance)
-        if not backend.friction.enabled:
-            return failure
-        for _ in range(laggings - 1):
+        for _ in range(laggings - 1 if backend.friction.enabled else 0):
             if failure is not None:
                 return failure
             backend.touch.lag_friction()

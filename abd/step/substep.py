@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 
@@ -19,9 +18,9 @@ from abd.backends.answers import STAY, WITH_FORCES, WITHOUT_FORCES
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.by_bodies import PerBody
+from abd.energies import StepStatistics
 from abd.errors import OutOfMemory, StepFailure
 from abd.potentials.integrators import Scheme, Schemes, longest
-from abd.step.impacts.impact_pairs import Rebound
 from abd.step.newton import Minimisation
 from abd.step.stepper_state import StepperState
 from abd.step.verdict import ContactBegan, IteratePath, Verdicts
@@ -33,13 +32,12 @@ class Substeps:
     """Advances the `StepperState` by substeps."""
 
     def __init__(self, stepper: StepperState):
-        self.stepper = stepper
-        self.model, self.settings, self.backend = stepper.model, stepper.settings, stepper.backend
+        self.stepper, self.settings, self.backend = stepper, stepper.settings, stepper.backend
         self.iterates = IteratePath(stepper.model)
 
     def attempt(self, h: PerBody, progress: Progress) -> StepFailure | None:
         """Take one substep of h [s], scalar or (n,) by worlds; return None, or why it was rejected, with the state as before."""
-        stepper, reached = self.stepper, progress.tolerance
+        stepper, tolerance = self.stepper, progress.tolerance
         stored = stepper.substep_backup()
         try:
             with memory_watched(self.backend.device.name):
@@ -50,7 +48,7 @@ class Substeps:
             failure = raised
         if failure is not None:
             stepper.roll_back(*stored)
-            progress.tolerance = reached
+            progress.tolerance = tolerance
         return failure
 
     def _take(self, h: PerBody, progress: Progress) -> StepFailure | None:
@@ -65,9 +63,11 @@ class Substeps:
             stepper.modes.jump(jumping, constraints=True)
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
         dissipative = stepper.modes.dissipative(contact, h, stepper.statistics, lambda: (stepper.q, stepper.qd))
-        reached = progress.tolerance
         if (returning := stepper.modes.returning(dissipative)).any() and np.any(stepper.previous_h != 0.0):
             stepper.rebounds.fit_velocities(returning, stepper.rows.drive_rates(stepper.time, h))
+        if (failure := self._prepare_rows(h)) is not None:
+            return failure
+        tolerance = progress.tolerance
         while True:
             mode = stepper.modes.of(rule, dissipative)
             if self._take_whole(rule, mode, progress):
@@ -78,17 +78,18 @@ class Substeps:
             if not isinstance(failure, ContactBegan):
                 break
             stepper.roll_back(*stored)
-            progress.tolerance = reached
+            progress.tolerance = tolerance
             dissipative = dissipative | failure.concerned
         if failure is not None:
             return failure
-        verdicts.indirect = False
         with progress.time("swept path"):
             failure = verdicts.path(self.backend.swept_paths.unproven(h))
         if failure is None:
             progress.indirect_paths += verdicts.indirect
             with progress.time("end"):
-                self._finish(h, mode)
+                limited = self.backend.rows.limited()
+                self.backend.steps.finish()
+                self._finish(h, mode, limited)
         return failure
 
     def _take_whole(self, rule: Scheme | Schemes, mode: np.ndarray, progress: Progress) -> bool:
@@ -102,31 +103,21 @@ class Substeps:
         may_sleep = stepper.sleep.enabled and stepper.sleep.may_sleep(stepper.joints).any()
         if may_sleep or (stepper.touching is not stepper.none and stepper.touching.any()):
             return False
-        if self._prepare_rows(rule.h) is not None:
-            return False
         stepper.copies.give_memory()
         stepper.stiffness.begin()
         tolerances = settings.tolerance, settings.friction_tolerance
         eps, is_judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
-        begin, stages = perf_counter(), progress.stages
         end = stepper.time + rule.h
-        outcome = whole.run(rule, mode, eps, end, settings.eps_v, *tolerances, is_judged, stepper.constrained)
-        solved = perf_counter()
-        stages["whole step"] = stages.get("whole step", 0.0) + solved - begin
+        with progress.time("whole step"):
+            outcome = whole.run(rule, mode, eps, end, settings.eps_v, *tolerances, is_judged, stepper.constrained)
         if outcome is None:
             return False
         progress.newton += outcome.newton
         progress.trials += outcome.trials
         progress.tolerance = max(progress.tolerance, outcome.worst)
         stepper.loaded = stepper.none
-        self._store_iterate(mode)
-        stepper.statistics = outcome.statistics
-        rebound = None if outcome.limited is None else stepper.rebounds.rebound(rule.h, stepper.previous_h, outcome.limited)
-        if rebound is not None:
-            stepper.statistics = backend.readings.statistics()
-            self._record_rebound(rebound, rule.h)
-        self._conclude(rule.h, outcome.limited)
-        stages["end"] = stages.get("end", 0.0) + perf_counter() - solved
+        with progress.time("end"):
+            self._finish(rule.h, mode, outcome.limited, outcome.statistics)
         return True
 
     def _solve(
@@ -143,9 +134,8 @@ class Substeps:
         with progress.time("start"):
             stepper.copies.give_memory()
             backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, target_poses)
-            began = backend.target_poses.read_prescribed() if prescribed.any else None
-            failure = self._prepare_rows(h) or stepper.rows.begin(rule.c * h * h, stepper.time + h)
-            if failure is not None:
+            start_poses = backend.target_poses.read_prescribed() if prescribed.any else None
+            if (failure := stepper.rows.begin(rule.c * h * h, stepper.time + h)) is not None:
                 return failure
             self._start()
             stepper.stiffness.relax(backend, h)
@@ -157,7 +147,7 @@ class Substeps:
         if prescribed.any:
             nominal = prescribed.nominal(stepper.time, h)
             failure = prescribed.minimise(
-                backend, began, target_poses, nominal, settings.tolerance * h, rule.pull, minimisation.solve
+                backend, start_poses, target_poses, nominal, settings.tolerance * h, rule.pull, minimisation.solve
             )
         else:
             failure = minimisation.solve()
@@ -192,36 +182,6 @@ class Substeps:
         bodies = stepper.prescribed.bodies
         return np.where(stepper.excluded[bodies, None], stepper.q[bodies], stepper.prescribed.target_poses(stepper.time + h))
 
-    def _finish(self, h: PerBody, mode: np.ndarray) -> None:
-        """Store the iterate as the new state and apply its impacts."""
-        stepper, backend = self.stepper, self.backend
-        limited = backend.rows.limited()
-        backend.steps.finish()
-        self._store_iterate(mode)
-        rebound = stepper.rebounds.rebound(h, stepper.previous_h, limited)
-        if stepper.off.any():
-            velocity = stepper.qd.copy()
-            velocity[stepper.off] = 0.0
-            stepper.copies.set_velocity(velocity)
-        stepper.statistics = backend.readings.statistics()
-        if rebound is not None:
-            self._record_rebound(rebound, h)
-        self._conclude(h, limited)
-
-    def _store_iterate(self, mode: np.ndarray) -> None:
-        stepper = self.stepper
-        stepper.modes.became(mode)
-        stepper.copies.forget()
-        stepper.stepped = True
-        stepper.rebounds.forget()
-        stepper.forces.forget()
-
-    def _record_rebound(self, rebound: Rebound, h: PerBody) -> None:
-        stepper, bodies, friction = self.stepper, rebound.bodies, rebound.friction_work
-        stepper.forces.rebound = rebound
-        stepper.statistics = replace(stepper.statistics, friction_work=stepper.statistics.friction_work + friction)
-        stepper.rebounds.begin_from(bodies, h)
-
     def _prepare_rows(self, h: PerBody) -> StepFailure | None:
         """Set the friction of joint rows; return the verdict on joints that would turn too far."""
         stepper = self.stepper
@@ -233,9 +193,33 @@ class Substeps:
         stepper.rows.load_friction()
         return failure
 
-    def _conclude(self, h: PerBody, limited: np.ndarray | None) -> None:
-        """Update times, work and masks after a step; `limited`: (n,) bodies with active limits at its end, or None."""
+    def _finish(
+        self, h: PerBody, mode: np.ndarray, limited: np.ndarray | None, statistics: StepStatistics | None = None
+    ) -> None:
+        """Take the iterate as the new state, apply its impacts, and update times, work and masks.
+
+        Args:
+            limited: (n,) bodies with active limits at the end; None if nothing can have an impact.
+            statistics: those of the step without impacts, if they are known.
+        """
         stepper, backend, articulations = self.stepper, self.backend, self.stepper.articulations
+        stepper.modes.became(mode)
+        stepper.copies.forget()
+        stepper.stepped = True
+        stepper.rebounds.forget()
+        stepper.forces.forget()
+        rebound = None if limited is None else stepper.rebounds.rebound(h, stepper.previous_h, limited)
+        if stepper.off.any():
+            velocity = stepper.qd.copy()
+            velocity[stepper.off] = 0.0
+            stepper.copies.set_velocity(velocity)
+        if statistics is None or rebound is not None:
+            statistics = backend.readings.statistics()
+        if rebound is not None:
+            stepper.forces.rebound = rebound
+            statistics = replace(statistics, friction_work=statistics.friction_work + rebound.friction_work)
+            stepper.rebounds.begin_from(rebound.bodies, h)
+        stepper.statistics = statistics
         stepper.work = stepper.work.after(stepper.statistics)
         stepper.time = stepper.time + h
         stepper.previous_h = h

@@ -53,7 +53,7 @@ class ContactBegan(StepFailure):
 
 
 class PathNotFree(StepFailure):
-    """Swept paths of some pairs in a substep of h [s], scalar or (n,), are not collision-free; `fast`: because of a new contact."""
+    """Swept paths of some pairs in a substep of h [s], scalar or (n,), are not free of collisions; `fast`: of a new contact."""
 
     def __init__(self, found: UnprovenPaths, names: list[str], h: float | np.ndarray, fast: bool = False):
         first = found.pairs[int(found.fraction.argmin())] if len(found) else np.zeros(1, dtype=int)
@@ -175,7 +175,7 @@ class Verdicts:
 
     Attributes:
         iterates: path through the iterates, which replaces the direct path if it is close to it.
-        indirect: whether it did so for a pair.
+        indirect: whether it did so for a pair in the last `path`.
     """
 
     def __init__(self, stepper, iterates: IteratePath, h: float | np.ndarray, smooth: np.ndarray):
@@ -200,11 +200,12 @@ class Verdicts:
 
     def path(self, found: UnprovenPaths) -> PathNotFree | None:
         """Return the verdict on pairs whose direct arc is not proven collision-free."""
+        self.indirect = False
         if not len(found):
             return None
         stepper = self.stepper
         indirect = self.iterates.follows_arc(found.pairs.astype(int), stepper.q, stepper.qd, self.h)
-        self.indirect = self.indirect or bool(indirect.any())
+        self.indirect = bool(indirect.any())
         found = UnprovenPaths(found.fraction[~indirect], found.pairs[~indirect])
         return PathNotFree(found, stepper.model.bodies.names, self.h) if len(found) else None
 
