@@ -126,7 +126,7 @@ class Watch:
     @property
     def reads(self) -> int:
         """Of arrays, and of conditions."""
-        return self.counts.reads + self.backend.device.asked
+        return self.counts.reads + self.backend.device.conditions_read
 
     @property
     def now(self) -> np.ndarray:

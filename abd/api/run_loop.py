@@ -66,7 +66,7 @@ def run_simulation(
 
 def _count(sim: RunningSimulation, duration: float | None, steps: int | None) -> int:
     if duration is not None and steps is not None:
-        raise ValueError(f"duration = {duration:g} s and steps = {steps} exclude each other: give one of them")
+        raise ValueError(f"duration = {duration:g} s and steps = {steps} cannot both be given")
     if duration is not None:
         if not 0.0 <= duration < math.inf:
             raise ValueError(f"duration must be a time in seconds, not {duration!r}")

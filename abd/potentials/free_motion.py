@@ -81,10 +81,10 @@ def free_rotation(I: np.ndarray, L: np.ndarray, h: float | np.ndarray) -> np.nda
     return rotations((h * inverse)[:, None] * L) @ V @ within @ V.transpose(0, 2, 1)
 
 
-def _turn(R: np.ndarray, m: np.ndarray, axis: int, share: np.ndarray) -> None:
-    """Rotate bodies R (n, 3, 3) about a body axis by ``share m[axis]``; their momenta m are constant in the world."""
+def _turn(R: np.ndarray, m: np.ndarray, axis: int, fraction: np.ndarray) -> None:
+    """Rotate bodies R (n, 3, 3) about a body axis by ``fraction m[axis]``; their momenta m are constant in the world."""
     j, k = (axis + 1) % 3, (axis + 2) % 3
-    angle = share * m[:, axis]
+    angle = fraction * m[:, axis]
     c, s = np.cos(angle), np.sin(angle)
     R[:, :, j], R[:, :, k] = (
         c[:, None] * R[:, :, j] + s[:, None] * R[:, :, k],

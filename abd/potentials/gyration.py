@@ -41,7 +41,7 @@ THIN = 0.5
 """Fraction of the next larger moment of inertia below which the least moment belongs to a thin axis."""
 
 
-def shares(turn: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def displacement_factors(turn: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """D1 (n,), and Dn (n,) complex: displacements by the forces of the new and of the last step, over h^2.
 
     Args:

@@ -170,7 +170,7 @@ class Frame:
         """Return whether all loads of a substep allow different lengths by world."""
         stepper = self.stepper
         balances = stepper.settings.friction_iterations < 0 and stepper.backend.friction.enabled
-        return not (stepper.prescribed.any or balances or stepper.joints.asks_users) and stepper.loads_are_constant()
+        return not (stepper.prescribed.any or balances or stepper.joints.has_user_functions) and stepper.loads_are_constant()
 
     def _take(self, group: list[int], progress: Progress) -> StepFailure | None:
         """Take one substep of the worlds of a group, without the others; return why it was rejected."""

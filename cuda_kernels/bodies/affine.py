@@ -61,7 +61,7 @@ def identity3() -> wp.mat33d:
     return wp.mat33d(ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE)
 
 
-# one of its kind in a kernel: sine and cosine are long, and called they leave their callers' registers alone
+# not inlined: sine and cosine are long, and a call does not use the registers of the caller
 @wp.func(inline=False)
 def rotation(w: wp.vec3d) -> wp.mat33d:
     """exp([w]), Rodrigues' formula with series near zero."""

@@ -1,4 +1,4 @@
-"""Energies of single bodies: inertia, near-rigidity, external forces, pull of a prescribed pose.
+"""Energies of single bodies: inertia, near-rigidity, external forces, penalty of a prescribed pose.
 
 Mirrors ``abd/potentials/{inertia,orthogonality,arap,forces,prescribed}.py``. Vectors are in q order (p, rows of A).
 """
@@ -23,8 +23,8 @@ HELD = 2
 class BodyData:
     """Constants of all bodies (n,).
 
-    `weight` scales the pull towards prescribed poses [kg], `spread` its affine part [m^2]; `translation` masks the
-    world axes the centre of mass may move along; `rotation` is FREE, AXIS (about `axis`, rest direction `rest_axis`)
+    `weight` scales the penalty of prescribed poses [kg], `spread` its affine part [m^2]; `translation` masks the world axes
+    along which the centre of mass may move; `rotation` is FREE, AXIS (about `axis`, rest direction `rest_axis`)
     or HELD; `surface` is the velocity of the surface's material in the body's frame [m/s].
     """
 
@@ -46,10 +46,10 @@ class BodyData:
 
 @wp.struct
 class StepData:
-    """What a step holds fixed.
+    """Constants of a step.
 
     Inertial target (pt, At) and the weight of a body's inertia, `scale` [-]; prescribed poses (pk, Ak) with multipliers
-    (lp, lA) and `pull` (1,) [-]; `held` marks bodies that do not move any more in this step; `ch2` (n,) = c h^2 [s^2].
+    (lp, lA) and `pull` (1,) [-]; `held` marks bodies that no longer move in this step; `ch2` (n,) = c h^2 [s^2].
     """
 
     pt: wp.array(dtype=wp.vec3d)
@@ -132,8 +132,9 @@ def body_energies(
 
 @wp.func
 def elastic_size(body: BodyData, b: wp.int32, A: wp.mat33d) -> wp.float64:
-    """Size of the numbers whose differences the near-rigidity energy V squares, ``2 sqrt(k V)`` [J]: rounding of A, whose
-    entries are about 1, tells in V as much as in terms of this size."""
+    """Return the size ``2 sqrt(k V)`` [J] of the numbers whose differences the near-rigidity energy V squares.
+
+    Rounding of A, whose entries are about 1, changes V as much as terms of this size."""
     k = body.stiffness[b]
     return TWO * wp.sqrt(k * elastic_energy(k, body.arap[b], A))
 
@@ -256,12 +257,12 @@ def stiffen_rotations(
     gradient: wp.array2d(dtype=wp.float64),
     diagonal: wp.array3d(dtype=wp.float64),
 ):
-    """Exchange, in the blocks of bodies in contact, the stress term of the straight Hessian for the arc's own.
+    """Replace the stress term of the straight Hessian by that of the arc, in the blocks of bodies in contact.
 
     Along ``A(alpha) = exp(alpha W) A`` the second derivative gains ``G : W^2 A = w . (sym P - tr P 1) w``, ``P = G A^T``;
-    its positive part goes to the rotations ``w = axial(D A^-1)``. G is the gradient of everything but near-rigidity;
-    a body is in contact where `gradient` differs from `before`, the one without contacts.
-    `abd/potentials/arc_stiffness.py` says why.
+    its positive part goes to the rotations ``w = axial(D A^-1)``. G is the gradient of all energies except near-rigidity;
+    a body is in contact if `gradient` differs from `before`, the gradient without contacts. See
+    `abd/potentials/arc_stiffness.py`.
     """
     b = wp.tid() + first
     if done[b] != 0 or step.held[b] != 0 or body.rotation[b] == HELD:

@@ -38,8 +38,9 @@ def predict(
     lead: Lead,
     rest: Pose,
 ):
-    """target = w0 now + w1 before + w2 velocity + w3 earlier; rest (friction's xh) = w4 now + w5 before, from which a surface
-    that moves has come; w the weights of the body's scheme."""
+    """Compute target = w0 now + w1 before + w2 velocity + w3 earlier, with the weights w of the body's scheme.
+
+    rest (friction's xh) = w4 now + w5 before, minus the motion of a moving surface."""
     b = wp.tid() + first
     weights = schemes[scheme[b]]
     p = weights[1, TARGET_NOW] * now.p[b] + weights[1, TARGET_BEFORE] * before.p[b]

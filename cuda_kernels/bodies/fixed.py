@@ -79,9 +79,9 @@ def project_blocks(
     blocks: wp.array3d(dtype=wp.float64),
     is_diagonal: wp.int32,
 ):
-    """blocks[k] <- P_row blocks[k] P_column; diagonal ones get 1 - P so that fixed directions stay invertible.
+    """Project count[0] blocks: blocks[k] <- P_row blocks[k] P_column.
 
-    Of the blocks there are count[0].
+    Diagonal blocks get 1 - P in addition, so that they stay invertible in fixed directions.
     """
     k = wp.tid() + first
     if k >= count[0]:

@@ -108,9 +108,9 @@ def free_rotation(body: Principal, L: wp.vec3d, h: wp.float64) -> wp.mat33d:
 
 
 @wp.func
-def turn_first(R: wp.mat33d, m: wp.vec3d, share: wp.float64):
-    """Rotate a body about its first body axis by ``share m[0]``; its momentum m is constant in the world."""
-    angle = share * m[0]
+def turn_first(R: wp.mat33d, m: wp.vec3d, fraction: wp.float64):
+    """Rotate a body about its first body axis by ``fraction m[0]``; its momentum m is constant in the world."""
+    angle = fraction * m[0]
     c = wp.cos(angle)
     s = wp.sin(angle)
     for r in range(3):
@@ -122,9 +122,9 @@ def turn_first(R: wp.mat33d, m: wp.vec3d, share: wp.float64):
 
 
 @wp.func
-def turn_last(R: wp.mat33d, m: wp.vec3d, share: wp.float64):
+def turn_last(R: wp.mat33d, m: wp.vec3d, fraction: wp.float64):
     """The same about its third axis."""
-    angle = share * m[2]
+    angle = fraction * m[2]
     c = wp.cos(angle)
     s = wp.sin(angle)
     for r in range(3):

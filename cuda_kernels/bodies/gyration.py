@@ -12,8 +12,8 @@ THIN = wp.constant(wp.float64(0.5))
 
 
 @wp.func
-def shares(turn: wp.float64, root: wp.float64) -> wp.vec3d:
-    """D1, and the real and the imaginary part of Dn."""
+def displacement_factors(turn: wp.float64, root: wp.float64) -> wp.vec3d:
+    """Return D1, and the real and the imaginary part of Dn (`abd.potentials.gyration.displacement_factors`)."""
     y = HALF * wp.min(turn, FURTHEST)
     sine = wp.sin(y)
     cosine = wp.cos(y)

@@ -12,7 +12,7 @@ from cuda_kernels.bodies.free_motion import (
     principal,
     spin,
 )
-from cuda_kernels.bodies.gyration import carried, own_axis, shares, thin_axis
+from cuda_kernels.bodies.gyration import carried, displacement_factors, own_axis, thin_axis
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -48,9 +48,10 @@ TWO = wp.constant(wp.float64(2.0))
 
 @wp.struct
 class Lead:
-    """Where Newton starts from the present state: displacements dp [m] and turns w [rad]; how much the external forces per
-    mass add to dp where nothing is in the way, `load` [s^2]; and what bodies in contact add to dp and w, `push` [m] and
-    `twist` [rad]."""
+    """Predicted motion from the present state to the start of Newton's method: displacement dp [m] and rotation vector w [rad].
+
+    Without contact, external forces per mass times `load` [s^2] are added to dp; in contact, `push` [m] is added to dp and
+    `twist` [rad] to w."""
 
     dp: wp.array(dtype=wp.vec3d)
     w: wp.array(dtype=wp.vec3d)
@@ -110,7 +111,7 @@ def blended(
 
 
 @wp.kernel
-def ask_levels(
+def levels_of_arms(
     first: wp.int32,
     body: BodyData,
     armed: wp.array(dtype=wp.int32),
@@ -119,10 +120,11 @@ def ask_levels(
     velocity: wp.array2d(dtype=wp.float64),
     scheme: wp.array(dtype=wp.int32),
     motions: wp.array3d(dtype=wp.float64),
-    asked: wp.array(dtype=wp.int32),
+    requested: wp.array(dtype=wp.int32),
 ):
-    """Which of the radii damps the force of a joint on an arm (k,), as fast as it turns (`abd.joints.rows.sizes.turning_arms`,
-    `abd.potentials.integrators.levels`)."""
+    """Choose the level of spectral radius that damps the joint force on every turning arm (k,).
+
+    See `abd.joints.rows.sizes.turning_arms` and `abd.potentials.integrators.levels`."""
     k = wp.tid() + first
     b = armed[k]
     motion = motions[scheme[b]]
@@ -131,7 +133,7 @@ def ask_levels(
     i = wp.int32(0)
     while turn * motion[SMOOTH + i, STEP] > motion[SMOOTH + i, TURN]:
         i = i + 1
-    asked[k] = i
+    requested[k] = i
 
 
 @wp.kernel
@@ -139,12 +141,12 @@ def choose_levels(
     first: wp.int32,
     armed: wp.array(dtype=wp.int32),
     mechanism: wp.array(dtype=wp.int32),
-    asked: wp.array(dtype=wp.int32),
+    requested: wp.array(dtype=wp.int32),
     level: wp.array(dtype=wp.int32),
 ):
     """Set the level of every mechanism to that of its fastest arm."""
     k = wp.tid() + first
-    wp.atomic_max(level, mechanism[armed[k]], asked[k])
+    wp.atomic_max(level, mechanism[armed[k]], requested[k])
 
 
 @wp.func
@@ -175,11 +177,12 @@ def coast(
     lead: Lead,
     rest: Pose,
 ):
-    """Inertial target by the free rigid motion of the step, with the impulse of what is remembered (n, 12), and of springs, which
-    have `pulled` (n, 12) at its begin (`abd.joints.rows.springs.pulls`), and the start.
+    """Compute the inertial target by free rigid motion, the predicted motion `lead`, and friction's reference `rest`.
 
-    `abd.potentials.integrators` says what `motions` (s, 7, 18) hold for every mode and level, `abd.potentials.gyration` what spin
-    makes of it; rest is friction's reference, from which a surface that moves has come.
+    The motion includes the impulses of the acceleration history (n, 12), and of springs with the forces `pulled` (n, 12) at the
+    start of the step (`abd.joints.rows.springs.pulls`). `motions` (s, 7, 18): coefficients by mode and level
+    (`abd.potentials.integrators`); `abd.potentials.gyration` defines the corrections for spin. The reference of a moving surface
+    is displaced by its motion.
     """
     b = wp.tid() + first
     p = now.p[b]
@@ -208,7 +211,7 @@ def coast(
     L = wp.vec3d()
     inertia = wp.mat33d()
     axes = Principal()
-    share = wp.vec3d()
+    factors = wp.vec3d()
     more = ZERO
     if body.rotation[b] != HELD:
         w = turning_of(body, b, A, rate_of(velocity, b))
@@ -218,10 +221,10 @@ def coast(
         axes = principal(inertia)
         root = motion[ROOT]
         if root >= ZERO and axes.J[1] > ZERO and wp.length(L) > ZERO:
-            share = shares(h * wp.length(L) / axes.J[1], root)
+            factors = displacement_factors(h * wp.length(L) / axes.J[1], root)
             beta = ONE / ((ONE + root) * (ONE + root))
-            more = h * (share[0] - beta)
-            scale[b] = motion[SCALE] / (share[0] / beta)
+            more = h * (factors[0] - beta)
+            scale[b] = motion[SCALE] / (factors[0] / beta)
     kick = blended(motion, KICK, memory, b, 0)
     ahead = blended(motion, LEAD, memory, b, 0)
     spun = more * (blended(motion, GOES, memory, b, 0) - blended(motion, MOVED, memory, b, 0))
@@ -249,11 +252,11 @@ def coast(
     ahead = blended(motion, LEAD, memory, b, 3) - h * spun + by * triple(pulled, b, 9)
     kick = carried(kick, along, stands)
     ahead = carried(ahead, along, stands)
-    if share[0] > ZERO:
+    if factors[0] > ZERO:
         last = carried(last, along, stands)
         e = L / wp.length(L)
         across = last - wp.dot(e, last) * e
-        spun = h * ((share[1] - (HALF - share[0])) * across + share[2] * wp.cross(e, across))
+        spun = h * ((factors[1] - (HALF - factors[0])) * across + factors[2] * wp.cross(e, across))
         spun = spun - wp.dot(spun, stands) * stands
         kick = kick + spun
         ahead = ahead - h * spun
@@ -263,7 +266,7 @@ def coast(
     kicked = wp.vec3d()
     extra = wp.vec3d()
     if body.rotation[b] == FREE:
-        # what forces turn is the body as it will stand, like the implicit part of the step
+        # torques act on the body in its attitude at the end, as in the implicit part of the step
         kicked = h * (Q * spin(axes, wp.transpose(Q) * kick))
         extra = Q * spin(axes, wp.transpose(Q) * ahead)
         lead.twist[b] = Q * spin(axes, wp.transpose(Q) * twist)

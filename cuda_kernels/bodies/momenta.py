@@ -71,9 +71,10 @@ def keep_momentum(
     memory: wp.array2d(dtype=wp.float64),
     velocity: wp.array2d(dtype=wp.float64),
 ):
-    """Momenta after a step that led from `now` to `pose`, as a rigid velocity (n, 12), and what is remembered of the forces;
-    `earlier` is the velocity before it, `pulled` and `pulls` (n, 12) what springs do at its begin and its end.
-    Bodies that are not dynamic get their difference quotient."""
+    """Compute the momenta after a step from `now` to `pose`, as a rigid velocity (n, 12), and the acceleration history.
+
+    earlier: velocity before the step; pulled, pulls: (n, 12) spring forces at its start and at its end. Bodies that are not
+    dynamic get their difference quotient."""
     b = wp.tid() + first
     A = pose.A[b]
     if body.kind[b] != DYNAMIC:
@@ -109,7 +110,7 @@ def keep_momentum(
     stands = own_axis(A, axis)
     turned = motion[MEAN] * torque + carried(blended(motion, GOES, memory, b, 3), along, stands)
     v = triple(earlier, b, 0) + inverse_mass * gain
-    # what was looked up so far would lie in registers through the rotations that follow
+    # otherwise values loaded so far would occupy registers during the following rotations
     b = opaque(b)
     inertia = moments_about(now.A[b], s)
     known = inertia * turning_of(body, b, now.A[b], rate_of(earlier, b))

@@ -16,6 +16,7 @@ SAME = """
 
 @wp.func_native(SAME)
 def opaque(index: wp.int32) -> wp.int32:
-    """The same index, which the compiler for a GPU takes for another: values at it are loaded again instead of being held in
-    registers, or on the stack, between two uses. On processors it has no effect."""
+    """Return the same index, opaque to the compiler for a GPU.
+
+    Values at it are loaded again instead of being kept in registers, or on the stack, between two uses. No effect on a CPU."""
     ...

@@ -84,11 +84,11 @@ def direction_paths(
     speed: wp.array(dtype=wp.float64),
     limit: wp.array(dtype=wp.float64),
 ):
-    """The arc of every body along a direction (n, 12), the largest displacement of its surface [m] and the strain limit.
+    """Compute the arc of every body along a direction (n, 12), the largest displacement of its surface [m] and the strain limit.
 
-    What moves on the arc are the vertices within their box. The surface lies a contact radius further out: a ball that
-    turns moves, though its middle does not. Its displacement is the largest over the corners of the box about it; the
-    limit is the alpha at which |alpha S| reaches 1/2. Bodies that are done stand still, and get the direction zero.
+    The arc is bounded for the vertices within their box. The displacement is that of the surface, which is a contact radius
+    further out, bounded by the corners of its box. The limit is the alpha at which |alpha S| reaches 1/2. Bodies that are
+    done do not move; their direction is set to zero.
     """
     b = wp.tid() + first
     A = pose.A[b]
@@ -129,7 +129,7 @@ def direction_paths(
     fastest = ZERO
     for k in range(8):
         fastest = wp.max(fastest, wp.length(dp + D * corner(lo, hi, k)))
-    # minima and maxima drop a NaN; an infinite speed is told as what it is
+    # minima and maxima drop a NaN: report it as an infinite speed
     for r in range(12):
         if not wp.isfinite(direction[b, r]):
             fastest = wp.float64(wp.inf)
@@ -151,11 +151,11 @@ def start_paths(
     moving: wp.array(dtype=wp.int32),
     path: Path,
 ):
-    """The arc from q_n to where the motion leads (`Lead`); prescribed bodies to their pose.
+    """Compute the arcs from q_n along the predicted motion (`Lead`), those of prescribed bodies to their poses.
 
-    A prescribed body ends exactly on its pose: S is the difference that the rotation leaves to it from A, which contact may have
-    strained. Bodies with `moving` = 0 stay, those with 2 are in contact: they leave out the force term and go where the
-    forces of the last step push them on.
+    A prescribed body ends exactly on its pose: S is the difference that remains after the rotation, because contact may have
+    strained A. Bodies with `moving` = 0 do not move. Those with 2 are in contact: they move without the force term, but with
+    the forces of the last step.
     """
     b = wp.tid() + first
     A = pose.A[b]
@@ -174,9 +174,9 @@ def start_paths(
             dp = wp.cw_mul(dp, body.translation[b])
         else:
             dp = step.pk[b] - pose.p[b]
-            turn_to_goal = step.Ak[b] * wp.inverse(A)
-            w = rotation_vector(turn_to_goal)
-            S = rotation(-w) * turn_to_goal - identity3()
+            turn_to_target = step.Ak[b] * wp.inverse(A)
+            w = rotation_vector(turn_to_target)
+            S = rotation(-w) * turn_to_target - identity3()
     path.p[b] = pose.p[b]
     path.A[b] = A
     path.dp[b] = dp

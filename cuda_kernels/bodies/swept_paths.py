@@ -16,10 +16,10 @@ PI = wp.constant(wp.float64(3.141592653589793))
 
 @wp.func
 def nearest_rotation_vector(R: wp.mat33d, near: wp.vec3d) -> wp.vec3d:
-    """Of all rotation vectors [rad] of the rotation R the one that is nearest to `near`.
+    """Return the rotation vector [rad] of the rotation R that is nearest to `near`.
 
-    With the axis n and the angle theta in [0, pi], ``(R + R^T) / 2 = cos(theta) (1 - n n^T) + n n^T`` has the axis where
-    the skew part vanishes, at half a turn.
+    With the axis n and the angle theta in [0, pi], ``(R + R^T) / 2 = cos(theta) (1 - n n^T) + n n^T`` gives the axis near
+    half a turn, where the skew part vanishes.
     """
     v = axial(R)
     sine = wp.length(v)
@@ -41,7 +41,7 @@ def nearest_rotation_vector(R: wp.mat33d, near: wp.vec3d) -> wp.vec3d:
         n = v / sine
         w = wp.atan2(sine, cosine) * n
     else:
-        # no angle at all: whole turns go about the axis that is asked for
+        # angle zero: full turns are about the axis of `near`
         n = wp.normalize(near)
     turns = wp.round((wp.dot(near, n) - wp.dot(w, n)) / (TWO * PI))
     return w + TWO * PI * turns * n
@@ -60,11 +60,10 @@ def swept_path_boxes(
     path: Path,
     motion: wp.array(dtype=wp.float64),
 ):
-    """The path of every body in a step of h (n,) [s] from `now`, where it had the velocity (n, 12), to `pose`; from there to
-    `now` if `back`: the same curve.
+    """Compute the path of every body in a step of h (n,) [s] from `now`, with the velocity (n, 12) there, to `pose`.
 
-    No vertex moves further than its `motion` [m]; that is infinite where the strain of the path is more than half, which
-    bends lines further than the search of candidates reckons with.
+    If `back`, the path is the same curve from `pose` to `now`. `motion` [m] bounds the motion of all vertices. It is infinite if
+    the strain of the path exceeds one half, because the search of candidates does not bound the bend of such paths.
     """
     b = wp.tid() + first
     A0 = now.A[b]
@@ -89,7 +88,7 @@ def swept_path_boxes(
     S = rotation(-w) * A1 * wp.inverse(A0) - identity3()
     change = A1 - A0
     if wp.ddot(change, change) == ZERO and wp.length(near) < PI:
-        # what stands still does so to the last bit
+        # bodies at rest stay at rest to the last bit
         w = wp.vec3d()
         S = wp.mat33d()
     path.w[b] = w
@@ -101,18 +100,19 @@ def swept_path_boxes(
 
 
 @wp.kernel
-def stand(
+def set_stationary(
     first: wp.int32,
-    standing: wp.array(dtype=wp.int32),
+    stationary: wp.array(dtype=wp.int32),
     held: wp.array(dtype=wp.int32),
     pose: Pose,
     path: Path,
     motion: wp.array(dtype=wp.float64),
 ):
-    """Bodies that are `standing` (n,) stay where they are at `pose`, but for those that are held (n,): they may be at
-    their target already, to which they still have a path."""
+    """Set paths without motion, at `pose`, for bodies that are `stationary` (n,).
+
+    Held bodies (n,) keep their paths: they may have reached their targets already, but the paths must still be checked."""
     b = wp.tid() + first
-    if standing[b] == 0 or held[b] != 0:
+    if stationary[b] == 0 or held[b] != 0:
         return
     path.p[b] = pose.p[b]
     path.A[b] = pose.A[b]

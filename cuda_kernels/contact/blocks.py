@@ -15,7 +15,7 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 RUN = 64
-"""Candidates per run. More leave a device idle for few bodies with fine meshes; fewer cost sums."""
+"""Candidates per run. Longer runs leave a device idle for few bodies with fine meshes; shorter runs need more sums."""
 
 
 @wp.struct

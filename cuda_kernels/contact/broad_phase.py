@@ -124,7 +124,7 @@ def emits(f: Filters, b: wp.int32, c: wp.int32) -> bool:
 
 
 @wp.func
-def meets_plane(lower: wp.vec3, upper: wp.vec3, plane: wp.vec4d, grown: wp.float64) -> bool:
+def is_near_plane(lower: wp.vec3, upper: wp.vec3, plane: wp.vec4d, grown: wp.float64) -> bool:
     """Return whether a box is closer than `grown` to the surface of a half-space."""
     lowest = -plane[3] - grown
     for r in range(3):
@@ -226,7 +226,7 @@ def emit_pairs(
     lacks: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
     write: wp.int32,
-    alone: wp.int32,
+    serial_limit: wp.int32,
     count: wp.array(dtype=wp.int32),
     partners: wp.array2d(dtype=wp.int32),
     found_pairs: wp.array(dtype=wp.int32),
@@ -235,11 +235,11 @@ def emit_pairs(
     """Emit the pairs of each body: count them if ``write == 0``, else write them from its offset on, if there is capacity for
     all found_pairs[0] > 0 of them.
 
-    The search of body b starts at node root[b] of the tree, at the top for -1. Boxes of the tree are clamped to its `bounds`
-    (2,), so that more of them overlap; found boxes are compared unclamped. Bodies with at most `alone` pairs write them in
-    order, independent of the shape of the tree. Counting stores up to `MAX_PARTNERS` `partners` per body; bodies with more search
-    the tree again. A half-space has no box: its part of the enlargement, `grown` [m] in the body's world (w,), is added here. In
-    worlds where the `old` list lacks nothing bodies keep their old pairs.
+    The search of body b starts at node root[b] of the tree, or at the root of the tree if that is -1. Boxes of the tree are
+    clamped to its `bounds` (2,), so that more of them overlap; found boxes are compared unclamped. Bodies with at most
+    `serial_limit` pairs write them in order, independent of the shape of the tree. Counting stores up to `MAX_PARTNERS`
+    `partners` per body; bodies with more search the tree again. A half-space has no box: its enlargement, `grown` [m] in the
+    body's world (w,), is added here. In worlds whose `old` list is complete, bodies keep their pairs.
     """
     b = wp.tid() + first
     found = wp.int32(0)
@@ -278,7 +278,7 @@ def emit_pairs(
         for k in range(f.near_planes[b][0], f.near_planes[b][1]):
             c2 = f.planes[k]
             if may_touch(f, b, c2):
-                if meets_plane(lo, hi, s.plane[c2], grown[w] + half_reach(s, c2)):
+                if is_near_plane(lo, hi, s.plane[c2], grown[w] + half_reach(s, c2)):
                     if write != 0:
                         pairs[offset[b] + found] = wp.vec2i(b, c2)
                     elif found < MAX_PARTNERS:
@@ -286,7 +286,7 @@ def emit_pairs(
                     found = found + 1
     if write == 0:
         count[b] = found
-    elif found <= alone:
+    elif found <= serial_limit:
         sort_pairs(pairs, offset[b], found)
 
 
@@ -295,14 +295,14 @@ def copy_long(
     first: wp.int32,
     found_pairs: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
-    alone: wp.int32,
+    serial_limit: wp.int32,
     pairs: wp.array(dtype=wp.vec2i),
     unordered: wp.array(dtype=wp.vec2i),
 ):
-    """Copy the pairs of bodies with more than `alone` of them, in the order of the tree."""
+    """Copy the pairs of bodies with more than `serial_limit` of them, in the order of the tree."""
     k = wp.tid() + first
     if k < found_pairs[0]:
-        if count[pairs[k][0]] > alone:
+        if count[pairs[k][0]] > serial_limit:
             unordered[k] = pairs[k]
 
 
@@ -311,7 +311,7 @@ def order_long(
     first: wp.int32,
     found_pairs: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
-    alone: wp.int32,
+    serial_limit: wp.int32,
     offset: wp.array(dtype=wp.int32),
     unordered: wp.array(dtype=wp.vec2i),
     pairs: wp.array(dtype=wp.vec2i),
@@ -324,7 +324,7 @@ def order_long(
         return
     # other threads write pairs[k] concurrently, but with the same body
     b = pairs[k][0]
-    if count[b] <= alone:
+    if count[b] <= serial_limit:
         return
     smaller = wp.int32(0)
     for m in range(offset[b], offset[b + 1]):

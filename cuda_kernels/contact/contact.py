@@ -187,14 +187,14 @@ def radial(
     """
     D = wp.dot(r, r)
     b = barrier(law.kind, D, a, xi)
-    share = kappa * counts[k] * m.m
-    stiffness = share * wp.max(ZERO, wp.float64(4.0) * D * b[2] + TWO * b[1])
+    factor = kappa * counts[k] * m.m
+    stiffness = factor * wp.max(ZERO, wp.float64(4.0) * D * b[2] + TWO * b[1])
     if stiffness < ZERO:
         stiffness = (ONE - regularisation) * stiffness
     slope = ZERO
     if k == 0:
         slope = kappa * counts[TOTAL] * m.dm
-    return wp.vec3d(share * TWO * wp.sqrt(D) * b[1], stiffness, slope)
+    return wp.vec3d(factor * TWO * wp.sqrt(D) * b[1], stiffness, slope)
 
 
 @wp.func

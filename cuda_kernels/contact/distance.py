@@ -34,7 +34,7 @@ def edge_distance2(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d) -> wp.float64:
 
 
 @wp.func
-def share(length2: wp.float64) -> wp.float64:
+def reciprocal(length2: wp.float64) -> wp.float64:
     """Return 1 / length2, 0 for a point."""
     if length2 <= TINY:
         return ZERO
@@ -115,8 +115,8 @@ def edge_edge(a0: wp.vec3d, a1: wp.vec3d, b0: wp.vec3d, b1: wp.vec3d) -> wp.vec2
         t = wp.dot(wp.cross(u, w), n) / det
         if s > ZERO and s < ONE and t > ZERO and t < ONE:
             return wp.vec2d(s, t)
-    per_u = share(uu)
-    per_v = share(vv)
+    per_u = reciprocal(uu)
+    per_v = reciprocal(vv)
     best = wp.vec2d(ZERO, wp.clamp(vw * per_v, ZERO, ONE))
     r = w - best[1] * v
     shortest = wp.dot(r, r)

@@ -181,14 +181,14 @@ def block_row(elements: Elements, begin: wp.int32, end: wp.int32, which: wp.int3
             if kind[1] == EDGES:
                 cosine = numbers[1]
                 N = N / wp.max(ONE - cosine * cosine, wp.float64(PARALLEL))
-                share = ONE
+                weight = ONE
                 if which == IJ:
-                    share = -cosine
+                    weight = -cosine
                 if which == JJ:
                     Y0 = Y1
                 if which == II:
                     Y1 = Y0
-                H = H + share * row_of(c, p, N, Y0, Y1)
+                H = H + weight * row_of(c, p, N, Y0, Y1)
             else:
                 owner = JJ
                 if kind[1] == EDGE_OF_I or kind[1] == FACE_OF_I:

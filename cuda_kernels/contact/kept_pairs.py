@@ -174,7 +174,7 @@ class OldList:
 
 
 @wp.kernel
-def set_aside(
+def copy_pairs(
     first: wp.int32,
     pairs: wp.array(dtype=wp.vec2i),
     remaining: wp.array(dtype=wp.float64),
@@ -207,8 +207,8 @@ def match_pairs(
     kept: wp.array(dtype=wp.int32),
     remaining: wp.array(dtype=wp.float64),
 ):
-    """Find the index of every pair in the old list, if its margin suffices for `reserve` such paths or its world lacks nothing;
-    else -1 for a new search with a full margin."""
+    """Find the index of every pair in the old list, if its margin suffices for `reserve` such paths or the list of its world is
+    complete; else -1 for a new search with a full margin."""
     k = wp.tid() + first
     if k >= counts[0]:
         return

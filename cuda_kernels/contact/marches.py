@@ -76,7 +76,7 @@ def try_impacts(
 
 
 @wp.kernel
-def try_ways(
+def try_paths(
     first: wp.int32,
     s: Surfaces,
     path: Path,
@@ -157,7 +157,7 @@ def march_impacts(
 
 
 @wp.kernel(grid_stride=False, cuda_max_registers=200)
-def march_ways(
+def march_paths(
     first: wp.int32,
     s: Surfaces,
     path: Path,

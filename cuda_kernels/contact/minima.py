@@ -140,9 +140,9 @@ def of_vertex(
     j: wp.int32,
     c: wp.vec4i,
     prim: Primitives,
-    asked: wp.int32,
+    requested: wp.int32,
 ) -> Coefficients:
-    """Return coefficients of a vertex against a target, of the parts with bits in `asked`."""
+    """Return coefficients of a vertex against a target, of the parts with bits in `requested`."""
     out = Coefficients()
     v = i
     o = j
@@ -175,7 +175,7 @@ def of_vertex(
         is_requested = bool(k == 0)
         if k > 0:
             is_requested = ((owned >> (k - 1)) & 1) != 0
-        is_requested = is_requested and ((asked >> k) & 1) != 0
+        is_requested = is_requested and ((requested >> k) & 1) != 0
         D = reach
         if is_requested:
             one = part(VERTEX_TARGET, world, k)
@@ -313,11 +313,11 @@ def coefficients(
     c: wp.vec4i,
     prim: Primitives,
     near: Proximity,
-    asked: wp.int32,
+    requested: wp.int32,
 ) -> Coefficients:
     """Return coefficients of an active candidate (pair, kind, a, b) of bodies i, j with the proximity `near`.
 
-    Of a vertex only the parts with bits in `asked` are evaluated: `ALL`, or those known to be nonzero."""
+    Of a vertex only the parts with bits in `requested` are evaluated: `ALL`, or those known to be nonzero."""
     if s.topology.local == 0 or c[1] == VERTEX_PLANE:
         out = Coefficients()
         out[0] = ONE
@@ -325,7 +325,7 @@ def coefficients(
         return out
     if c[1] == EDGE_EDGE:
         return of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
-    return of_vertex(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, asked)
+    return of_vertex(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, requested)
 
 
 @wp.func

@@ -20,7 +20,7 @@ class Frozen:
 
 
 @wp.kernel
-def set_aside(first: wp.int32, source: Frozen, bodies: wp.int32, out: Frozen):
+def copy_contacts(first: wp.int32, source: Frozen, bodies: wp.int32, out: Frozen):
     """Copy all contacts and pairs, and the groups of `bodies` bodies; without pairs these are empty."""
     k = wp.tid() + first
     pairs = source.lagged.counts[0]

@@ -73,16 +73,16 @@ def loads_of(
     c: wp.vec4i,
     a: wp.float64,
     xi: wp.float64,
-    asked: wp.int32,
+    requested: wp.int32,
 ) -> Coefficients:
-    """Return normal forces [N] of the parts of a candidate of bodies i, j with bits in `asked`, and their sum.
+    """Return normal forces [N] of the parts of a candidate of bodies i, j with bits in `requested`, and their sum.
 
     Two edges have one force, at their closest points: the normal component of their force and those of their ends."""
     out = Coefficients()
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
     scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness(law, s, i, j, a, xi)
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, asked)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, requested)
     # reloading is necessary: the points and poses would exceed the registers
     i = opaque(i)
     j = opaque(j)

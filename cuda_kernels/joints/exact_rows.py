@@ -61,8 +61,9 @@ def predicted_errors(
     errors: wp.array(dtype=wp.float64),
     energies: wp.array(dtype=wp.float64),
 ):
-    """Predicted residuals C (R,) of the exact rows without an effort limit over their tolerances, and ``K C^2`` of those with a
-    body that is not done; 0 for all others."""
+    """Compute predicted residuals C (R,), over their tolerances, of the exact rows without an effort limit; 0 for other rows.
+
+    `energies` are ``K C^2`` of those rows with a body that is not done, 0 for others."""
     e = wp.tid() + first
     error = ZERO
     energy = ZERO
@@ -103,7 +104,7 @@ def update_multipliers(
     x: wp.array(dtype=wp.float64),
     predicted: wp.array(dtype=wp.float64),
 ):
-    """lambda += K C in all exact rows, C the residual of the values predicted by the linear model about x.
+    """Update lambda += K C in all exact rows, where C is the residual of the values predicted by the linear model about x.
 
     The shift of the law's centre is ``a -= C``, within the effort limit of drives. One-sided rows have a multiplier of one sign,
     0 if they exert no force in the model. Rows of skipped owners (R,) keep theirs.

@@ -1,6 +1,6 @@
 """Measured rows ``x = sum_t f_t(measure_t)`` and their laws: energies, gradients and blocks, and the gaps of limits.
 
-An *end* is what a row has on one body: ``u = dx/dq_b`` (12,). A row adds ``slope u`` to the gradient of its ends'
+An *end* is the gradient of a row on one body: ``u = dx/dq_b`` (12,). A row adds ``slope u`` to the gradient of its ends'
 bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positive semi-definite. Mirrors
 ``abd/joints/rows/measured_rows.py`` and, for gaps, ``abd/backends/reference/numpy_joints.py``; exact rows:
 `cuda_kernels.joints.exact_rows`.
@@ -26,7 +26,7 @@ class MeasuredRows:
     """R rows, T terms, P pieces.
 
     starts (R + 1,): first term of every row; term_measure (T,); piece_starts (T + 1,): first piece of every term;
-    starts_at (P,): value from which on a piece holds; origin (P,) of its polynomial; coefficients (P, 6), lowest order
+    starts_at (P,): lower bound of the values of a piece; origin (P,) of its polynomial; coefficients (P, 6), lowest order
     first; law (R,), p (R, 8): laws of this step and their parameters.
     """
 
@@ -57,7 +57,7 @@ class Ends:
 
 @wp.func
 def piece_at(rows: MeasuredRows, t: wp.int32, v: wp.float64) -> wp.int32:
-    """The last piece of a term that starts at or below v."""
+    """Return the last piece of a term that starts at or below v."""
     lo = rows.piece_starts[t]
     hi = rows.piece_starts[t + 1]
     while lo + 1 < hi:
@@ -127,8 +127,9 @@ def row_slopes(
     curvature: wp.array(dtype=wp.float64),
     weight: wp.array(dtype=wp.float64),
 ):
-    """Values x, slopes and curvatures of the laws (R,), these with the bodies' `regularisation` (n,)
-    (`abd.joints.rows.laws.evaluate`), and the derivatives of all terms (T,)."""
+    """Compute values x, slopes and curvatures of the laws (R,), and the derivatives of all terms (T,).
+
+    Curvatures include the bodies' `regularisation` (n,) (`abd.joints.rows.laws.evaluate`)."""
     e = wp.tid() + first
     x[e] = row_value(rows, e, values)
     p = parameters(rows, e)
@@ -183,7 +184,7 @@ def stiffen_sides(
     curvature: wp.array(dtype=wp.float64),
     u: wp.array2d(dtype=wp.float64),
 ):
-    """A length under the tension ``t = slope weight scale > 0`` resists motions across its line: ``t/|d| (1 - n n^T)``.
+    """Set the transverse stiffness ``t/|d| (1 - n n^T)`` of lengths under tension ``t = slope weight scale > 0``.
 
     Length k of the list fills the ends of rows R + 2k and R + 2k + 1, one for each direction across it.
     """
@@ -255,8 +256,9 @@ def pair_blocks(
     constant: wp.array3d(dtype=wp.float64),
     blocks: wp.array3d(dtype=wp.float64),
 ):
-    """Blocks (k, 12, 12) of body pairs, their constant parts and the ends of rows between them; an entry names the two
-    ends of one row. Thread (pair, row of its block)."""
+    """Sum the blocks (k, 12, 12) of body pairs: constant parts, and contributions of the ends of rows between them.
+
+    An entry contains the two ends of one row. One thread per row of a block."""
     i = wp.tid() + first
     pair = i // 12
     r = i % 12
@@ -309,9 +311,10 @@ def effort_changes(
     settled: wp.float64,
     changes: wp.array(dtype=wp.float64),
 ):
-    """Change (R,) of the force of friction and of drives with an effort limit from x to the values that a model of this
-    curvature predicts, over `settled` times the largest force; 0 for all other rows, and where the owner (R,) is skipped (n,).
-    The next aims of friction follow from it."""
+    """Compute the force changes (R,) of friction and of drives with an effort limit from x to the predicted values.
+
+    They are relative to `settled` times the largest force; 0 for other rows, and for rows of skipped owners (R,). Also updates
+    the predicted force of friction."""
     e = wp.tid() + first
     changes[e] = ZERO
     if skipped[owner[e]] != 0:

@@ -32,8 +32,8 @@ class Measures:
     """All measures (m,).
 
     kind, numbers (m, 48), scale, offset: the function; parent (-1 = world), child: bodies; parent_point, child_point [m]
-    and parent_axes, child_axes (columns): the frames in internal rest coordinates of their bodies; reference: value to
-    which an angle comes nearest [rad]; supplied (m, 16): f of a CUSTOM measure and its derivatives by the features.
+    and parent_axes, child_axes (columns): the frames in internal rest coordinates of their bodies; reference: value near
+    which an angle is counted [rad]; supplied (m, 16): f of a CUSTOM measure and its derivatives by the features.
     """
 
     kind: wp.array(dtype=wp.int32)
@@ -52,7 +52,7 @@ class Measures:
 
 @wp.func
 def frames(measures: Measures, e: wp.int32, pose: Pose):
-    """Axes of D and C as columns, and d [m]."""
+    """Return the axes of D and C as columns, and d [m]."""
     j = measures.child[e]
     C = pose.A[j] * measures.child_axes[e]
     d = pose.p[j] + pose.A[j] * measures.child_point[e]
@@ -166,7 +166,7 @@ def by_features(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: 
                 dM[c // 3, c % 3] = ONE
             else:
                 dr[c - 9] = ONE
-            # what does not change from one to the next would all be kept in registers
+            # opaque: otherwise all loop invariants would occupy registers
             f = special_function(kind, measures.numbers, opaque(e), M, r, dM, dr)
             g[c] = f[1]
     elif kind != LENGTH:

@@ -28,10 +28,10 @@ RESOLVED = wp.constant(16384)
 class RowLaws:
     """Laws of the rows (R,), as in `abd.joints.rows.laws.RowLaws`, SI; parent, child: bodies of a row, -1 for the world.
 
-    `flags` adds up: ACTIVE, EXACT, FOLLOWS, MOVING (a drive whose target moves on), ARMATURE, ELASTIC (stores the energy of
-    a spring), LIMIT (a limit that is not exact), DRIVEN (does work), LOSING (loses it), METRES or RADIANS (its residual
-    counts), GAP (one-sided, held by its type), TURNING (an angle that a drive without a gain sets), RESOLVED (its
-    force follows the trapezoidal rule). stiffness_weights (3,): `abd.potentials.integrators.Scheme.stiffness_weights`.
+    `flags` is a sum of: ACTIVE, EXACT, FOLLOWS, MOVING (a drive with a moving target), ARMATURE, ELASTIC (stores spring energy),
+    LIMIT (a limit that is not exact), DRIVEN (drive work), LOSING (dissipation), METRES or RADIANS (residual in the
+    statistics), GAP (one-sided constraint of the joint type), TURNING (angle of a drive without a gain), RESOLVED (force by the
+    trapezoidal rule). stiffness_weights (3,): `abd.potentials.integrators.Scheme.stiffness_weights`.
     """
 
     law: wp.array(dtype=wp.int32)

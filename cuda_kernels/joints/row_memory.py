@@ -47,7 +47,9 @@ ROW_SUMS = 3
 
 @wp.struct
 class Memory:
-    """history (6, R): values after the last two steps and their rates, forces that do work, and widths of barriers;
+    """History of the rows.
+
+    history (6, R): values after the last two steps and their rates, forces that do work, and widths of barriers;
     multiplier (R,); law (R,) and p (R, 8) of the last step; target, rate (R,): those of the present step."""
 
     history: wp.array2d(dtype=wp.float64)
@@ -244,9 +246,9 @@ def remember(
     across: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Memory after a step that ended at measured values (m,), and statistics of the rows (`ROW_SUMS`).
+    """Update the history after a step that ended at measured values (m,), and sum the statistics of the rows (`ROW_SUMS`).
 
-    Work counts forces as they are at the end of a step of implicit Euler, the mean of both ends in others
+    Work uses the forces at the end of a step of implicit Euler, and the mean of both ends in other steps
     (`abd.joints.rows.forces.row_work`).
     """
     chunk = wp.tid() + first

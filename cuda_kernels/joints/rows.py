@@ -1,6 +1,6 @@
 """Linear joint rows: ``F = Q_child Y_child - Q_parent Y_parent`` (3,), with Q = [p | A] and constant 4-vectors Y.
 
-Point rows have Y = (1, X), direction rows Y = (0, u); joined to the world, the parent's term is X or u itself. Every
+Point rows have Y = (1, X), direction rows Y = (0, u); for the world as parent, the parent's term is X or u itself. Every
 row adds ``1/2 sum_k K_k (F_k - a_k)^2`` to the incremental potential. Mirrors ``abd/joints/rows/rows.py``.
 """
 
@@ -16,7 +16,7 @@ LOADED_FOR = ("joints",)
 @wp.struct
 class Rows:
     """All rows (m,): bodies (parent -1 = world), 4-vectors, stiffness K [kg] and shift a by components, exact (0, 1),
-    and the residual [m] to which exact ones are held."""
+    and the residual tolerance [m] of exact rows."""
 
     parent: wp.array(dtype=wp.int32)
     child: wp.array(dtype=wp.int32)
@@ -102,9 +102,7 @@ def row_errors(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.f
 def residual_energies(
     first: wp.int32, rows: Rows, pose: Pose, done: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)
 ):
-    """``F . K F`` of the exact rows with a body that is not done, 0 for all others.
-
-    The island of a body that is done may be that of other bodies."""
+    """Compute ``F . K F`` of the exact rows with a body that is not done; 0 for all others."""
     e = wp.tid() + first
     v = ZERO
     parent = rows.parent[e]
@@ -119,9 +117,9 @@ def residual_energies(
 
 @wp.kernel
 def shift_rows(first: wp.int32, rows: Rows, pose: Pose, skipped: wp.array(dtype=wp.int32)):
-    """a -= F of the exact rows: the force of their stiffness at the pose becomes part of the multipliers.
+    """Update a -= F of the exact rows: the force of their stiffness at the pose becomes part of the multipliers.
 
-    Rows of skipped children (n,) keep theirs.
+    Rows of skipped children (n,) do not change.
     """
     e = wp.tid() + first
     if rows.exact[e] == 1 and skipped[rows.child[e]] == 0:

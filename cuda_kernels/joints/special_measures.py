@@ -1,7 +1,7 @@
 """Measures on an ellipsoid and of a rotation: functions of M and r too long to differentiate by hand.
 
-Their derivatives come in forward mode: a dual number is (value, derivative along a direction of the features), as a
-`wp.vec2d` or, for three of them, a `DualVector`. Mirrors the SPECIAL kinds of ``abd/joints/measures/measures.py``.
+Derivatives are computed by forward-mode differentiation: a dual number is (value, derivative along a direction of the
+features), a `wp.vec2d`; a `DualVector` has three of them. Mirrors the SPECIAL kinds of ``abd/joints/measures/measures.py``.
 """
 
 import warp as wp

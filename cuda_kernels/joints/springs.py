@@ -28,8 +28,9 @@ def pull(
     pose: Pose,
     out: wp.array2d(dtype=wp.float64),
 ):
-    """Force and torque of the springs on bodies (k,), and both times their weights, into out (n, 12); entries: 2e of the child
-    of row e, 2e + 1 of its parent; values (m,) and their gradients (m, 12) are those at a pose."""
+    """Compute force and torque of the springs on bodies (k,), and both times their weights, into `out` (n, 12).
+
+    entries: 2e for the child of row e, 2e + 1 for its parent; values (m,) and their gradients (m, 12) are those at a pose."""
     k = wp.tid() + first
     b = body[k]
     f = wp.vec3d()

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.contact.broad_phase import Filters, half_reach, may_touch, meets_plane
+from cuda_kernels.contact.broad_phase import Filters, half_reach, is_near_plane, may_touch
 from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.step.control import ALL_BODIES, COVERED, MOVING, SOUND, TRIALS, WORST, Control
@@ -73,7 +73,7 @@ def find_near(
         for k in range(f.near_planes[b][0], f.near_planes[b][1]):
             if not is_near:
                 c2 = f.planes[k]
-                if meets_plane(lo, hi, s.plane[c2], grown[f.world[b]] + half_reach(s, c2)):
+                if is_near_plane(lo, hi, s.plane[c2], grown[f.world[b]] + half_reach(s, c2)):
                     is_near = may_touch(f, b, c2)
     if is_near:
         state[NEAR] = 1
@@ -88,14 +88,14 @@ def stop_at_gaps(first: wp.int32, closed: wp.array(dtype=wp.int32), rows: wp.int
 
 
 @wp.kernel
-def begin_rounds(first: wp.int32, c: Control, state: wp.array(dtype=wp.int32)):
+def begin_iterations(first: wp.int32, c: Control, state: wp.array(dtype=wp.int32)):
     """Continue with Newton's method if the start succeeded; one item."""
     if c.flags[SOUND] == 0 or c.flags[COVERED] == 0:
         state[GOES] = 0
 
 
 @wp.kernel
-def end_round(first: wp.int32, c: Control, most: wp.int32, state: wp.array(dtype=wp.int32)):
+def end_iteration(first: wp.int32, c: Control, most: wp.int32, state: wp.array(dtype=wp.int32)):
     """Count an iteration, of at most `most`, and decide whether another one follows; one item."""
     state[NEWTON] = state[NEWTON] + 1
     state[TRIED] = state[TRIED] + c.flags[TRIALS]
@@ -126,7 +126,7 @@ def find_limited(
 
 
 @wp.kernel
-def refuse_marked(first: wp.int32, marks: wp.array(dtype=wp.int32), state: wp.array(dtype=wp.int32)):
+def reject_marked(first: wp.int32, marks: wp.array(dtype=wp.int32), state: wp.array(dtype=wp.int32)):
     """Leave the step to the host if a body is marked."""
     if marks[wp.tid() + first] != 0:
         state[SOLVED] = 0

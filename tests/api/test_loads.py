@@ -128,7 +128,7 @@ def test_run_stops_after_steps_duration_or_condition(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     assert sim.run(steps=2, progress=True).step == 10
     assert "gap" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="take one"):
+    with pytest.raises(ValueError, match="cannot both be given"):
         sim.run(duration=1, steps=1)
 
 

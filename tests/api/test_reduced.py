@@ -70,5 +70,5 @@ def test_a_linearised_step_is_the_matrix_exponential():
     np.testing.assert_array_equal(sim.stepper.q, q)
     _, one = arm.linearize(inputs=["pin 1.theta"])
     assert one == pytest.approx(B[:, 1:], abs=1e-9)
-    with pytest.raises(ValueError, match="no coordinate 'pin 2"):
+    with pytest.raises(ValueError, match="unknown coordinate 'pin 2"):
         arm.linearize(inputs=["pin 2.theta"])

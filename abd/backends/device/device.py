@@ -60,7 +60,7 @@ class Device:
         recording: whether launches are being recorded; reads are then impossible.
         rehearsing: whether a body runs for its allocations only, without launches.
         generation: counter of allocations and exchanges of arrays; older records are invalid.
-        asked: number of conditions read by the host outside of records.
+        conditions_read: number of conditions read by the host outside of records.
         turn: lock for other uses of the Warp device (`turn_of`); no lock on the CPU, where threads record separately.
         raw: hand-written kernels that replace Warp kernels, or None; why_not_raw: the reason.
 
@@ -85,7 +85,7 @@ class Device:
         self.records = records or self.wide
         self.turn = turn_of(self.warp) if self.wide else nullcontext()
         self.threads = 1 if self.records else threads_available()
-        self.generation, self.asked = 0, 0
+        self.generation, self.conditions_read = 0, 0
         self.recording = self.rehearsing = False
         self.observer: Observer | None = None
         self._launcher = Launcher(self.warp, self.threads, seed if emulated else "")
@@ -257,10 +257,10 @@ class Device:
             return
 
         def counted() -> None:
-            self.asked += not self.recording
+            self.conditions_read += not self.recording
             body()
 
-        self.asked += not self.recording
+        self.conditions_read += not self.recording
         with self.turn:
             wp.capture_while(condition, counted)
 
@@ -272,7 +272,7 @@ class Device:
         if self.commands is not None:
             self.commands.when(condition, body)
             return
-        self.asked += not self.recording
+        self.conditions_read += not self.recording
         with self.turn:
             wp.capture_if(condition, body)
 

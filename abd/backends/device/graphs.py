@@ -42,13 +42,13 @@ class Graphs:
         recorded, replayed, dropped: numbers of recordings, replays and discarded records, for reports.
         whole: whether the device supports loops and branches in records (`cuda_support.graph_problem`).
         patience: number of direct runs on the CPU before a body is recorded.
-        asks_host: whether users' Python functions run between launches, which prevents recording.
+        needs_host: whether users' Python functions run between launches, which prevents recording.
     """
 
     def __init__(self, device: Device):
         self.device = device
         self.recorded = self.replayed = self.dropped = 0
-        self.asks_host = False
+        self.needs_host = False
         self.whole = device.is_cpu or not graph_problem()
         self._generation = -1
         self._records: dict[Hashable, Callable[[], None] | int] = {}
@@ -58,7 +58,7 @@ class Graphs:
         """Run a body of launches; calls with the same key must make the same launches."""
         device = self.device
         observer = device.observer
-        if not (device.records and self.whole) or self.asks_host:
+        if not (device.records and self.whole) or self.needs_host:
             body()
             return
         self._follow_generation()

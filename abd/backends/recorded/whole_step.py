@@ -87,7 +87,7 @@ class WholeStep:
         """Return whether the next step may be taken as a whole: no host work within it, and no recent failure."""
         b = self.backend
         system = b.system
-        if self._prescribed or system.followers or b.rows.asks_host:
+        if self._prescribed or system.followers or b.rows.needs_host:
             return False
         if b.contacts.candidates.may_collide:
             if b.n > MOST_BODIES or len(b.pair_law.own):
@@ -233,12 +233,12 @@ class WholeStep:
         b, c, launch = self.backend, self.backend.iteration.control, self.device.launch
         launch(control.begin_iteration, 1, c)
         b.start.go_alone()
-        launch(kernels.begin_rounds, 1, c, self.state)
+        launch(kernels.begin_iterations, 1, c, self.state)
         launch(control.set_flag, 1, c, control.STALE, 1)
 
     def _round(self, most: int) -> None:
         self.backend.iteration.iterate()
-        self.device.launch(kernels.end_round, 1, self.backend.iteration.control, most, self.state)
+        self.device.launch(kernels.end_iteration, 1, self.backend.iteration.control, most, self.state)
 
     def _end(self, strict: bool) -> None:
         """Test whether limits reject the step, and whether its swept path is collision-free."""
@@ -247,7 +247,7 @@ class WholeStep:
         if b.system.counts_turns:
             self.device.fill(b.scratch.marks)
             b.rows.memory.mark_turned(b.at.current, TURN, b.scratch.marks)
-            launch(kernels.refuse_marked, n, b.scratch.marks, self.state)
+            launch(kernels.reject_marked, n, b.scratch.marks, self.state)
         if b.rows.memory.has_limits:
             self.device.fill(b.scratch.marks)
             b.rows.memory.mark_limited(b.at.current, b.scratch.marks)

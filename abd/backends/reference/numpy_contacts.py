@@ -138,11 +138,11 @@ class NumpyContacts:
         found = self._find(path, 0.0)
         candidates = contacts(self.model, self.surfaces, self.pairs, found)
         bodies = candidates.first.astype(np.int64), candidates.second.astype(np.int64)
-        shares = ccd.proven_fractions(path, candidates, self.pair_law.activation(*bodies))
-        is_unproven = shares < 1.0
+        fractions = ccd.proven_fractions(path, candidates, self.pair_law.activation(*bodies))
+        is_unproven = fractions < 1.0
         pairs, of = np.unique(np.sort(np.stack(bodies, axis=1)[is_unproven], axis=1), axis=0, return_inverse=True)
         smallest = np.ones(len(pairs))
-        np.minimum.at(smallest, of.ravel(), shares[is_unproven])
+        np.minimum.at(smallest, of.ravel(), fractions[is_unproven])
         return UnprovenPaths(smallest, pairs)
 
 

@@ -98,9 +98,9 @@ class Motion:
         known = memory.reshape(-1, 2, 6)
         along = self.thin_axes(k, A)
         ends = np.einsum("nij,nj->ni", Q, along)
-        share, extra_impulse, last, old = self.spun(k, known, inertia, L)
+        ratio, extra_impulse, last, old = self.spun(k, known, inertia, L)
         kick, lead = (blended(k, column, known) + sign * extra_impulse for column, sign in ((2, 1.0), (11, -h)))
-        ends_by = (share / np.where(self.dynamic, k[:, 4], 1.0))[:, None] * pulled[:, 6:]
+        ends_by = (ratio / np.where(self.dynamic, k[:, 4], 1.0))[:, None] * pulled[:, 6:]
         kick, lead = kick + 0.5 * h * pulled[:, :6] - ends_by / h, lead + ends_by
         dp = h * (velocity[:, :3] + self.inverse_mass * kick[:, :3])
         ahead = dp + self.inverse_mass * lead[:, :3]
@@ -120,7 +120,7 @@ class Motion:
         moves = self.dynamic[:, None]
         return Target(
             q=np.where(moves, state(positions(q) + dp, Q @ A), q),
-            scale=np.where(self.dynamic, k[:, 1] / share, 1.0),
+            scale=np.where(self.dynamic, k[:, 1] / ratio, 1.0),
             rest=q - h * self.surface_rates(A),
             dp=np.where(moves, ahead, 0.0),
             w=np.where(moves, lead, 0.0),
@@ -148,7 +148,7 @@ class Motion:
         h, middle, size = k[:, 0], np.linalg.eigvalsh(inertia)[:, 1], np.linalg.norm(L, axis=1)
         spins = self.dynamic & free & (root >= 0.0) & (middle > 0.0) & (size > 0.0)
         root, beta = np.where(spins, root, 0.0), 1.0 / (1.0 + np.where(spins, root, 0.0)) ** 2
-        new, old = gyration.shares(np.where(spins, h * size / np.where(spins, middle, 1.0), 0.0), root)
+        new, old = gyration.displacement_factors(np.where(spins, h * size / np.where(spins, middle, 1.0), 0.0), root)
         last = blended(k, 14, known)
         extra_impulse = np.where(spins, h * (new - beta), 0.0)[:, None] * (blended(k, 6, known) - last)
         return np.where(spins, new / beta, 1.0), extra_impulse, last[:, 3:], np.where(spins, old - (0.5 - new), 0.0)

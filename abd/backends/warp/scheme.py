@@ -65,7 +65,7 @@ class DeviceScheme:
         if not count:
             return
         self.device.fill(self.level)
-        launch(integrators.ask_levels, count, body, self.armed, self.arms, now, velocity, self.of, self.motion, self.requests)
+        launch(integrators.levels_of_arms, count, body, self.armed, self.arms, now, velocity, self.of, self.motion, self.requests)
         launch(integrators.choose_levels, count, self.armed, self.mechanism, self.requests, self.level, grain=ONE_THREAD)
 
     @property

@@ -111,7 +111,7 @@ class JointSystem:
         return self.table.parent[measure], self.table.child[measure]
 
     @cached_property
-    def asks_users(self) -> bool:
+    def has_user_functions(self) -> bool:
         """Whether user functions of several values, or of custom joint types, determine rows."""
         return bool(self.given or self.rows.relations or self.table.custom)
 

@@ -355,8 +355,8 @@ class Restitution:
         c = self._energies(blocks, after[0], added)
         b = full - end - c
         root = np.sqrt(np.maximum(b * b + 4.0 * c * (most - end), 0.0))
-        share = np.clip((root - b) / np.where(c > 0.0, 2.0 * c, 1.0), 0.0, 1.0)
-        return np.where(full <= most, 1.0, share)
+        fraction = np.clip((root - b) / np.where(c > 0.0, 2.0 * c, 1.0), 0.0, 1.0)
+        return np.where(full <= most, 1.0, fraction)
 
     def _energies(self, blocks: Blocks, q: np.ndarray, twists: np.ndarray) -> np.ndarray:
         """Return (w,) kinetic energies of the rigid motion of the dynamic bodies of blocks [J]."""

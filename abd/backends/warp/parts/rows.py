@@ -30,7 +30,7 @@ class Rows:
 
     Attributes:
         memory: history of the rows; springs: springs that the trapezoidal rule integrates.
-        asks_host: whether joints have users' functions that the host evaluates between launches.
+        needs_host: whether joints have users' functions that the host evaluates between launches.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Rows:
         self.memory = RowMemory(joints, active, which, self.scheme.stiffness_weights, self.device)
         self.springs = Springs(joints, self.memory, which, self.n, self.device)
         self.islands.tie(joints.system, self.potential.ties)
-        self.asks_host = joints.system.asks_users
-        self.graphs.asks_host = self.asks_host
+        self.needs_host = joints.system.has_user_functions
+        self.graphs.needs_host = self.needs_host
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
 
     def load(self, memory: JointMemory) -> None:

@@ -110,7 +110,7 @@ class SweptPaths:
         if has_stationary:
             trial_path, pose = self.trial_path, self.potential.at.current
             stationary = self.stationary, self.inactive.held, pose, trial_path.path, self.scratch.a
-            self.device.launch(swept_paths.stand, trial_path.n, *stationary)
+            self.device.launch(swept_paths.set_stationary, trial_path.n, *stationary)
 
     def launch_swept_paths(self, h: wp.array, back: bool, out: wp.array) -> None:
         """Set the paths for step lengths h (n,) [s] and the displacement of every body, `out` (n,) [m]; launches only."""

@@ -55,7 +55,7 @@ class FrictionMerge:
         # reserve the capacity, not the count: the copies grow with the source
         self._reserve(of, place)
         extent = max(self.device.extent(of.count, of.capacity), self.device.extent(of.pair_count, of.pair_capacity), self.n) + 1
-        launch = partial(self.device.launch, keeping.set_aside, extent, self._frozen(of), self.n, self.copies[place])
+        launch = partial(self.device.launch, keeping.copy_contacts, extent, self._frozen(of), self.n, self.copies[place])
         of.contacts.candidates.graphs.run(("set aside", place), launch)
 
     def _reserve(self, of: LaggedContacts, place: int) -> None:

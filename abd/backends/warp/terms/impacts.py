@@ -65,9 +65,9 @@ class Impacts:
         if not self.compacts:
             self._by_batch(impacts.proven_fractions, count, *arguments, BATCH, out)
             return
-        self._compact(marches.try_ways, count, query, *arguments, self.marches, out)
+        self._compact(marches.try_paths, count, query, *arguments, self.marches, out)
         for again in range(2):
-            self.device.launch(marches.march_ways, count, *arguments, again, self.marches, out)
+            self.device.launch(marches.march_paths, count, *arguments, again, self.marches, out)
 
     def _by_batch(self, kernel, count: int, *arguments) -> None:
         self.device.launch(kernel, -(-count // BATCH), *arguments, grain=512 // BATCH)
