@@ -1,7 +1,7 @@
-"""Backends: the arithmetic of a step. Only this package imports `cuda_kernels`.
+"""Backends: the numerical operations of a step. Only this package imports `cuda_kernels`.
 
-A backend holds the iterate and answers the step (`abd.step`) and what users hold (`abd.api`) through the calls of
-`abd.backends.protocol`. `warp` and `recorded` answer for devices, `reference` by the definitions.
+A backend stores the iterate and implements `abd.backends.protocol` for the step (`abd.step`) and the API (`abd.api`):
+`warp` and `recorded` on devices, `reference` by the NumPy definitions.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 def create(model: Model, device: str = "auto") -> Backend:
-    """Backend for a device name: "auto", "cpu", "cuda", "cuda:N" or "numpy".
+    """Create a backend on a device: "auto", "cpu", "cuda", "cuda:N" or "numpy".
 
-    "emulated", for tests, takes every branch of CUDA on the processor, "emulated:SEED" its items out of order
-    (`abd.backends.device.device`).
-
-    `auto` takes CUDA where there is a usable device with capacity for the scene and what is in it; otherwise the processor, and a
-    log record says why.
+    For tests, "emulated" runs the code path of CUDA on the CPU, and "emulated:SEED" runs items in a random order
+    (`abd.backends.device.device`). "auto" selects CUDA if a device is available and supports the scene; otherwise the CPU, and
+    logs the reason.
 
     Raises:
-        DeviceError: unknown name, or a device that is not there. OutOfMemory: the scene does not fit.
+        DeviceError: the name is unknown, or the device is not available. OutOfMemory: the scene does not fit.
     """
     if device == "numpy":
         from abd.backends.reference.on_numpy import NumpyBackend
@@ -45,8 +43,8 @@ def create(model: Model, device: str = "auto") -> Backend:
     def made(name: str) -> WarpBackend:
         with memory_watched(name):
             backend = WarpBackend(model, name, records=is_small(model))
-        if name.startswith("cuda") and (lost := graph_problem()):
-            _log.info("%s", lost)
+        if name.startswith("cuda") and (problem := graph_problem()):
+            _log.info("%s", problem)
         return backend
 
     if device != "auto":
@@ -57,5 +55,5 @@ def create(model: Model, device: str = "auto") -> Backend:
             return made("cuda")
         except DeviceError as error:
             problem = str(error)
-    _log.info("running on the processor: %s", problem)
+    _log.info("running on the CPU: %s", problem)
     return made("cpu")

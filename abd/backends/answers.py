@@ -1,4 +1,4 @@
-"""Data between backends and the step: starts of bodies, outcomes of iterations, loads of friction, paths not proven free."""
+"""Data exchanged between backends and the step: starts of bodies, results of iterations, friction loads, unproven paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOUND_GROWTH = 1.5
 STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
 """Start of a body in a step (`abd.backends.reference.start`)."""
 STRAINED = 0.5
-"""Fraction at which a substep is divided whose path bends too much for a proof (`cuda_kernels.bodies.swept_paths`)."""
+"""Fraction at which a substep is divided if a path bends too much for a proof (`cuda_kernels.bodies.swept_paths`)."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Status:
 
     Attributes:
         failure: one of `cuda_kernels.step.control`, 0 without.
-        covered: whether the candidate list covers the path; motion: the largest along it [m] if not.
+        covered: whether the candidate list covers the path; motion: otherwise, the largest motion along it [m].
         moving: whether an island has not converged; worst: largest speed with which islands converged [m/s].
         gap: smallest gap of the moving islands [m]; least: their smallest collision-free step.
-        open: largest residual, over its tolerance, of exact joints in islands that have converged otherwise.
+        open: largest residual, over its tolerance, of exact joints in islands that have otherwise converged.
         trials, linear: energy evaluations, iterations of conjugate gradients.
     """
 
@@ -59,7 +59,7 @@ class PairLoads:
     load: np.ndarray
 
     def of(self, pairs: np.ndarray, other: float = 0.0) -> np.ndarray:
-        """(m,) loads of body pairs (m, 2), possibly repeated; `other` for pairs without a load."""
+        """Return (m,) loads of body pairs (m, 2), possibly repeated; `other` for pairs without a load."""
         if not len(self.pairs) or not len(pairs):
             return np.full(len(pairs), other)
         n = int(max(self.pairs.max(), pairs.max())) + 1
@@ -71,7 +71,7 @@ class PairLoads:
 
 @dataclass(frozen=True)
 class UnprovenPaths:
-    """Pairs of bodies (k, 2) whose swept path is proven collision-free only up to a fraction `fraction` (k,) of it.
+    """Pairs of bodies (k, 2) whose swept paths are proven collision-free only up to a `fraction` (k,).
 
     A body whose own path bends too much for a proof is a pair with itself."""
 
@@ -80,7 +80,7 @@ class UnprovenPaths:
 
     @classmethod
     def none(cls) -> UnprovenPaths:
-        """No pair: all swept paths are proven."""
+        """Return an empty table: all swept paths are proven."""
         return cls(np.zeros(0), np.zeros((0, 2), dtype=int))
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Constants of all bodies, as every backend reads them; the kernels' struct of the same name has the same fields."""
+"""Constants of all bodies for every backend; the kernels' struct of the same name has the same fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from abd.model import Elasticity, Kind, Model
 
 
 class Turning(IntEnum):
-    """How a body may turn; the numbering of the kernels."""
+    """Rotational freedom of a body; the numbers are those of the kernels."""
 
     FREE = 0
     AXIS = 1
@@ -26,10 +26,10 @@ class BodyData:
         kind: (n,) of `Kind`; mass: (n,) [kg]; moment: (n, 3) diagonal of S [kg m^2].
         stiffness: (n,) kappa vol [J], 0 for static bodies; arap: (n,) 1 for the arap energy.
         force: (n, 3) [N]; torque: (n, 3) [N m].
-        weight: (n,) mass, and scale of the pull towards prescribed poses, at least the largest mass of a dynamic body of the
+        weight: (n,) mass, and scale of the penalty of prescribed poses, at least the largest mass of a dynamic body of the
             world [kg]; spread: (n,) of its affine part [m^2].
-        translation: (n, 3) 1 for world axes the centre of mass may move along, else 0. Prescribed bodies are free here:
-            they follow their pull.
+        translation: (n, 3) 1 for world axes along which the centre of mass may move, else 0; 1 for prescribed bodies, which
+            follow their penalty.
         rotation: (n,) of `Turning`; axis: (n, 3) unit world axis; rest_axis: (n, 3) the same in the body's frame.
         surface: (n, 3) velocity of the surface's material in the body's frame [m/s].
     """
@@ -51,7 +51,7 @@ class BodyData:
 
     @classmethod
     def of(cls, model: Model) -> BodyData:
-        """The constants of a compiled scene."""
+        """Return the constants of a compiled scene."""
         bodies = model.bodies
         lower, upper = surface_boxes(model)
         radius = np.maximum(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)), axis=1), 1e-6)
@@ -81,7 +81,7 @@ class BodyData:
 
 
 def body_boxes(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes of all bodies in their internal frames, (n, 3) each [m]; without a surface, their radii of gyration."""
+    """Return boxes of all bodies in their internal frames, (n, 3) each [m]; without a surface, from their radii of gyration."""
     bodies = model.bodies
     mass = np.where(bodies.mass > 0.0, bodies.mass, np.inf)
     upper = np.sqrt(bodies.moment / mass[:, None])
@@ -94,20 +94,20 @@ def body_boxes(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def surface_boxes(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """As `body_boxes`, about the surfaces at which bodies with a contact radius touch."""
+    """Return `body_boxes` enlarged by the contact radii."""
     lower, upper = body_boxes(model)
     radius = np.where(model.bodies.mesh >= 0, model.bodies.radius, 0.0)[:, None]
     return lower - radius, upper + radius
 
 
 def smallest_moments(model: Model) -> np.ndarray:
-    """(n,) smallest non-zero entry of S of every dynamic body [kg m^2]; a huge number for the others."""
+    """Return (n,) smallest nonzero entries of S of dynamic bodies [kg m^2]; a huge number for others."""
     moment = np.where(model.bodies.moment > 0.0, model.bodies.moment, np.inf).min(axis=1)
     return np.where((model.bodies.kind == Kind.DYNAMIC) & np.isfinite(moment), moment, 1e300)
 
 
 def inverse_masses(model: Model) -> np.ndarray:
-    """(n,) [1/kg] of dynamic bodies, 0 for others."""
+    """Return (n,) inverse masses [1/kg] of dynamic bodies, 0 for others."""
     bodies = model.bodies
     moved = (bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0)
     return np.where(moved, 1.0 / np.where(moved, bodies.mass, 1.0), 0.0)

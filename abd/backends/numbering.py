@@ -1,7 +1,7 @@
 """Islands: bodies that are connected through joints or may touch on the current path.
 
-What happens in one island concerns no other: each has its own step length, line search and convergence. Bodies that do
-not move (static, or held on their goal) tie nothing together; the rows and contacts of an island may lean on them.
+Islands are independent: each has its own step length, line search and convergence test. Bodies that do not move (static, or
+held at their target) do not connect islands, although rows and contacts of several islands may act on them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Division:
 
     @classmethod
     def of(cls, host: np.ndarray) -> Division:
-        """Islands of bodies (n,)."""
+        """Return the division by the islands of bodies (n,)."""
         return cls(host, int(host.max(initial=0)) + 1)
 
 
@@ -42,7 +42,7 @@ class Numbering:
 
     @property
     def division(self) -> Division:
-        """The present islands."""
+        """Current islands."""
         return self._division
 
     @property
@@ -56,8 +56,7 @@ class Numbering:
         return self.division.host
 
     def tie(self, system: JointSystem, further: np.ndarray = NO_PAIRS) -> None:
-        """Bodies that joints tie together: of every row the one that counts its energy, its child, and all others; and
-        further pairs (k, 2)."""
+        """Set the permanent pairs of bodies: the energy owner with the other bodies, per joint row; and `further` (k, 2)."""
         linear, rows, table = system.linear, system.rows, system.table
         child, parent = table.child[rows.term_measure], table.parent[rows.term_measure]
         owner = child[rows.starts[:-1]][rows.term_row] if len(rows) else child
@@ -73,7 +72,7 @@ class Numbering:
         self.join(np.stack([keys // self.n, keys % self.n], axis=1))
 
     def join(self, ties: np.ndarray) -> None:
-        """Pairs of bodies (k, 2) that are always in one island, first the one that counts the energy between them."""
+        """Set the pairs of bodies (k, 2) that are always in one island; the first one is the owner of their energy."""
         self.ties, self._known = ties, None
         self.formed += 1
 
@@ -94,7 +93,7 @@ class Numbering:
         self.formed += 1
         edges = np.concatenate([self.ties, pairs])
         labels = connected_labels(self.n, edges[mobile[edges[:, 1]]])
-        # what neither moves nor counts for others joins the first island, where it adds nothing
+        # immobile bodies without energies are assigned to the first island, where they have no effect
         inactive = ~mobile
         inactive[self.ties[:, 0]] = False
         labels[inactive] = labels[np.argmin(inactive)] if not inactive.all() else 0
@@ -108,26 +107,27 @@ class Numbering:
         self._division = division
 
     def carry(self, before: np.ndarray, values: np.ndarray, fold: Callable) -> np.ndarray:
-        """Values of the islands `before` (n,), folded (`np.minimum`, `np.logical_and` ...) over the bodies that each of
-        the present ones unites."""
+        """Transfer values of the islands `before` (n,) to the current islands, reduced over their bodies by `fold`.
+
+        fold: `np.minimum`, `np.logical_and` or another ufunc."""
         order = np.argsort(self.host, kind="stable")
         starts = np.searchsorted(self.host[order], np.arange(self.count))
         return fold.reduceat(values[before][order], starts) if self.n else values[: self.count]
 
     def whole(self, flags: np.ndarray) -> np.ndarray:
-        """(count,) bool, whether all bodies of an island are flagged (n,)."""
+        """Return (count,) bool, whether all bodies of an island are flagged (n,)."""
         out = np.ones(self.count, dtype=bool)
         out[self.host[~flags]] = False
         return out
 
     def sleepers(self, may_sleep: np.ndarray, mobile: np.ndarray) -> np.ndarray:
-        """(n,) bool, bodies that `may_sleep` (n,) of islands in which all mobile bodies may."""
+        """Return (n,) bool, bodies that `may_sleep` (n,) in islands whose mobile bodies all may."""
         if not may_sleep.any():
             return np.zeros(self.n, dtype=bool)
         return may_sleep & self.whole(may_sleep | ~mobile)[self.host]
 
     def asleep(self, sleeping: np.ndarray, mobile: np.ndarray) -> np.ndarray:
-        """(count,) bool, whether all bodies of an island that may move are asleep (n,)."""
+        """Return (count,) bool, whether all mobile bodies of an island are asleep (n,)."""
         if not sleeping.any():
             return np.zeros(self.count, dtype=bool)
         return self.whole(sleeping | ~mobile)

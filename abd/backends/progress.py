@@ -13,7 +13,7 @@ from abd.errors import StepFailure
 
 _log = logging.getLogger(__name__)
 LONG = 5.0
-"""Time after which a step is reported while it lasts [s]; then each time that it has taken twice as long."""
+"""Time after which a long step is first reported [s]; it is reported again whenever this time has doubled."""
 
 
 @dataclass
@@ -66,31 +66,29 @@ class _Timer:
 
 
 def not_converged(backend, iterations: int, still_open: float, speed: np.ndarray, tolerance: float) -> StepFailure:
-    """That the iterations did not suffice.
+    """Return the failure of a minimisation that exceeded its iterations.
 
     Args:
-        still_open: largest residual of the exact joints over its tolerance, of islands that would have converged but for
-            them; 0 without such.
-        speed: (islands,) largest vertex speeds that the next step would give, negative of those that have converged;
-            tolerance: both [m/s].
+        still_open: largest residual, over its tolerance, of exact joints in islands that have otherwise converged; 0 without any.
+        speed: (islands,) largest vertex speeds of the next step, negative for converged islands; tolerance: both [m/s].
     """
     failed = (speed >= 0.0)[backend.islands.host]
     if still_open > 1.0:
-        message = f"exact joints stay {still_open:.3g} times above their tolerance after {iterations} steps"
+        message = f"residuals of exact joints are {still_open:.3g} times their tolerance after {iterations} Newton iterations"
         return StepFailure("joints", message, concerned=failed)
     message = f"{iterations} Newton iterations left a vertex speed of {speed.max():.3g} m/s (tolerance {tolerance:.3g})"
     return StepFailure("not_converged", f"{message} {_island_of(backend, speed)}", concerned=failed)
 
 
 def no_decrease(backend, halvings: int, stuck: np.ndarray, slope: np.ndarray) -> StepFailure:
-    """That the line search found no lower energy in islands that are `stuck` (islands,), whose slopes are `slope`."""
+    """Return the failure of a line search that found no lower energy in the islands `stuck` (islands,) with slopes `slope`."""
     where = _island_of(backend, np.where(stuck, np.abs(slope), -1.0))
     message = f"no decrease of the energy along the Newton direction in {halvings} halvings {where}"
     return StepFailure("line_search", message, concerned=stuck[backend.islands.host])
 
 
 def _island_of(backend, speed: np.ndarray) -> str:
-    """Where the island of the largest speed (islands,) is."""
+    """Return the location of the island with the largest speed (islands,), for messages."""
     members = np.flatnonzero(backend.islands.host == int(speed.argmax()))
     name = backend.model.bodies.names[int(members[0])]
     return f"in the island of '{name}'" + (f" and {len(members) - 1} more" if len(members) > 1 else "")

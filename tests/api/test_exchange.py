@@ -89,10 +89,10 @@ class Elsewhere:
 @pytest.mark.parametrize(
     ("qd", "message"),
     [
-        (np.zeros((3, 12), dtype=np.float32), "velocities are float32, not float64"),
-        (np.zeros((2, 12)), r"velocities have the shape \(2, 12\), not \(3, 12\)"),
+        (np.zeros((3, 12), dtype=np.float32), "velocities must be float64, not float32"),
+        (np.zeros((2, 12)), r"velocities must have the shape \(3, 12\), not \(2, 12\)"),
         (np.full((3, 12), np.nan), "velocities of row 0 are not finite"),
-        (Elsewhere(2, 7), "velocities are on cuda:7, the simulation is on"),
+        (Elsewhere(2, 7), "velocities are on cuda:7, but the simulation is on"),
         (Elsewhere(10, 0), "velocities are on a device of DLPack's type 10"),
     ],
 )

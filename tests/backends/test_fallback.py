@@ -65,7 +65,7 @@ def test_scene_beyond_the_memory_is_refused_with_its_size(small_gpu, tmp_path, c
     with pytest.raises(OutOfMemory) as refused:
         abd.Simulation("falling_box", device="cuda")
     said = str(refused.value)
-    assert said.startswith("out of memory on cuda (NVIDIA Imaginary): asked for 12.0 GiB, free are 3.0 GiB of 80.0 GiB")
+    assert said.startswith("out of memory on cuda (NVIDIA Imaginary): requested 12.0 GiB, free are 3.0 GiB of 80.0 GiB")
     assert "--device cpu" in said and "solver.d_hat" in said
     assert main(["run", "falling_box", "--device", "cuda", "--out", str(tmp_path / "run")]) == 1
     error = capsys.readouterr().err
@@ -79,7 +79,7 @@ def test_a_step_that_runs_out_of_memory_leaves_the_last_good_state(monkeypatch):
     before = simulation.checkpoint()
     finish, calls = simulation.backend.steps.finish, []
     monkeypatch.setattr(simulation.backend.steps, "finish", lambda: (calls.append(1), full()))
-    with pytest.raises(StepFailure, match=r"out of memory on the processor: asked for 12\.0 GiB") as failed:
+    with pytest.raises(StepFailure, match=r"out of memory on the CPU: requested 12\.0 GiB") as failed:
         simulation.step()
     assert failed.value.reason == "memory" and failed.value.step == 2
     assert len(calls) == 1, "shorter substeps ask for as much"
@@ -98,7 +98,7 @@ def test_a_run_that_runs_out_of_memory_keeps_its_frames(tmp_path, monkeypatch, c
     out = tmp_path / "run"
     assert main(["run", str(tmp_path / "fall.toml"), "--device", "cpu", "--steps", "10", "--out", str(out)]) == 1
     error = capsys.readouterr().err
-    assert "memory" in error and "asked for 12.0 GiB" in error and "Traceback" not in error
+    assert "memory" in error and "requested 12.0 GiB" in error and "Traceback" not in error
     with Trajectory(out) as trajectory:
         heights = trajectory.transform(-1)[:, 2, 3]
         assert 1 < len(trajectory) < 10 and heights[0] < 0.0

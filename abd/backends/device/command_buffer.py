@@ -58,7 +58,7 @@ class CommandBuffer:
         """
         plain = out.is_contiguous and values.is_contiguous and out.strides[0] == values.strides[0]
         if not plain or count > min(len(out), len(values)):
-            raise ValueError(f"{count} entries of {values.dtype} {values.shape} are not copied to {out.dtype} {out.shape}")
+            raise ValueError(f"cannot copy {count} entries of {values.dtype} {values.shape} to {out.dtype} {out.shape}")
         self._add(kernels.COPY, out.ptr or 0, values.ptr or 0, count * values.strides[0])
 
     def fill(self, array: wp.array, value: float = 0) -> None:
@@ -69,7 +69,7 @@ class CommandBuffer:
         """
         words, odd = divmod(array.size * wp.types.type_size_in_bytes(array.dtype), 4)
         if not array.is_contiguous or odd or (value != 0 and array.dtype not in _FILLS):
-            raise TypeError(f"no array of {array.dtype} is filled with {value!r} while launches are recorded")
+            raise TypeError(f"cannot record a fill of {array.dtype} with {value!r}")
         if value == 0:
             pattern = 0
         else:

@@ -39,7 +39,7 @@ def start_warp() -> None:
 
 
 def cuda_problem() -> str:
-    """Reason why CUDA is not available, a sentence; empty if it is available."""
+    """Return the reason why CUDA is not available; empty if it is available."""
     start_warp()
     if wp.is_cuda_available():
         return ""
@@ -47,34 +47,34 @@ def cuda_problem() -> str:
 
 
 def cuda_remedy() -> str:
-    """Remedy for `cuda_problem`; empty if CUDA is available."""
+    """Return the remedy for `cuda_problem`; empty if CUDA is available."""
     start_warp()
     if wp.is_cuda_available():
         return ""
     if wp.get_cuda_toolkit_version() is None:
         return f"install a build of Warp with CUDA: {INSTALL}"
     if _driver_is_old():
-        return f"update NVIDIA's driver, at least to one for CUDA {wp.get_cuda_toolkit_version()[0]}.0"
+        return f"update NVIDIA's driver to one that supports CUDA {wp.get_cuda_toolkit_version()[0]}.0"
     if wp.get_cuda_driver_version() is not None:
-        return "see what `nvidia-smi` lists, and CUDA_VISIBLE_DEVICES"
+        return "check the GPUs that `nvidia-smi` lists, and CUDA_VISIBLE_DEVICES"
     return f"install NVIDIA's driver (its `nvidia-smi` must list the GPU), then {INSTALL}"
 
 
 def _cause() -> str:
     toolkit, driver = wp.get_cuda_toolkit_version(), wp.get_cuda_driver_version()
     if toolkit is None:
-        return "this build of it knows no CUDA"
+        return "Warp was built without CUDA"
     if driver is None:
         return "there is no NVIDIA driver"
     if _driver_is_old():
         return (
-            f"the driver serves CUDA up to {dotted(driver)}, and Warp, built with CUDA {dotted(toolkit)}, "
-            f"needs one for {toolkit[0]}.0 or later"
+            f"the driver supports CUDA up to {dotted(driver)}; Warp, built with CUDA {dotted(toolkit)}, "
+            f"needs a driver for {toolkit[0]}.0 or later"
         )
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
     if hidden is not None:
-        return f"the driver, for CUDA {dotted(driver)}, lists none (CUDA_VISIBLE_DEVICES is {hidden!r})"
-    return f"the driver, for CUDA {dotted(driver)}, lists none"
+        return f"the driver, for CUDA {dotted(driver)}, lists no GPU (CUDA_VISIBLE_DEVICES is {hidden!r})"
+    return f"the driver, for CUDA {dotted(driver)}, lists no GPU"
 
 
 def _driver_is_old() -> bool:
@@ -84,7 +84,7 @@ def _driver_is_old() -> bool:
 
 
 def graph_problem() -> str:
-    """Reason why graphs cannot contain loops and branches, and the consequence; empty if they can."""
+    """Return the reason why graphs cannot contain loops and branches, and the consequence; empty if they can."""
     start_warp()
     if wp.is_conditional_graph_supported():
         return ""
@@ -96,17 +96,17 @@ def graph_problem() -> str:
     ]
     return (
         f"loops and branches in CUDA graphs need CUDA {dotted(CONDITIONAL_NODES)} ({', '.join(old)}): "
-        "the host decides after every part of an iteration instead, with the same result, more slowly"
+        "the host makes these decisions instead, more slowly, with the same results"
     )
 
 
 def cupy_problem() -> str:
-    """Consequence of a missing CuPy; empty if it is installed."""
+    """Return the consequence of a missing CuPy; empty if it is installed."""
     if installed(CUPY):
         return ""
     return (
-        "the hand-written kernels are out of reach; Warp's kernels do all the work, with the same result up to rounding, more "
-        "slowly where those would win"
+        "hand-written kernels are not available; Warp's kernels are used, with the same results up to rounding, but are slower "
+        "in some scenes"
     )
 
 

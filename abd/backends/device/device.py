@@ -30,7 +30,7 @@ ONE_THREAD = 1 << 62
 """Grain of a launch that must run on one CPU thread, because its atomic operations are not atomic on the CPU."""
 
 EMULATED = "emulated"
-"""Name of the device that has the shape of CUDA on the processor, where it can be tested without a GPU. "emulated:SEED" runs
+"""Name of the device that runs the code path of CUDA on the CPU, for tests without a GPU. "emulated:SEED" runs
 the items of a launch out of order, as a GPU may."""
 _UNOBSERVED = nullcontext()
 _TURNS: dict[str, RLock] = {}
@@ -156,7 +156,7 @@ class Device:
         """Raise an error for a host transfer within a record or its rehearsal."""
         self._refuse(what)
         if self.rehearsing:
-            raise RuntimeError(f"nothing can be {what} in what is to be recorded")
+            raise RuntimeError(f"nothing can be {what} in launches to be recorded")
 
     @property
     def deferring(self) -> bool:

@@ -20,9 +20,9 @@ def host_rows(values, shape: tuple[int, int], what: str, device: str) -> np.ndar
     """
     found = _fetched(values, what, device)
     if found.dtype != np.float64:
-        raise ValueError(f"{what} are {found.dtype}, not float64: convert them, so that no digit is lost unseen")
+        raise ValueError(f"{what} must be float64, not {found.dtype}: convert them explicitly")
     if found.shape != shape:
-        raise ValueError(f"{what} have the shape {found.shape}, not {shape}")
+        raise ValueError(f"{what} must have the shape {shape}, not {found.shape}")
     if not np.isfinite(found).all():
         raise ValueError(f"{what} of row {int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])} are not finite")
     return found
@@ -36,7 +36,7 @@ def _fetched(values, what: str, device: str) -> np.ndarray:
     if place is None:
         return np.array(values, dtype=float)
     if place not in ("host", device):
-        raise ValueError(f"{what} are on {place}, the simulation is on {device}: copy them there, or to the host")
+        raise ValueError(f"{what} are on {place}, but the simulation is on {device}: copy them to {device}, or to the host")
     import warp as wp
 
     if not isinstance(values, wp.array):

@@ -52,7 +52,7 @@ class HostAccess:
             numbers = np.ascontiguousarray(values, dtype=kind)
             width = wp.types.type_size_in_bytes(array.dtype) // np.dtype(kind).itemsize
             if numbers.size != len(values) * width * (array.size // len(array)):
-                raise ValueError(f"rows of {numbers.shape[1:]} are no rows of {array.dtype} {array.shape[1:]}")
+                raise ValueError(f"cannot write rows of {numbers.shape[1:]} to an array of {array.dtype} {array.shape[1:]}")
             self._staging.write(array, numbers)
 
     def _view(self, array: wp.array) -> np.ndarray:

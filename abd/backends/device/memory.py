@@ -31,14 +31,14 @@ class memory_watched:
 
 def _description(message: str, device: str) -> str:
     requested = requested_bytes(message)
-    wanted = f"asked for {in_units(requested)}" if requested else f"it said: {message.strip() or 'nothing'}"
+    wanted = f"requested {in_units(requested)}" if requested else (message.strip() or "no details are known")
     if not device.startswith("cuda") or "'cpu'" in message:
-        return f"out of memory on the processor: {wanted}; take fewer bodies, or close other programs"
+        return f"out of memory on the CPU: {wanted}; use fewer bodies, or close other programs"
     free, total, name = _memory_of(device)
     return (
-        f"out of memory on {device} ({name}): {wanted}, free are {in_units(free)} of {in_units(total)}; take fewer bodies, "
+        f"out of memory on {device} ({name}): {wanted}, free are {in_units(free)} of {in_units(total)}; use fewer bodies, "
         "a smaller solver.d_hat (fewer contacts are listed), another GPU (--device cuda:N), or --device cpu; "
-        "`nvidia-smi` lists who else holds memory"
+        "`nvidia-smi` lists other processes that use memory"
     )
 
 

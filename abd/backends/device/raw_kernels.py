@@ -143,7 +143,7 @@ def raw_kernels(device: wp.Device) -> tuple[RawKernels | None, str]:
     if not device.is_cuda:
         return None, "hand-written kernels need a CUDA device"
     if os.environ.get(SWITCH) == "0":
-        return None, f"hand-written kernels are left out, as {SWITCH}=0 says"
+        return None, f"hand-written kernels are disabled by {SWITCH}=0"
     try:
         return RawKernels(device), ""
     except ImportError as error:

@@ -71,12 +71,12 @@ def choose(requested: str, whole: Elimination, pairs: int, static: Elimination |
         iterations: expected number of pcg iterations.
     """
     if requested not in ("auto", "direct"):
-        return Choice(requested, "asked for")
+        return Choice(requested, "requested")
     size = whole.slots * BLOCK_BYTES + (0 if whole.in_ranges else PRODUCT_BYTES * whole.products)
     if size > MOST_BYTES:
         return Choice("pcg", f"the factor would take {size / 2**30:.1f} GiB (limit {MOST_BYTES >> 30})")
     if requested == "direct":
-        return Choice("direct", "asked for")
+        return Choice("direct", "requested")
     iterations = JOINTED_ITERATIONS if static is None else iterations
     limit = iterations * iteration_cost(whole, pairs, static)
     limit += 0.0 if static is None else direct_cost(static)

@@ -1,4 +1,4 @@
-"""Sizes of scenes and substeps whose work the processor records."""
+"""Sizes of scenes and substeps whose launches the CPU records."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from abd.joints.closure.link_graph import joined_components
 from abd.model import Model
 
 SMALL = 128
-"""Bodies up to which the processor records and replays its work as CUDA does: of more, kernels take longer than what the
-host does between them, and threads share them, which records have no part in."""
+"""Maximum number of bodies for which the CPU records and replays launches, as CUDA does. In larger scenes kernels take longer
+than the host work between them, and run on several threads, which records do not support."""
 LINKS = 8
-"""Bodies of a mechanism after which so many more count as one: they touch few others, so that their kernels stay short."""
+"""Bodies of a mechanism that are counted fully; of the others, each group of so many counts as one: they have few contacts."""
 MOST = 1024
-"""Maximum number of bodies of small worlds in total: beyond that launches are worth two threads."""
+"""Maximum total number of bodies of small worlds: beyond it, two threads are faster."""
 MOST_APART = 4096
-"""The same where no two bodies may collide, whose kernels are short."""
+"""The same if no two bodies may collide: kernels are short then."""
 FEW = 64
-"""Maximum number of mobile bodies in a substep of some bodies whose launches are recorded; beyond it a record does not pay."""
+"""Maximum number of mobile bodies in a recorded substep of some bodies; beyond it, recording does not pay off."""
 MOST_BODIES = 1024
 """Maximum number of bodies in such a scene: in larger scenes launches over all bodies use several threads."""
 
 
 def is_small(model: Model) -> bool:
-    """Whether a scene is so small that the processor records it, or the largest of its worlds is, if there are not too many."""
+    """Return whether a scene is small enough for recording on the CPU: the scene, or each of not too many worlds."""
     mechanism, world = joined_components(model), model.bodies.world
     articulations = np.bincount(mechanism)
     further = np.maximum(articulations - LINKS, 0)

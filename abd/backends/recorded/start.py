@@ -52,7 +52,7 @@ class Start:
             may_sleep: (n,) bool, bodies that sleep if their whole island does.
 
         Raises:
-            StepFailure: no fraction of the path keeps the joint limits, or there are too many candidates.
+            StepFailure: no fraction of the path satisfies the joint limits, or there are too many candidates.
         """
         b = self.backend
         key = (touching,)

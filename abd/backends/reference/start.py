@@ -2,8 +2,8 @@
 
 The energy of a stiff body is a narrow curved valley. Newton's method from q_n or from the stretched inertial target converges
 slowly along it (docs/theory.md, "Newton's method on arcs"). Bodies start at the end of their free motion with stored or external
-forces (`abd.backends.reference.numpy_motion.Target`) if that decreases the energy. The force term would squeeze bodies in
-contact or at a limit, and those joined to them, against their support: they are tried without it. In contact, they otherwise
+forces (`abd.backends.reference.numpy_motion.Target`) if that decreases the energy. The force term would press bodies in
+contact or at a limit, and bodies jointed to them, on their supports: they are tried without it. In contact, they otherwise
 start at q_n. `abd.backends.recorded.start` is the device version.
 """
 

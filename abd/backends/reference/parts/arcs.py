@@ -91,7 +91,7 @@ class Arcs:
             alpha = alpha * fractions
             if (fractions == 1.0).all():
                 return alpha
-        raise StepFailure("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts")
+        raise StepFailure("limits", f"no step satisfies the joint limits after {LIMIT_CUTS} reductions")
 
     def _along_path(self, alpha: np.ndarray) -> np.ndarray:
         """Return (n, 12) states at path(alpha)."""

@@ -78,7 +78,7 @@ class Arcs:
             alpha = alpha * cut
             if (cut == 1.0).all():
                 return alpha
-        raise StepFailure("limits", f"no step keeps the joint limits after {LIMIT_CUTS} cuts")
+        raise StepFailure("limits", f"no step satisfies the joint limits after {LIMIT_CUTS} reductions")
 
     def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         islands = self.islands

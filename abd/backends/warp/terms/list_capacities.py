@@ -75,7 +75,7 @@ class ListCapacities:
             raise StepFailure(
                 "candidates",
                 f"the {NAMES[kind]} of this step would take {taken / 2**30:.3g} GiB, more than the "
-                f"{self.most_bytes / 2**30:.3g} GiB set aside for them; shorten solver.dt so that fewer swept boxes meet, "
+                f"{self.most_bytes / 2**30:.3g} GiB reserved for them; reduce solver.dt so that fewer swept boxes overlap, "
                 "lower solver.d_hat, use coarser meshes, or switch contact off between bodies that overlap by design "
                 "(body.group)",
             )
