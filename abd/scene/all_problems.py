@@ -1,15 +1,15 @@
 """All problems of a scene in one pass, for `abd check`: an error in a table does not hide other errors.
 
-A scene is compiled in stages: values, what must hold between keys, surfaces and masses, joints, closed loops, overlap at the
-start. Each stage needs what the ones before it found sound. Here the scene is compiled as far as it goes; what is wrong is
-told and taken out, as little of it as will do, and the rest is compiled again, until nothing more is found:
+A scene is compiled in stages: values, relations between keys, surfaces and masses, joints, closed loops, overlap at the start.
+Each stage needs valid results of the previous ones. Therefore the scene is compiled up to the first stage with problems; these
+are reported, the invalid entries are removed, and the rest is compiled again, until no further problems are found:
 
-    a wrong value that leaves the surface where it is      takes its default
-    any other one                                          takes its body or joint along
-    what names something that is gone                      goes too, and is not told
+    invalid value without effect on the surface     replaced by its default
+    other invalid value                             removed with its body or joint
+    reference to a removed entry                    removed without a report
 
-So that no overlap is told that is none but for a fault, bodies that a wrong joint or contact filter may have kept from
-colliding do not collide, and those whose partner is not known do not collide.
+Invalid joints and contact filters might exclude pairs from contact. To avoid false reports of overlap, their bodies do not
+collide in this check; nor does a body whose partner is unknown.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ HARMLESS = {
     ),
     "joint": ("break_force", "break_torque", "strength_ratio", "length", "collide", "color", "joint_radius", "show"),
 }
-"""Keys without which a body or joint is where it was."""
+"""Keys without effect on the pose of a body or joint."""
 SETTINGS = ("solver", "output", "camera")
 KEY = re.compile(r"(body|joint|joint_type|coupling|sensor|contact_filter|material_pair)(?:\.(.*)|\[(\d+)\].*)")
 
 
 def further_problems(examined: Examined, overlaps: bool = True) -> tuple[list[Problem], Model | None]:
-    """Problems other than the findings of the reader, without places in a file; and the model, of a scene that compiles.
+    """Return problems other than the findings of the reader, without file locations; and the model, if the scene compiles.
 
     Args:
-        overlaps: look for bodies that overlap at the start.
+        overlaps: whether to check for overlap at the start.
     """
     rest = _Rest(examined)
     rest.take_out(_places_of(examined))
@@ -57,7 +57,7 @@ def further_problems(examined: Examined, overlaps: bool = True) -> tuple[list[Pr
         except SceneError as error:
             problems += error.problems
             if not rest.take_out(rest.places(error.problems)):
-                break  # what is left cannot be compiled, and nothing of it can be given up
+                break  # the rest cannot be compiled, and no entry can be removed
             continue
         whole = not problems and not examined.findings
         if overlaps:
@@ -91,7 +91,7 @@ class _Rest:
         self._names = BodyNames.of(self.spec.body, examined.unreadable.get("body", []))
 
     def places(self, problems: Iterable[Problem]) -> Iterator[tuple]:
-        """Places of the items and settings that problems of compiling are about."""
+        """Return the locations of the entries and settings with compilation problems."""
         for problem in problems:
             found = KEY.fullmatch(problem.key)
             key, name, number = found.groups() if found else (None, None, None)

@@ -21,10 +21,10 @@ class Collider:
     """One collider in the frame of its body [m].
 
     Attributes:
-        path: where it came from; place: (4, 4); own: keys of a body whose only collider it is, at the identity.
-        vertices, triangles: its surface in its own frame; edges, points, radius: what it is exactly, where round.
-        matter: of density 1 kg/m^3, in its own frame.
-        material: name of its material in the source, "" for none; plane: whether it is a half-space, z its normal.
+        path: path in the source; place: pose (4, 4); own: keys of a body that has only this collider, at the identity.
+        vertices, triangles: surface in the collider's frame; edges, points, radius: exact geometry of round shapes.
+        matter: mass properties for a density of 1 kg/m^3, in the collider's frame.
+        material: name of the material in the source, "" for none; plane: whether it is a half-space with the normal z.
     """
 
     path: str

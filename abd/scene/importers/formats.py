@@ -21,11 +21,11 @@ class ImportOptions:
     """Options of an import; native scenes need none.
 
     Attributes:
-        missing_meshes: "fail", or "boxes": bodies whose meshes are not there get boxes of their mass and inertia.
-        assets: folders in which meshes and packages are looked for, in addition to the scene's own.
-        keyframe: name or number of the pose that the scene starts in, where the format has such; "" for its default.
-        free_base: a robot's root, which its format fastens to the world, is free instead.
-        allow_code: macros may read other files and the environment, and evaluate any expression.
+        missing_meshes: "fail", or "boxes": bodies with missing meshes get boxes of their mass and inertia.
+        assets: folders searched for meshes and packages, in addition to that of the scene.
+        keyframe: name or number of the initial pose, for formats with keyframes; "" for the default.
+        free_base: whether the root of a robot is free instead of fixed to the world.
+        allow_code: whether macros may read other files and the environment, and evaluate any expression.
     """
 
     missing_meshes: str = "fail"
@@ -47,7 +47,7 @@ class Format:
 
     Attributes:
         suffixes: of its files, in lower case.
-        module: where ``read(path, options)`` gives the tables of a scene, with absolute paths, and notes on what it ignored.
+        module: its ``read(path, options)`` returns the tables of a scene, with absolute paths, and notes on ignored content.
     """
 
     suffixes: tuple[str, ...]
@@ -57,8 +57,7 @@ class Format:
         """Return the scene of a file, and notes.
 
         Raises:
-            SceneError: what the format's module finds, values that no scene can have, or that have another type than the format
-                says.
+            SceneError: the file has problems, or values of a wrong type or out of range.
         """
         try:
             tables, notes = importlib.import_module(self.module).read(path, options)

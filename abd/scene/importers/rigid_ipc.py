@@ -1,18 +1,18 @@
 """Importer of the JSON scenes of rigid-ipc (Ferguson et al. 2021) and of their `linear_constraints` extension.
 
-The extension is that of the scenes of Affine Body Dynamics (Lan et al. 2022). SI units, y up; what this module does
-follows the source of rigid-ipc, its quirks included:
+The extension is that of the scenes of Affine Body Dynamics (Lan et al. 2022). SI units, y up. This module
+reproduces the source of rigid-ipc, including its quirks:
 
 - `position` places the mesh origin, `linear_velocity` moves the centre of mass; angles are in degrees, R = Rz Ry Rx;
-- a torque is given in "degrees": the actual one is the value times pi/180 N m;
+- torques are given in "degrees": the torque is the value times pi/180 N m;
 - `dimensions` are the extents of the scaled mesh; an extent of 0 counts as 1;
-- keys that begin with # are comments, other unknown keys are ignored (so a misspelt one leaves the default);
+- keys that begin with # are comments, other unknown keys are ignored (a misspelt key leaves the default);
 - the convergence tolerance is relative to the diagonal of the scene's bounding box unless a flag says otherwise, the
   barrier's distance is absolute, one coefficient of friction holds for the whole scene, all pairs of primitives count;
 - open meshes are sheets of `density` kg/m^2, polylines have `density` kg/m; neither has a thickness in contact;
 - `kinematic_poses` are poses of the principal frame at the centre of mass after each step, with rotation vectors in
-  radians; after the last the body goes on with its velocities;
-- bodies that are not dynamic never collide with each other (as in our scenes).
+  radians; after the last pose the body keeps its velocities;
+- bodies that are not dynamic do not collide with each other (as in scenes of this package).
 
 In scenes of the extended family angles are radians and `is_dof_fixed` is not honoured; see `rigid_ipc_pins`.
 """
@@ -227,11 +227,11 @@ class _Importer:
         return next((folder / "meshes" for folder in (own, *own.parents) if (folder / "meshes").is_dir()), own)
 
     def _scale(self, surface: Surface, table: JsonTable) -> tuple[float, float, float]:
-        """Factors along the axes; not positive ones are legal here."""
+        """Return the factors along the axes, which may be negative or zero."""
         if "dimensions" in table:
             extents = np.ptp(surface.vertices, axis=0)
             factors = np.array(table.vector("dimensions")) / np.where(extents == 0.0, 1.0, extents)
-            # A flat mesh in a coordinate plane stays in it whatever the factor.
+            # a mesh in a coordinate plane stays in it for any factor
             flat = (surface.vertices == 0.0).all(axis=0)
             return tuple(np.where(flat & (factors <= 0.0), 1.0, factors).tolist())
         if isinstance(table.raw("scale"), list):
@@ -318,10 +318,10 @@ def _thin_matter(surface: Surface, density: float) -> MassProperties | None:
 
 
 def _upstream_axes(inertia: np.ndarray) -> np.ndarray:
-    """(3, 3) columns: the principal axes in rigid-ipc's order, moments of inertia growing, right-handed.
+    """Return the principal axes as columns (3, 3) in rigid-ipc's order: ascending moments of inertia, right-handed.
 
     Axes of equal moments keep the order of the coordinate axes. The signs of axes that are not coordinate axes are
-    those of the eigenvalue solver, here as there.
+    those of the eigenvalue solver, as in rigid-ipc.
     """
     scale = np.trace(inertia)
     diagonal = np.diag(np.diag(inertia))

@@ -3,10 +3,10 @@
     {"type": "pin_world", "body_name": "base", "body_point": [0, 0, 0]}
     {"type": "pin_joint", "bodyA_name": "link1", "bodyA_point": [10, 0, 0], "bodyB_name": "link2"}
 
-A pinned point stays where it starts, or coincides with the point of the other body that is there at the start. Points
-are in coordinates of the mesh file, before scale and pose. Three pins to the world that do not lie on one line hold a
-rigid body completely (of an affine one they hold 9 of 12 degrees of freedom, and its rigidity the rest): such a body
-becomes static. What remains becomes joints of type "pin"; bodies joined by them go on colliding.
+A pinned point keeps its initial position, or coincides with the point of the other body at that position. Points
+are in coordinates of the mesh file, before scale and pose. Three pins to the world that are not collinear fix a
+rigid body (of an affine body they fix 9 of 12 degrees of freedom, and its rigidity the others): such a body becomes
+static. Other pins become joints of type "pin"; their bodies still collide.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Whether two placed surfaces intersect, touch or contain one another, and how deep at least.
+"""Overlap test of two placed surfaces: whether they intersect, touch or contain one another, and a lower bound of the depth.
 
-Boxes of edges and triangles cull; segments and triangles decide (`abd.scene.overlaps.crossings`), containment of closed
-surfaces by winding numbers. Surfaces with a thickness must be further apart than their separation.
+Boxes of edges and triangles cull pairs; segments are tested against triangles (`abd.scene.overlaps.crossings`), containment in
+closed surfaces by winding numbers. Surfaces with a thickness must be further apart than their separation.
 
-The depth is a distance that one of the bodies has to be moved at least, as far as it can be told from where they are:
+The depth estimates the displacement that separates the bodies:
 
-- where a point of one body lies inside the other's closed surface: the largest distance of such a point (vertices,
-  and middles of the parts of edges inside) from that surface;
-- between open surfaces: how far the edges of one reach through the triangles of the other, at the deepest; the
-  smaller of both ways;
-- for thick surfaces: the part of the separation that is missing.
+- with points of one body inside the closed surface of the other: the largest distance of such a point from that surface
+  (vertices, and midpoints of the parts of edges inside);
+- between open surfaces: the largest distance by which edges of one cross triangles of the other; the smaller of both directions;
+- for thick surfaces: the separation minus the distance.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ _DEPTH_EFFORT = 30_000
 
 
 class Placed:
-    """World coordinates of one body's surface; what else is asked for is made then.
+    """World coordinates of one body's surface; derived data are computed on demand.
 
     Args:
-        mesh: the surface in the body's frame; state: (12,) where it is.
-        components: vertex indices of the connected components of meshes seen so far by their identity, shared by all.
+        mesh: surface in the body's frame; state: (12,) of the body.
+        components: cache of the vertex indices of connected components, by identity of the mesh.
     """
 
     def __init__(self, mesh: Mesh, state: np.ndarray, components: dict[int, list[np.ndarray]]):
@@ -43,7 +42,7 @@ class Placed:
         self.low, self.high = self.vertices.min(axis=0), self.vertices.max(axis=0)
 
     def shifted(self, by: np.ndarray) -> Placed:
-        """The surface moved by a vector (3,) [m]."""
+        """Return the surface translated by a vector (3,) [m]."""
         out = Placed.__new__(Placed)
         out.mesh, out._components = self.mesh, self._components
         out.vertices = self.vertices + by
@@ -78,7 +77,7 @@ class Placed:
         return self._components[key]
 
     def contains(self, points: np.ndarray) -> np.ndarray:
-        """(k,) bool: inside the closed surface; never for open ones."""
+        """Return (k,) bool, whether points are inside the surface; False for open surfaces."""
         inside = np.zeros(len(points), dtype=bool)
         if self.mesh.closed:
             near = ((points >= self.low) & (points <= self.high)).all(axis=1)
@@ -127,19 +126,19 @@ def _crossing_depth(a: Placed, b: Placed, crossings: list[tuple[np.ndarray, np.n
 
 
 def _near(inner: Placed, outer: Placed) -> np.ndarray:
-    """Vertices (k, 3) of one surface within the other's box."""
+    """Return vertices (k, 3) of one surface within the box of the other."""
     within = ((inner.vertices >= outer.low) & (inner.vertices <= outer.high)).all(axis=1)
     return inner.vertices[within]
 
 
 def _heights(inner: Placed, outer: Placed, edges: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(2, k) signed heights [m] of both ends of edges above the planes of the triangles they meet."""
+    """Return (2, k) signed heights [m] of both ends of edges above the planes of the triangles they cross."""
     corners = outer.corners[triangles]
     return np.einsum("kei,ki->ek", inner.ends[edges] - corners[:, :1], unit_normals(corners))
 
 
 def _chords(inner: Placed, outer: Placed, edges: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Middles (k, 3) of the pieces into which crossings cut the edges."""
+    """Return midpoints (k, 3) of the segments into which crossings divide the edges."""
     p, q = _heights(inner, outer, edges, triangles)
     proper = p != q
     where = p[proper] / (p - q)[proper]
@@ -155,7 +154,7 @@ def _chords(inner: Placed, outer: Placed, edges: np.ndarray, triangles: np.ndarr
 
 
 def _inside_depth(outer: Placed, points: np.ndarray) -> float:
-    """Largest distance [m] of those points that lie inside from the surface; of a sample where there are many."""
+    """Return the largest distance [m] of points inside from the surface; many points are sampled."""
     points = points[:: 1 + len(points) * len(outer.corners) // _DEPTH_EFFORT]
     points = points[outer.contains(points)]
     if len(points) == 0:
@@ -175,9 +174,9 @@ def _inside_depth(outer: Placed, points: np.ndarray) -> float:
 
 
 def _containment_depth(outer: Placed, inner: Placed) -> float | None:
-    """Depth [m] of a component that lies entirely inside the other body's closed surface; None where none does.
+    """Return the depth [m] of components inside the closed surface of the other body; None without any.
 
-    The surfaces do not cross, so one vertex per component decides.
+    The surfaces do not cross, so that one vertex per component is tested.
     """
     if not outer.mesh.closed or (inner.low > outer.high).any() or (inner.high < outer.low).any():
         return None
@@ -190,9 +189,9 @@ def _containment_depth(outer: Placed, inner: Placed) -> float | None:
 
 
 def _thick_distance(a: Placed, b: Placed, separation: float) -> float:
-    """Smallest distance [m] between two surfaces that do not cross, as far as it is at most `separation`.
+    """Return the smallest distance [m] between two surfaces that do not cross, infinite if it exceeds `separation`.
 
-    Without a separation only rods and points can still touch: what has triangles has been compared already.
+    Without a separation only rods and points are tested; triangles have been tested for crossings.
     """
     thick = separation > 0.0
     rods = [x.ends if thick else x.vertices[x.mesh.codim_edges] for x in (a, b)]
@@ -202,8 +201,9 @@ def _thick_distance(a: Placed, b: Placed, separation: float) -> float:
 
 
 def _nearest(first: np.ndarray, second: np.ndarray, separation: float) -> float:
-    """Smallest distance of points (n, 1, 3) and other simplices (m, ., 3), or of edges (n, 2, 3) and (m, 2, 3), whose boxes are
-    within `separation`."""
+    """Return the smallest distance of points (n, 1, 3) and simplices (m, ., 3), or of edges (n, 2, 3) and (m, 2, 3).
+
+    Only pairs with boxes within `separation` count; infinite without any."""
     if len(first) == 0 or len(second) == 0:
         return np.inf
     i, j = overlapping_boxes(

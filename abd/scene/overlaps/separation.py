@@ -1,15 +1,15 @@
 """Separation of bodies that touch at the start, by minimal translations.
 
-Groups of bodies that are joined move as one, by translations; what is static, kinematic or joined to such stays. The
-translations x of all groups of a cluster solve one linear program,
+Bodies connected by joints form a group, which is translated as a whole. Static and kinematic bodies, and groups jointed to them
+or to the world, do not move. The translations x of all groups of a cluster solve one linear program,
 
-    minimize sum |x|  -  (large) s,   0 <= s <= 1
-    u . (x_a - x_b) >= s gap_k - g    for pairs that touch, of gap g <= 0 along the direction u
-    u . (x_a - x_b) >= (1 + s) / 2 min(gap_k, g) - g   for pairs near one another, which keep half of what they have, and all
-                                                        of it where there is room
+    minimise sum |x|  -  (large) s,   0 <= s <= 1
+    u . (x_a - x_b) >= s gap_k - g                      for touching pairs with the gap g <= 0 along the direction u
+    u . (x_a - x_b) >= (1 + s) / 2 min(gap_k, g) - g    for close pairs, which keep at least half of their gap
 
-where gap_k is `FINAL_GAP` of the pair's activation, so that its contact is not much stiffer than others: all get the whole of
-their gap where there is room, and else the same share of it. The result is looked at again, until no pair touches.
+where gap_k is `FINAL_GAP` times the pair's activation, so that its contact is not much stiffer than others. s is the fraction of
+the final gaps that is reached, 1 if the obstacles allow it. Pairs that touch after the translations are added to the program,
+until none touches.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ FINAL_GAP = 0.01
 SMALLEST_FRACTION = 5e-3
 """Smallest gap of a solution, relative to the largest overlap of touching bodies."""
 PREFERENCE = 1e3
-"""Worth of the whole share s over the displacement of one group by one gap."""
+"""Weight of the fraction s in the objective, over the displacement of one group by one gap."""
 
 
 def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarray, list[Separation]]:
     """Return states without touching pairs.
 
     Args:
-        q: (n, 12) states; found: the survey of q, without deep pairs.
+        q: (n, 12) states; found: result of the survey of q, without deep overlaps.
 
     Returns:
-        (n, 12) states, equal to `q` where bodies did not have to move, and the pairs that could not be separated.
+        (n, 12) states, equal to `q` for bodies that do not move, and the pairs that cannot be separated.
     """
     groups = _Groups(surveyor.model, q)
-    touching = {_key(way, k): way for k, way in enumerate(found.touching)}
+    touching = {_key(pair, k): pair for k, pair in enumerate(found.touching)}
     x = np.zeros((groups.count, 3))
     for _ in range(MAX_PASSES):
-        stuck = [way for way in touching.values() if groups.fixed_together(way)]
+        stuck = [pair for pair in touching.values() if groups.fixed_together(pair)]
         if stuck:
             return q, stuck
         x, near_margin = np.zeros_like(x), 0.0
@@ -65,15 +65,15 @@ def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarr
             return q, list(touching.values())
         if not again.touching:
             return apart, []
-        for way in again.touching:
-            shift = way.direction @ (groups.of_body(x, way.first) - groups.of_body(x, way.second))
-            here = Separation(way.first, way.second, way.direction, way.gap - float(shift))
+        for pair in again.touching:
+            shift = pair.direction @ (groups.of_body(x, pair.first) - groups.of_body(x, pair.second))
+            here = Separation(pair.first, pair.second, pair.direction, pair.gap - float(shift))
             touching[_key(here, len(touching))] = here
     return q, list(touching.values())
 
 
-def _key(way: Separation, number: int) -> tuple[int, int, int]:
-    return way.first, way.second, number
+def _key(pair: Separation, number: int) -> tuple[int, int, int]:
+    return pair.first, pair.second, number
 
 
 class _Groups:
@@ -102,21 +102,21 @@ class _Groups:
         self.free, self.count = free[mobile], int(mobile.sum())
 
     def of_bodies(self, x: np.ndarray) -> np.ndarray:
-        """(n, 3) translations of all bodies from those of the groups (count, 3)."""
+        """Return (n, 3) translations of all bodies from those of the groups (count, 3)."""
         return np.concatenate([x, np.zeros((1, 3))])[self.label]
 
     def of_body(self, x: np.ndarray, body: int) -> np.ndarray:
-        """(3,) translation of one body."""
+        """Return the translation (3,) of one body."""
         return x[self.label[body]] if self.label[body] >= 0 else np.zeros(3)
 
     def moved(self, chosen: np.ndarray) -> np.ndarray:
-        """(n,) bool, bodies of the chosen groups (count,)."""
+        """Return (n,) bool, bodies of the chosen groups (count,)."""
         return np.append(chosen, False)[self.label]
 
-    def fixed_together(self, way: Separation) -> bool:
-        """Whether no translation changes the distance of a pair along its way."""
-        a, b = self.label[way.first], self.label[way.second]
-        able = any(k >= 0 and (self.free[k] & (np.abs(way.direction) > 1e-9)).any() for k in (a, b))
+    def fixed_together(self, pair: Separation) -> bool:
+        """Return whether no allowed translation changes the gap of a pair along its direction."""
+        a, b = self.label[pair.first], self.label[pair.second]
+        able = any(k >= 0 and (self.free[k] & (np.abs(pair.direction) > 1e-9)).any() for k in (a, b))
         return a == b or not able
 
 
@@ -124,34 +124,34 @@ def _solve(
     surveyor: Surveyor, groups: _Groups, touching: list[Separation], near: list[Separation], extent: float
 ) -> tuple[np.ndarray, list[Separation]]:
     """Return translations (count, 3) of the groups, cluster by cluster, and the pairs that cannot be separated."""
-    ways = touching + near
-    first, second = (np.array([getattr(way, name) for way in ways], dtype=int) for name in ("first", "second"))
-    u, gap = np.array([way.direction for way in ways]), np.array([way.gap for way in ways])
+    pairs = touching + near
+    first, second = (np.array([getattr(pair, name) for pair in pairs], dtype=int) for name in ("first", "second"))
+    u, gap = np.array([pair.direction for pair in pairs]), np.array([pair.gap for pair in pairs])
     u[np.abs(u) < 1e-9] = 0.0
     rounding = surveyor.rounding(first, second)
     wanted = np.maximum.reduce(
-        [rounding, np.full(len(ways), DIGITS * extent), FINAL_GAP * surveyor.activation(first, second)]
+        [rounding, np.full(len(pairs), DIGITS * extent), FINAL_GAP * surveyor.activation(first, second)]
     )
     matrix = _matrix(u, groups.label[first], groups.label[second], groups.free)
-    # unknowns that no row ties together, such as the axes of a lattice, are found by themselves
+    # unknowns that no row couples, such as the axes of a lattice, are solved separately
     rows, columns = matrix.nonzero()
-    leading = np.full(len(ways), -1)
+    leading = np.full(len(pairs), -1)
     leading[rows[::-1]] = columns[::-1]
     cluster = connected_labels(matrix.shape[1], np.stack([leading[rows], columns], axis=1))
-    of_way = np.where(leading >= 0, cluster[leading], -1)
+    of_pair = np.where(leading >= 0, cluster[leading], -1)
     x, stuck = np.zeros(matrix.shape[1]), []
-    for some in members(of_way):
-        if some[0] >= len(touching) or of_way[some[0]] < 0:
-            continue  # nothing touches here
-        mine = np.flatnonzero(cluster == of_way[some[0]])
-        x[mine], share = _program(matrix[some][:, mine], gap[some], wanted[some])
-        if share * wanted[some].min() < SMALLEST_FRACTION * rounding[some].min():
-            stuck += [ways[k] for k in some if k < len(touching)]
+    for some in members(of_pair):
+        if some[0] >= len(touching) or of_pair[some[0]] < 0:
+            continue  # no touching pairs in this cluster
+        mine = np.flatnonzero(cluster == of_pair[some[0]])
+        x[mine], fraction = _program(matrix[some][:, mine], gap[some], wanted[some])
+        if fraction * wanted[some].min() < SMALLEST_FRACTION * rounding[some].min():
+            stuck += [pairs[k] for k in some if k < len(touching)]
     return x.reshape(-1, 3), stuck
 
 
 def _matrix(u: np.ndarray, a: np.ndarray, b: np.ndarray, free: np.ndarray):
-    """Sparse (m, 3 count) rows ``u . (x_a - x_b)`` of pairs of groups a, b (m,), -1 for none, along u (m, 3)."""
+    """Return the sparse matrix (m, 3 count) of ``u . (x_a - x_b)`` for pairs of groups a, b (m,), -1 for none, along u (m, 3)."""
     from scipy.sparse import coo_matrix
 
     rows, columns, values = [], [], []
@@ -166,7 +166,7 @@ def _matrix(u: np.ndarray, a: np.ndarray, b: np.ndarray, free: np.ndarray):
 
 
 def _program(matrix, gap: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, float]:
-    """Translations (v,) and the share s of the linear program; no share where there is no room."""
+    """Solve the linear program for translations (v,) and the fraction s, which is 0 if the program is infeasible."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix, hstack
 
@@ -174,14 +174,14 @@ def _program(matrix, gap: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, f
     gap, wanted = gap / scale, wanted / scale
     touching, half = gap <= 0.0, 0.5 * np.minimum(wanted, gap)
     kept = np.where(touching, wanted, half)
-    room = np.where(touching, gap, gap - half)
+    slack = np.where(touching, gap, gap - half)
     # x = x+ - x-; the last unknown is s
     bounds = np.stack([np.zeros(2 * size + 1), np.append(np.full(2 * size, np.inf), 1.0)], axis=1)
     cost = np.append(np.ones(2 * size), -PREFERENCE * size)
     answer = linprog(
         cost,
         A_ub=hstack([-matrix, matrix, csr_matrix(kept[:, None])]).tocsr(),
-        b_ub=room,
+        b_ub=slack,
         bounds=bounds,
         method="highs",
     )

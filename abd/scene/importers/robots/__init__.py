@@ -1,15 +1,15 @@
-"""URDF and MJCF: robots as scenes, through MuJoCo's own compiler.
+"""Importer of URDF and MJCF by means of MuJoCo's compiler.
 
-    xml_tree    the file, within bounds       assets      meshes and packages, what is missing
-    urdf, mjcf  made ready for the compiler   compiled    the compiler and its input
-    links       rigid bodies                  surfaces    their shapes
-    chains      joints that move alike        joints      joints with the settings of their coordinates
+    xml_tree    XML with limits of size       assets      meshes and packages
+    urdf, mjcf  input for the compiler        compiled    compiled robot
+    links       rigid bodies                  surfaces    shapes of the links
+    chains      equivalent joints             joints      joints with the settings of their coordinates
     couplings   equalities and tendons        drives      actuators
-    contacts    materials and filters         scene       all of it put together
+    contacts    materials and filters         scene       the complete scene
 
-What is fixed to a link belongs to it: its mass, inertia and shapes are the link's. Links without mass whose joints another
-link continues become part of that link's joints. Contacts, limits and equalities are barriers and equations here, so
-that MuJoCo's parameters of softness have no meaning.
+Bodies fixed to a link are merged with it, with their mass, inertia and shapes. Massless links between joints are merged with the
+joints of the next link. Contacts, limits and equalities become barriers and constraints, to which MuJoCo's solver parameters
+(solref, solimp) do not apply.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[st
     """Return the scene of a URDF or MJCF file, and notes about changed, merged or ignored content.
 
     Raises:
-        SceneError: what is wrong, in one problem where the file as such cannot be used.
+        SceneError: the problems of the file.
     """
     from abd.scene.importers.robots.scene import read_robot
 

@@ -39,8 +39,8 @@ class Assets:
     """The mesh files of a robot, by their keys in the XML for MuJoCo.
 
     Attributes:
-        path: the robot's file; folder: where its relative paths begin; searched: the user's folders.
-        files: path of every key; missing: what is not there, by key.
+        path: file of the robot; folder: base of its relative paths; searched: folders of the user.
+        files: path of every key; missing: missing files by key.
     """
 
     path: Path
@@ -69,10 +69,10 @@ class Assets:
 
         Args:
             reference: as written: a path, or a URI of scheme file, package or model.
-            base: folder, relative to the robot's, in which relative paths begin.
+            base: base of relative paths, itself relative to the folder of the robot.
 
         Raises:
-            SceneError: the path leads out of the folders that may be read.
+            SceneError: the path leads out of the allowed folders.
         """
         if reference not in self._keys:
             key = self._keys[reference] = f"mesh_{len(self._keys)}.stl"

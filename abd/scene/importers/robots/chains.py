@@ -1,11 +1,11 @@
-"""Joints of one link in MuJoCo's order, and the joints of a scene that move it in the same way.
+"""Joints of one link in MuJoCo's order, and the joints of a scene with the same motion.
 
-MuJoCo lets a body have several joints, each about or along an axis of the body that the ones before have moved:
+A body of MuJoCo may have several joints, each about or along an axis that the previous joints move:
 
     T = B J_1(q_1) ... J_n(q_n),   J(q) = T(p) R(a, q) T(-p)  or  T(q a)
 
-with anchors p and axes a in the body's frame. Joints that one of our types describes become one joint; between the others
-is a carrier, a body without surface and with a small fraction of the link's mass.
+with anchors p and axes a in the body's frame. Joints that a joint type describes together become one joint; a carrier, a body
+without a surface and with a small fraction of the link's mass, is between the others.
 """
 
 from __future__ import annotations

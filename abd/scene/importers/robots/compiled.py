@@ -33,7 +33,7 @@ class Compiled:
     Attributes:
         spec: MuJoCo's `MjSpec`; model: its `MjModel`.
         meshes: key in `assets` of MuJoCo's meshes by name.
-        massless: names of the bodies that were given a mass; notes: what was changed.
+        massless: names of bodies that got a mass; notes: changes.
     """
 
     spec: object
@@ -45,7 +45,7 @@ class Compiled:
 
 
 def disables(model, *what: str) -> bool:
-    """Whether a model switches one of these off, such as "LIMIT"."""
+    """Return whether a model disables one of these features, such as "LIMIT"."""
     bits = mujoco.mjtDisableBit
     return any(int(model.opt.disableflags) & int(getattr(bits, f"mjDSBL_{one}")) for one in what)
 
@@ -64,7 +64,7 @@ def compile_robot(
         hfields: content of the files of height fields; floating: joint of bodies that move freely, by their names.
 
     Raises:
-        SceneError: what MuJoCo refuses; all meshes that are missing.
+        SceneError: MuJoCo rejects the file, or meshes are missing.
     """
     warned: list[str] = []
     before = mujoco.get_mju_user_warning()

@@ -2,7 +2,7 @@
 
 Two geoms collide where ``contype_a & conaffinity_b`` or the reverse is not 0, or where a `<pair>` names them. Friction
 (sliding, torsional, rolling) is that of the geom of higher priority, else the larger coefficient of both; the contact
-dimension says which of the three act. All bodies with the same rules share a material.
+dimension selects which of the three apply. All bodies with the same rules share a material.
 """
 
 from __future__ import annotations

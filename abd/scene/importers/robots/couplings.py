@@ -16,7 +16,7 @@ from abd.scene.schema.joint_schema import WORLD_NAME
 
 @dataclass
 class Ties:
-    """Constraints between a robot's links and coordinates other than its tree of joints.
+    """Constraints between links and coordinates of a robot, in addition to its tree of joints.
 
     Attributes:
         bodies: name in the scene of every link; names: of equalities and of tendons.
@@ -107,7 +107,7 @@ class Ties:
         if self.model.eq_objtype[k] != mujoco.mjtObj.mjOBJ_SITE:
             first = first[0], first[1] @ pose_of(data[3:6], data[6:10])
             second = second[0], second[1] @ pose(np.eye(3), data[:3])
-        turns = data[10] == 0.0  # torquescale: the point of the weld alone is held
+        turns = data[10] == 0.0  # torquescale 0: the weld constrains only the point
         self._between(k, "spherical" if turns else "fixed", first, second)
 
     def _coupled_joints(self, k: int) -> None:
@@ -280,8 +280,8 @@ class Ties:
 def _solved(
     led: Coordinate, lead: float, parts: list[tuple[Coordinate, float]], constant: float
 ) -> tuple[list[dict[str, object]], float]:
-    """Terms of a coupling of `led` by ``lead q_led = constant + sum of weight q`` over parts (coordinate, weight), and their
-    constant in units of `led`."""
+    """Return terms of a coupling ``lead q_led = constant + sum of weight q`` over parts (coordinate, weight), and its constant
+    in units of `led`."""
     constant += sum(weight * one.offset for one, weight in parts) - lead * led.offset
     factor = led.sign / lead
     terms = [{"coordinate": one.key, "factor": factor * weight * one.sign} for one, weight in parts if weight]

@@ -1,7 +1,7 @@
-"""Actuators as drives of coordinates: ``force = (g_0 + g_1 length + g_2 velocity) u + b_0 + b_1 length + b_2 velocity``, times
-the gear at the joint.
+"""Actuators as drives of coordinates.
 
-The control c is constant, and so is u = c without activation dynamics. An integrator has u = u_0 + c t, a filter
+The joint effort is the gear ratio times ``(g_0 + g_1 length + g_2 velocity) u + b_0 + b_1 length + b_2 velocity``. The control c
+is constant; without activation dynamics u = c. An integrator has u = u_0 + c t, a filter
 u = c + (u_0 - c) exp(-t / tau).
 """
 
@@ -17,8 +17,7 @@ from abd.scene.importers.robots.joints import Coordinate
 
 @dataclass
 class _Effort:
-    """Effort ``constant - stiffness q - damping dq/dt`` on one of MuJoCo's joints, at most `limit`; `varying` formulas of t are
-    added to it."""
+    """Effort ``constant - stiffness q - damping dq/dt`` plus `varying` formulas of t on a joint of MuJoCo, at most `limit`."""
 
     constant: float
     stiffness: float
@@ -35,10 +34,10 @@ def add_drives(
     coordinates: dict[int, Coordinate],
     notes: list[str],
 ) -> set[int]:
-    """Give coordinates the drives of the actuators that act on them; notes name the other actuators.
+    """Add the drives of actuators to the coordinates; notes list the other actuators.
 
     Args:
-        control: (nu,) at the start, which is kept; activation: (na,) at the start.
+        control: (nu,) constant controls; activation: (na,) at the start.
         names: of the actuators.
 
     Returns:

@@ -19,7 +19,7 @@ ENFORCEMENT = "exact"
 
 @dataclass
 class Coordinate:
-    """Where one of MuJoCo's joints went: its value q is ``sign * v + offset``, v that of the scene's coordinate.
+    """Coordinate of the scene for one of MuJoCo's joints, whose value is ``q = sign * v + offset`` with v of the coordinate.
 
     Attributes:
         joint, name: of the scene's coordinate; settings: keys of its table.
@@ -33,11 +33,11 @@ class Coordinate:
 
     @property
     def key(self) -> str:
-        """As couplings name it."""
+        """Name of the coordinate in couplings."""
         return f"{self.joint}.{self.name}"
 
     def value(self, q: float) -> float:
-        """v of a value q of MuJoCo's."""
+        """Return v for a value q of MuJoCo."""
         return self.sign * (q - self.offset)
 
 
@@ -47,7 +47,7 @@ class Joints:
 
     Attributes:
         joints: keys of joints; carriers: keys of bodies between them; filters: names of bodies that do not collide.
-        coordinates: by MuJoCo's number; absorbed: links without mass that are part of the joints of others.
+        coordinates: by MuJoCo's number; absorbed: massless links that are merged with the joints of others.
     """
 
     model: object
@@ -66,16 +66,16 @@ class Joints:
     absorbed: set[int] = field(default_factory=set)
 
     def absorb(self, massless: set[str], needed: set[int]) -> None:
-        """Make the joints of links without mass part of those of the one link that hangs on them, where that takes fewer.
+        """Merge the joints of massless links with those of their only child link, if this gives fewer joints.
 
         Args:
-            massless: their names; needed: links that more than joints refer to.
+            massless: their names; needed: links with references other than joints.
         """
-        hanging: dict[int, list[int]] = {}
+        children: dict[int, list[int]] = {}
         for index, link in enumerate(self.links[1:], start=1):
-            hanging.setdefault(link.parent, []).append(index)
+            children.setdefault(link.parent, []).append(index)
         for index, link in enumerate(self.links[1:], start=1):
-            below = hanging.get(index, [])
+            below = children.get(index, [])
             if link.name not in massless or index in needed or len(below) != 1:
                 continue
             own, next_ones = self._chain(index)[0], self._axes(self.links[below[0]])
@@ -95,8 +95,9 @@ class Joints:
                 self.notes.append(f"link '{link.name}' moves and has no mass: {link.mass:.3g} kg are used")
 
     def _chain(self, index: int) -> tuple[list[Axis], int, np.ndarray]:
-        """Axes of a link and of the absorbed ones above it, in its frame; the index of the link they hang on; and the
-        (4, 4) frame of the link in that one's at the reference."""
+        """Return the axes of a link and of the absorbed links above it, in its frame, and the index of the first other ancestor.
+
+        Also returns the (4, 4) frame of the link in that of the ancestor at the reference."""
         link = self.links[index]
         above = place_in(self.links[link.parent], int(self.model.body_parentid[link.root]), self.model)
         frame = above @ pose_of(self.model.body_pos[link.root], self.model.body_quat[link.root])
@@ -114,7 +115,7 @@ class Joints:
         """Add the joints of one link with its parent.
 
         Args:
-            collide: whether links that a joint joins may touch; paired: links, smaller first, that touch in any case.
+            collide: whether links of a joint collide; paired: pairs of links, lower index first, that collide in any case.
         """
         link = self.links[index]
         axes, hangs_on, frame = self._chain(index)
@@ -184,7 +185,7 @@ class Joints:
         return bool(self.model.jnt_limited[number]) and not disables(self.model, "LIMIT", "CONSTRAINT")
 
     def _moved(self, part: list[Axis], pose: np.ndarray, twist: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Pose (4, 4) and twist (6,) of a body that these axes move at the start, from those before them.
+        """Return the pose (4, 4) and twist (6,) after these axes at the start, from those before them.
 
         Twists are the velocity of the point at the world's origin, and the angular velocity.
         """

@@ -26,7 +26,7 @@ class Start:
 
     Attributes:
         data: `MjData`, kinematics done; qpos: (nq,); control: (nu,); activation: (na,).
-        keyframes: names of all; keyframe: that of the one taken, "" for none.
+        keyframes: names of all; keyframe: name of the selected one, "" for none.
     """
 
     data: object
@@ -49,7 +49,7 @@ def start_of(
 
     Args:
         keyframe: name or number, "" for the reference pose; names: of the joints;
-        state: qpos and qvel to start in, instead.
+        state: qpos and qvel at the start, instead of a keyframe.
 
     Raises:
         SceneError: there is no such keyframe.
@@ -125,7 +125,7 @@ class Link:
         name: unique; root: MuJoCo's body; members: all of them, `root` first.
         pose: (4, 4) at the start; velocity, spin: (3,) of its centre of mass at the start, world axes.
         mass: [kg]; center: (3,) [m]; inertia: (3, 3) about it [kg m^2], axes of the link.
-        parent: index of the link that its joints hang on.
+        parent: index of the parent link.
     """
 
     name: str
@@ -154,7 +154,7 @@ def quaternion_of(rotation: np.ndarray) -> tuple[float, ...]:
 
 
 def place_in(link: Link, body: int, model) -> np.ndarray:
-    """(4, 4) pose of a member's frame in the frame of its link."""
+    """Return the (4, 4) pose of a member's frame in the frame of its link."""
     pose = np.eye(4)
     while body != link.root:
         pose = pose_of(model.body_pos[body], model.body_quat[body]) @ pose
@@ -163,7 +163,7 @@ def place_in(link: Link, body: int, model) -> np.ndarray:
 
 
 def find_links(model, data, names: list[str], notes: list[str]) -> tuple[list[Link], np.ndarray]:
-    """The links, the static one first, and the link (nbody,) of every body.
+    """Return the links, the static one first, and the link (nbody,) of every body.
 
     Args:
         data: MuJoCo's state at the start, kinematics done.

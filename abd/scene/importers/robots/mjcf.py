@@ -26,8 +26,8 @@ class Mjcf:
     """Content of an MJCF file that MuJoCo does not store.
 
     Attributes:
-        hfields: content of the files of height fields, by the keys that stand for them.
-        timestep: whether the file gives one.
+        hfields: content of the files of height fields, by their keys in the XML.
+        timestep: whether the file defines one.
     """
 
     tree: Tree
@@ -38,10 +38,10 @@ class Mjcf:
     notes: list[str] = field(default_factory=list)
 
     def prepared(self) -> str:
-        """The XML for MuJoCo.
+        """Return the XML for MuJoCo.
 
         Raises:
-            SceneError: includes that cannot be read, paths that lead out, scales of 0.
+            SceneError: an include cannot be read, a path leads out of the allowed folders, or a scale is 0.
         """
         self._include(self.tree.root, [self.tree.path.resolve()])
         root = self.tree.root

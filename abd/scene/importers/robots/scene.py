@@ -31,10 +31,10 @@ GREY = (0.5, 0.5, 0.5, 1.0)
 
 
 def read_robot(path: Path, options: ImportOptions) -> Robot:
-    """A robot's file, compiled by MuJoCo.
+    """Read the file of a robot, and compile it by MuJoCo.
 
     Raises:
-        SceneError: it cannot be read, or is refused.
+        SceneError: the file cannot be read, or MuJoCo rejects it.
     """
     tree = read_tree(path, expanded(path, options.allow_code) if path.suffix.lower() == ".xacro" else None)
     assets = Assets(path, options.assets)
@@ -55,7 +55,7 @@ class Robot:
     """A compiled robot and the parts of its scene.
 
     Attributes:
-        source: data of the file that MuJoCo does not keep.
+        source: data of the file that MuJoCo does not store.
         links, joints: filled by `scene`; joints.coordinates maps MuJoCo's joints;
             driving: the actuators that became drives.
     """
@@ -70,10 +70,10 @@ class Robot:
     driving: set[int] = field(default_factory=set)
 
     def scene(self, state: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[dict[str, object], list[str]]:
-        """The scene and its notes.
+        """Return the scene and its notes.
 
         Args:
-            state: MuJoCo's qpos (nq,) and qvel (nv,) to start in, instead of its reference pose or the keyframe.
+            state: MuJoCo's qpos (nq,) and qvel (nv,) at the start, instead of the reference pose or the keyframe.
         """
         model = self.compiled.model
         notes = [*self.source.notes, *self.compiled.notes]

@@ -29,7 +29,7 @@ class Urdf:
     """Content of a URDF file that MuJoCo does not store.
 
     Attributes:
-        velocity_limits: [m/s or rad/s] by joint; floating: joint of that type by its child; problems, notes: of the file.
+        velocity_limits: [m/s or rad/s] by joint; floating: joints of type floating by child link; problems, notes: of the file.
     """
 
     tree: Tree
@@ -40,10 +40,10 @@ class Urdf:
     notes: list[str] = field(default_factory=list)
 
     def prepared(self) -> str:
-        """The XML for MuJoCo.
+        """Return the XML for MuJoCo.
 
         Raises:
-            SceneError: all that is wrong with the tree of links, with shapes and paths.
+            SceneError: the tree of links, shapes or paths have problems.
         """
         self._drop_unknown()
         self._check_tree()

@@ -1,6 +1,6 @@
-"""XML from untrusted sources, read within bounds, without entities, with the line of every element; xacro by xacrodoc.
+"""Reader of XML from untrusted sources: limited size, no entities, line of every element; xacro by xacrodoc.
 
-Macros are programs: they include files from anywhere and evaluate expressions. Expand those of people you trust only.
+Macros are programs: they may include any file and evaluate expressions. Expand macros from trusted sources only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Tree:
     """A file's elements.
 
     Attributes:
-        path: of the file; root: its outermost element; lines: line of every element, which may be in another file.
+        path: of the file; root: its root element; lines: file and line of every element.
     """
 
     path: Path
@@ -36,17 +36,17 @@ class Tree:
     lines: dict[ElementTree.Element, tuple[Path, int]] = field(default_factory=dict)
 
     def problem(self, element: ElementTree.Element, message: str, value: object = None, remedy: str = "") -> Problem:
-        """A problem at an element."""
+        """Return a problem at the location of an element."""
         path, line = self.lines.get(element, (self.path, None))
         return Problem(message, file=str(path), line=line, value=value, remedy=remedy)
 
     def text(self) -> str:
-        """The elements as XML."""
+        """Return the elements as XML."""
         return ElementTree.tostring(self.root, encoding="unicode")
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file of at most `MOST_BYTES`."""
+    """Return the content of a file of at most `MOST_BYTES`."""
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
@@ -58,11 +58,11 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_tree(path: Path, data: bytes | None = None) -> Tree:
-    """The elements of an XML file, or of `data` in its place.
+    """Return the elements of an XML file, or of `data` instead.
 
     Raises:
-        SceneError: it is no XML, declares entities or a document type, is nested too deeply, or has numbers that are not
-            finite; in one problem.
+        SceneError: the XML is invalid, declares entities or a document type, is nested too deeply, or has numbers that are
+            not finite.
     """
     data = read_bytes(path) if data is None else data
     builder = ElementTree.TreeBuilder()
@@ -141,11 +141,11 @@ def expanded(path: Path, allow_code: bool = False) -> bytes:
     """Expand a .xacro file to URDF.
 
     Args:
-        allow_code: whether it may read YAML files and the environment, and evaluate programs and powers.
+        allow_code: whether macros may read YAML files and the environment, and evaluate programs and powers.
 
     Raises:
         MissingLibrary: xacrodoc is not installed.
-        SceneError: the macros are wrong, or do what is not allowed.
+        SceneError: the macros are invalid, or use features that are not allowed.
     """
     if not allow_code:
         _refuse_code(path)
@@ -153,7 +153,7 @@ def expanded(path: Path, allow_code: bool = False) -> bytes:
     try:
         document = xacrodoc.XacroDoc.from_file(str(path), resolve_packages=False)
         return document.to_urdf_string().encode()
-    except Exception as error:  # xacro evaluates expressions: whatever those raise comes out
+    except Exception as error:  # xacro evaluates expressions, which may raise any exception
         message = f"xacro: {type(error).__name__}: {' '.join(str(error).split())}"
         raise SceneError.of(message, file=str(path), remedy="correct the macros") from error
 

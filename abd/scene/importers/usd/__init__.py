@@ -1,8 +1,7 @@
-"""USD stages with UsdPhysics: opened and parsed by `usd-core`, turned into a scene of metres and kilograms.
+"""Importer of USD stages with UsdPhysics, opened and parsed by `usd-core`; the scene is in metres and kilograms.
 
-The axes stay as they are; gravity says what is down. What UsdPhysics says is read by its own parser, which resolves scales,
-instances and inherited values; attributes of Newton's schemas (`newton:...`) are read too where they are given. All
-that a stage says and a scene cannot is in the notes.
+The axes do not change; the direction of gravity is that of the stage. The parser of UsdPhysics resolves scales, instances and
+inherited values; attributes of Newton's schemas (`newton:...`) are read too. Notes list unsupported content.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from abd.scene.importers.usd.stage import note_ignored, open_stage
 
 
 def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[str]]:
-    """The tables of the scene in a stage, and notes on what was changed or ignored.
+    """Return the tables of the scene, and notes about changed or ignored content.
 
     Raises:
-        SceneError: a file that cannot be read, references that are missing or lead elsewhere, values that are not finite.
+        SceneError: the file cannot be read, references are missing or lead out of the folder, or values are not finite.
     """
     stage = open_stage(Path(path), options)
     bodies = Bodies(stage)

@@ -1,8 +1,8 @@
-"""Bodies of a stage: rigid bodies with their colliders, mass and motion, and colliders that belong to none, which stand still.
+"""Bodies of a stage: rigid bodies with colliders, mass and motion; colliders without a rigid body become static bodies.
 
-Mass follows UsdPhysics: a mass given on a body counts for all of it; else its colliders have theirs, from a mass of their own
-or from the nearest density (collider, body, material, 1000 kg/m^3). Centre of mass and inertia are the given ones, or those of
-the colliders.
+Masses follow UsdPhysics. The mass of a body replaces those of its colliders; otherwise each collider has its own mass, or a mass
+from the first density of collider, body, material and 1000 kg/m^3. Centre of mass and inertia are given ones, or those of the
+colliders.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdPhysics
 from abd.scene.schema.joint_schema import WORLD_NAME
 
 WATER = 1000.0
-"""Density [kg/m^3] where none is given."""
+"""Default density [kg/m^3]."""
 EXACT = {"box", "sphere", "capsule"}
-"""Keys of shapes whose mass properties a scene finds from their density; those of others are written out."""
+"""Shapes whose mass properties follow from their density in a scene; those of others are written as keys."""
 
 
 @dataclass
 class Body:
-    """A body: name, path of its prim, pose (4, 4) [m], colliders, and whether it moves by forces."""
+    """A body: name, path of its prim, pose (4, 4) [m], colliders, and whether it is dynamic."""
 
     name: str
     path: str
@@ -43,7 +43,7 @@ class Bodies:
 
     Attributes:
         all: in order; by_path: rigid bodies by the paths of their prims; of_collider: body by the path of a collider.
-        materials: those that they are made of; prototypes: paths of bodies that stand for their instances only.
+        materials: of the bodies; prototypes: paths of bodies that exist as instances only.
     """
 
     def __init__(self, stage: Stage):

@@ -1,9 +1,9 @@
-"""Point instancers: every instance of a prototype has bodies of its own, moved by the instancer.
+"""Point instancers: every instance of a prototype has its own bodies, placed by the instancer.
 
     T_instance = W_instancer X_i W_root^-1 T_prototype
 
-with X_i the instancer's transform of an instance, the prototype's root included (`ComputeInstanceTransformsAtTime`), and W_root
-the transform of the root in the stage. Prototypes below an instancer are not bodies themselves. Scaled instances, and joints and
+with X_i the transform of an instance, including that of the prototype's root (`ComputeInstanceTransformsAtTime`), and W_root the
+transform of the root in the stage. Prototypes below an instancer are not bodies themselves. Scaled instances, and joints and
 filters within prototypes, are ignored with a note, because bodies are rigid.
 """
 

@@ -1,7 +1,7 @@
 """Joints of a stage: their type, frames, limits, drives and breaking loads, and Newton's mimics between them.
 
-USD's axis X, Y or Z of a joint's frame becomes z of ours. Angles are degrees in a stage, so angular gains are per degree. A
-joint whose second body is the world is turned round: its coordinates change sign.
+The axis X, Y or Z of a joint in USD becomes the z axis of its frame. Angles in a stage are in degrees, angular gains per degree.
+If the second body of a joint is the world, parent and child are exchanged, and the coordinates change sign.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Joints:
                 return None
             known = bodies.by_path.get(str(body))
             if known is None and (known := bodies.by_path.get(str(target))) is not None:
-                place = np.linalg.inv(known.pose) @ place  # the parser takes a disabled body for the world
+                place = np.linalg.inv(known.pose) @ place  # the parser replaces a disabled body by the world
             if known is None and str(target) and not stage.prim(target):
                 stage.problem(f"there is no body {target}", path, str(target), "correct the relationship")
                 return None

@@ -31,9 +31,9 @@ class Stage:
     Attributes:
         usd: the `Usd.Stage`; path: its file; options: of the import.
         length: metres per unit; mass: kilograms per unit.
-        found: descriptions by the names of their types, such as "RigidBody", as UsdPhysics' parser made them.
+        found: descriptions of the UsdPhysics parser by type, such as "RigidBody".
         notes, problems: for the user.
-        consumed: names of attributes and schemas other than those of UsdPhysics that were followed.
+        consumed: names of supported attributes and schemas outside UsdPhysics.
     """
 
     usd: object
@@ -146,7 +146,7 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     """Open and parse a stage.
 
     Raises:
-        SceneError: it cannot be opened, or refers to what is not there or may not be read.
+        SceneError: the stage cannot be opened, or refers to files that are missing or not allowed.
     """
     size = path.stat().st_size
     if size > MOST_BYTES:
