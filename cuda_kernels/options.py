@@ -1,14 +1,14 @@
-"""Options of Warp modules, and the instruction set that kernels are compiled for on processors."""
+"""Options of Warp modules, and the instruction set of kernels on CPUs."""
 
 import platform
 from pathlib import Path
 
 
 def _target() -> str:
-    """Compiler flags that choose the instruction set.
+    """Return the compiler flags for the instruction set.
 
-    x86-64-v3 (AVX2, FMA) where the processor has it, measured as fast as its own set: one object file serves all such
-    processors, so that a wheel can bring the kernels, and results have the same bits on each. Else the processor's own set.
+    x86-64-v3 (AVX2, FMA) if the CPU has it, else the native set. One object file then runs on all such CPUs, so that a wheel can
+    contain compiled kernels, and results are bitwise equal; the native set was not measurably faster.
     """
     try:
         flags = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
@@ -27,7 +27,6 @@ _WARP_DEFAULTS = (
 
 OPTIONS = {"enable_backward": False, "max_unroll": 4, "cpu_compiler_flags": f"{TARGET} {_WARP_DEFAULTS}"}
 INLINE_ALL = OPTIONS | {"cpu_compiler_flags": f"{TARGET} {_WARP_DEFAULTS}".replace("=9000", "=200000")}
-"""For the large kernels of contact: on processors, Warp's default inlines only a part of their functions. It costs twice the
-time of compilation."""
+"""For the large contact kernels, of which Warp's default inlines only some functions on CPUs; compilation takes twice as long."""
 FUSED = OPTIONS | {"cpu_compiler_flags": f"{TARGET} -ffp-contract=fast -mllvm -inline-threshold=100000"}
-"""For factorisations: products and sums are fused; all is inlined, because calls copy the structs that they are given."""
+"""For factorisations: products and sums are fused; all functions are inlined, because calls copy struct arguments."""

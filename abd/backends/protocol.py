@@ -144,7 +144,7 @@ class TargetPoses(Protocol):
     def read_prescribed(self) -> np.ndarray:
         """(k, 12) states of the prescribed bodies at the current iterate."""
 
-    def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
+    def set_penalty(self, penalty: float, lp: np.ndarray, lA: np.ndarray) -> None:
         """Set stiffness and multipliers of the penalty towards the target poses."""
 
     def snap_to_targets(self, chosen: np.ndarray) -> None:

@@ -107,7 +107,7 @@ class Scheme:
         motion: (2 + `LEVELS`, 18) by `Mode`; for `Mode.SMOOTH` by level.
         stiffness_weights: (3,) by the smaller `Mode` of a row's bodies: weight in the incremental potential of springs whose
             forces follow the trapezoidal rule (`abd.joints.rows.springs`).
-        pull: weight of the penalty towards prescribed poses; 1 for implicit Euler.
+        penalty: weight of the penalty towards prescribed poses; 1 for implicit Euler.
         chord: targets are those of `weights[1]`; bodies have no modes.
     """
 
@@ -117,7 +117,7 @@ class Scheme:
     weights: np.ndarray
     motion: np.ndarray
     stiffness_weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    pull: float = 1.0
+    penalty: float = 1.0
     chord: bool = False
 
     of = 0
@@ -160,7 +160,7 @@ class Schemes:
 
     Attributes:
         each: the schemes; of: (n,) index of every body's scheme.
-        h, c, ch2, beta, impulse: (n,) as in `Scheme`; pull, chord: of the first scheme, because there are no prescribed
+        h, c, ch2, beta, impulse: (n,) as in `Scheme`; penalty, chord: of the first scheme, because there are no prescribed
             bodies.
     """
 
@@ -188,8 +188,8 @@ class Schemes:
         return self._by_body("impulse")
 
     @property
-    def pull(self) -> float:
-        return self.each[0].pull
+    def penalty(self) -> float:
+        return self.each[0].penalty
 
     @property
     def chord(self) -> bool:
@@ -246,7 +246,7 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     euler[1] = c
     two = _two_steps(h, previous_h) if previous_h > 0.0 else one
     rows = np.stack([euler, fresh, *levels])
-    return Scheme(h, c, 1.0, np.stack([one, two]), rows, (1.0, 0.5, 0.25 / c), pull=c)
+    return Scheme(h, c, 1.0, np.stack([one, two]), rows, (1.0, 0.5, 0.25 / c), penalty=c)
 
 
 def _coefficients(radius: float) -> tuple[float, float, float, float, float]:

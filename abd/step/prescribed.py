@@ -66,7 +66,7 @@ class Prescribed:
         Args:
             start, target_poses: (k, 12) states at the beginning of the step and prescribed for its end.
             nominal: (k,) length of the prescribed motion in the step [m]; resolution: largest distance of a body from its target
-                by the step's tolerance [m]; unit: penalty at the start of a step (`Scheme.pull`).
+                by the step's tolerance [m]; unit: penalty at the start of a step (`Scheme.penalty`).
 
         Returns:
             the failure of a minimisation, or ``blocked`` with the bodies and their missing distance [m].
@@ -81,7 +81,7 @@ class Prescribed:
             self.stride = self.stride.copy()
             self.stride[bodies] = stride
             penalty = unit * float(np.clip(stride[is_late] / travel[is_late], 1e-2, 1.0).min(initial=1.0))
-            backend.target_poses.set_pull(penalty, lp, lA)
+            backend.target_poses.set_penalty(penalty, lp, lA)
         allowed = np.maximum(REACHED_FRACTION * travel, resolution)
         is_near = False
         for _ in range(LARGEST_UPDATES):
@@ -111,7 +111,7 @@ class Prescribed:
             lp[open_bodies] -= penalty * weight * delta[:, :3]
             lA[open_bodies] -= (penalty * weight * spread)[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
             penalty = min((STALLED_GROWTH if stalls else GROWTH) * penalty, 1e4 * unit)
-            backend.target_poses.set_pull(penalty, lp, lA)
+            backend.target_poses.set_penalty(penalty, lp, lA)
             backend.arcs.evaluate()
         names = tuple(self.model.bodies.names[b] for b in open_bodies)
         if self.may_lag and not len(self.late):

@@ -147,7 +147,7 @@ class Substeps:
         if prescribed.any:
             nominal = prescribed.nominal(stepper.time, h)
             failure = prescribed.minimise(
-                backend, start_poses, target_poses, nominal, settings.tolerance * h, rule.pull, minimisation.solve
+                backend, start_poses, target_poses, nominal, settings.tolerance * h, rule.penalty, minimisation.solve
             )
         else:
             failure = minimisation.solve()

@@ -148,7 +148,7 @@ def arc_and_rate(path: Path, body: wp.int32, alpha: wp.float64):
 
 @wp.func
 def approach(path: Path, i: wp.int32, j: wp.int32) -> wp.float64:
-    """Bound on how much closer two bodies come along the whole of their arcs [m]."""
+    """Return a bound of the approach of two bodies on their whole arcs [m]."""
     return wp.length(path.dp[i] - path.dp[j]) + path.affine_speed[i] + path.affine_speed[j]
 
 
@@ -161,7 +161,7 @@ def advance(
     alpha: wp.array(dtype=wp.float64),
     pose: Pose,
 ):
-    """pose = path(alpha of the body's island), where it is not done."""
+    """Set pose = path(alpha of the body's island) for bodies that are not done."""
     b = wp.tid() + first
     if done[b] != 0:
         return

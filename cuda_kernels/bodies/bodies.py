@@ -49,7 +49,7 @@ class StepData:
     """Constants of a step.
 
     Inertial target (pt, At) and the weight of a body's inertia, `scale` [-]; prescribed poses (pk, Ak) with multipliers
-    (lp, lA) and `pull` (1,) [-]; `held` marks bodies that no longer move in this step; `ch2` (n,) = c h^2 [s^2].
+    (lp, lA) and `penalty` (1,) [-]; `held` marks bodies that no longer move in this step; `ch2` (n,) = c h^2 [s^2].
     """
 
     pt: wp.array(dtype=wp.vec3d)
@@ -61,7 +61,7 @@ class StepData:
     lA: wp.array(dtype=wp.mat33d)
     held: wp.array(dtype=wp.int32)
     gravity: wp.vec3d
-    pull: wp.array(dtype=wp.float64)
+    penalty: wp.array(dtype=wp.float64)
     ch2: wp.array(dtype=wp.float64)
 
 
@@ -99,7 +99,7 @@ def body_energies(
     done: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
-    """Incremental energy of every body alone, external work counted from `reference` (the state of linearisation)."""
+    """Compute the incremental energies of single bodies; external work is 0 at `reference` (the state of linearisation)."""
     b = wp.tid() + first
     if done[b] != 0:
         return
@@ -124,7 +124,7 @@ def body_energies(
         else:
             dp = pose.p[b] - step.pk[b]
             D = A - step.Ak[b]
-            e = step.pull[0] * HALF * body.weight[b] * (wp.dot(dp, dp) + body.spread[b] * wp.ddot(D, D))
+            e = step.penalty[0] * HALF * body.weight[b] * (wp.dot(dp, dp) + body.spread[b] * wp.ddot(D, D))
             e = e - wp.dot(step.lp[b], dp) - wp.ddot(step.lA[b], D)
         e = e + step.ch2[b] * elastic_energy(body.stiffness[b], body.arap[b], A)
     out[b] = e
@@ -151,7 +151,7 @@ def body_differences(
     difference: wp.array(dtype=wp.float64),
     size: wp.array(dtype=wp.float64),
 ):
-    """Start the sums of every body with the change of its own energies and the size of their terms."""
+    """Set the sums of every body to the change of its own energies and the size of their terms."""
     b = wp.tid() + first
     difference[b] = trial[b] - base[b]
     s = wp.abs(trial[b]) + wp.abs(base[b])
@@ -171,7 +171,7 @@ def linearize_bodies(
     gradient: wp.array2d(dtype=wp.float64),
     diagonal: wp.array3d(dtype=wp.float64),
 ):
-    """Gradient (n, 12) of a body's own energies, and its 12x12 block, started with the constant block of its joints."""
+    """Compute the gradient (n, 12) of the energies of single bodies, and the 12x12 blocks, with constant blocks of joints."""
     b = wp.tid() + first
     if done[b] != 0:
         return
@@ -199,7 +199,7 @@ def linearize_bodies(
                 G[r, c] = s[c] * D[r, c] - step.ch2[b] * T[r, c]
                 diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] = diagonal[b, 3 + 3 * r + c, 3 + 3 * r + c] + s[c]
     else:
-        w = step.pull[0] * body.weight[b]
+        w = step.penalty[0] * body.weight[b]
         ws = w * body.spread[b]
         g = w * (pose.p[b] - step.pk[b]) - step.lp[b]
         G = ws * (A - step.Ak[b]) - step.lA[b]

@@ -62,7 +62,7 @@ def projector(body: BodyData, b: wp.int32, held: wp.int32, i: wp.int32, j: wp.in
 
 @wp.func
 def is_constrained(body: BodyData, b: wp.int32, held: wp.int32) -> bool:
-    """Whether a body has fixed degrees of freedom now."""
+    """Return whether a body has fixed degrees of freedom in this step."""
     mask = body.translation[b]
     return held != 0 or body.rotation[b] != FREE or mask[0] + mask[1] + mask[2] < wp.float64(2.5)
 

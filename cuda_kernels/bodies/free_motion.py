@@ -123,7 +123,7 @@ def turn_first(R: wp.mat33d, m: wp.vec3d, fraction: wp.float64):
 
 @wp.func
 def turn_last(R: wp.mat33d, m: wp.vec3d, fraction: wp.float64):
-    """The same about its third axis."""
+    """Rotate a body likewise about its third axis."""
     angle = fraction * m[2]
     c = wp.cos(angle)
     s = wp.sin(angle)
@@ -143,7 +143,7 @@ def torque_of(force: wp.mat33d, A: wp.mat33d) -> wp.vec3d:
 
 @wp.func
 def nearest_turn(R: wp.mat33d, w: wp.vec3d) -> wp.vec3d:
-    """Of the rotation vectors of R, the one closest to w."""
+    """Return the rotation vector of R closest to w."""
     v = axial(R)
     sine = wp.length(v)
     cosine = HALF * (wp.trace(R) - ONE)

@@ -52,7 +52,7 @@ def own_axis(A: wp.mat33d, k: wp.int32) -> wp.vec3d:
 
 @wp.func
 def carried(v: wp.vec3d, now: wp.vec3d, new: wp.vec3d) -> wp.vec3d:
-    """A vector whose part along a thin axis went with the body, from `now` to `new`."""
+    """Return a vector whose component along a thin axis is rotated with the body, from `now` to `new`."""
     return v + wp.dot(v, now - new) * new
 
 

@@ -153,7 +153,7 @@ def choose_levels(
 def row_of(
     mode: wp.array(dtype=wp.int32), mechanism: wp.array(dtype=wp.int32), level: wp.array(dtype=wp.int32), b: wp.int32
 ) -> wp.int32:
-    """The row of `motion` that a body follows."""
+    """Return the row of `motion` of a body."""
     if mode[b] == SMOOTH:
         return SMOOTH + level[mechanism[b]]
     return mode[b]

@@ -47,7 +47,7 @@ def deformed_radius(lower: wp.vec3d, upper: wp.vec3d, A: wp.mat33d) -> wp.float6
 
 @wp.func
 def bound_arc(path: Path, b: wp.int32, r: wp.float64):
-    """Fill `rate`, `bend`, `reach` and `strain` of a body whose A, dp, w and S are set."""
+    """Set `rate`, `bend`, `affine_speed` and `strain` of a body with given A, dp, w and S."""
     path.rate[b] = arc_rate(path, b, ZERO)
     S = spectral_bound(path.S[b])
     W = wp.length(path.w[b])
@@ -186,13 +186,13 @@ def start_paths(
 
 
 @wp.kernel
-def lead_to_goals(first: wp.int32, chosen: wp.array(dtype=wp.int32), goal: Pose, now: Pose, target: Pose, lead: Lead):
+def lead_to_targets(first: wp.int32, chosen: wp.array(dtype=wp.int32), prescribed: Pose, now: Pose, target: Pose, lead: Lead):
     """Set targets and leads of prescribed bodies (k,) from their states `now`."""
     b = chosen[wp.tid() + first]
-    target.p[b] = goal.p[b]
-    target.A[b] = goal.A[b]
-    lead.dp[b] = goal.p[b] - now.p[b]
-    lead.w[b] = rotation_vector(goal.A[b] * wp.inverse(now.A[b]))
+    target.p[b] = prescribed.p[b]
+    target.A[b] = prescribed.A[b]
+    lead.dp[b] = prescribed.p[b] - now.p[b]
+    lead.w[b] = rotation_vector(prescribed.A[b] * wp.inverse(now.A[b]))
 
 
 @wp.func
@@ -216,7 +216,7 @@ def displacements(
     alpha: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """Bound on how far any vertex of a body moves when its arc is followed up to alpha [m]."""
+    """Return a bound of the displacement of all vertices of a body on its arc up to alpha [m]."""
     b = wp.tid() + first
     a = alpha[island[b]]
     out[b] = a * (wp.length(path.dp[b]) + path.affine_speed[b])

@@ -1,4 +1,4 @@
-"""Moves between poses and states q (n, 12), and from one pose to another."""
+"""Conversions between poses and states q (n, 12), and operations on poses."""
 
 import warp as wp
 
@@ -116,9 +116,9 @@ def exchange_values(first: wp.int32, a: wp.array(dtype=wp.float64), b: wp.array(
 
 
 @wp.kernel
-def snap(first: wp.int32, goal: Pose, chosen: wp.array(dtype=wp.int32), pose: Pose):
-    """Set the chosen bodies exactly to their goal."""
+def snap(first: wp.int32, target: Pose, chosen: wp.array(dtype=wp.int32), pose: Pose):
+    """Set the chosen bodies exactly to their targets."""
     b = wp.tid() + first
     if chosen[b] != 0:
-        pose.p[b] = goal.p[b]
-        pose.A[b] = goal.A[b]
+        pose.p[b] = target.p[b]
+        pose.A[b] = target.A[b]

@@ -30,7 +30,7 @@ def is_closed(rows: MeasuredRows, e: wp.int32) -> wp.bool:
 
 @wp.func
 def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
-    """Residual along x: x - target; of one-sided rows the smaller one of the gap and lambda / K."""
+    """Return the residual along x: x - target; for one-sided rows the smaller one of the gap and lambda / K."""
     if rows.law[e] == ONE_SIDED:
         sign = rows.p[e, slots.SIGN]
         bound = rows.p[e, slots.BOUND]
@@ -40,7 +40,7 @@ def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
 
 @wp.kernel
 def row_errors(first: wp.int32, rows: MeasuredRows, values: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)):
-    """Residuals (R,) of the exact rows over their tolerances at measured values (m,); a drive at its largest effort has none."""
+    """Residuals (R,) of the exact rows over their tolerances at measured values (m,); 0 for a drive at its effort limit."""
     e = wp.tid() + first
     error = ZERO
     if is_held(rows, e):
@@ -86,7 +86,7 @@ def row_predictions(
     x: wp.array(dtype=wp.float64),
     predicted: wp.array(dtype=wp.float64),
 ):
-    """Values (R,) that the linear model gives the rows at the end of a direction (n, 12)."""
+    """Compute the values (R,) of the rows by the linear model at the end of a direction (n, 12)."""
     e = wp.tid() + first
     v = x[e]
     for end in range(ends.of_row[e], ends.of_row[e + 1]):

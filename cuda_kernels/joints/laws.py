@@ -28,13 +28,13 @@ Parameters = wp.types.vector(length=8, dtype=wp.float64)
 
 @wp.func
 def is_limit(law: wp.int32) -> wp.bool:
-    """Whether a law is that of an end of a range or of a gap."""
+    """Return whether a law is that of a range limit or of a gap."""
     return law == BARRIER or law == ONE_SIDED or law == CUBIC
 
 
 @wp.func
 def saturated(p: Parameters, e: wp.float64) -> wp.vec3d:
-    """A parabola whose slope is capped, at e = x - a."""
+    """Return a parabola with a limited slope, at e = x - a."""
     K = p[slots.STRENGTH]
     T = p[slots.EFFORT]
     size = wp.abs(e)

@@ -290,7 +290,7 @@ def open_fractions(
     kept: wp.float64,
     fractions: wp.array(dtype=wp.float64),
 ):
-    """Fraction (R,) of a step from gaps `before` to gaps `after` that leaves each `kept` of itself or of its width."""
+    """Compute the fraction (R,) of a step from gaps `before` to `after` that keeps `kept` of every gap or of its width."""
     e = wp.tid() + first
     least = kept * wp.min(before[e], rows.p[e, slots.WIDTH])
     fraction = ONE

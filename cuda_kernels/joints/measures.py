@@ -1,4 +1,4 @@
-"""Measures: scalar functions of two frames, and their derivatives by the affine states that carry the frames.
+"""Measures: scalar functions of two frames, and their derivatives by the affine states of the frames.
 
 With ``D = A_p D0``, ``o_D = p_p + A_p X_D`` (the world: D0 and X_D themselves), the same for C, and ``d = o_C - o_D``, a
 measure is a function of the features ``z = (M = D^T C ; r = D^T d ; s = C^T d ; 1)`` and of d. Mirrors
@@ -156,7 +156,7 @@ def by_features(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: 
         for c in range(15):
             g[c] = measures.supplied[e, 1 + c]
     elif is_special(kind):
-        # These kinds do not depend on s.
+        # these kinds do not depend on s
         M = wp.transpose(D) * C
         r = wp.transpose(D) * d
         for c in range(12):

@@ -47,7 +47,7 @@ def step_data(seed: int) -> numpy_bodies.StepData:
     return numpy_bodies.StepData(
         pt=target[:, :3], At=maps(target), pk=goal[:, :3], Ak=maps(goal), lp=rng.normal(size=(N, 3)),
         lA=rng.normal(size=(N, 3, 3)), held=np.zeros(N, bool), gravity=np.array([0.3, -0.2, -9.81]),
-        scale=rng.uniform(0.2, 1.0, size=N), pull=3.0, ch2=CH2,
+        scale=rng.uniform(0.2, 1.0, size=N), penalty=3.0, ch2=CH2,
     )
 
 
@@ -66,7 +66,7 @@ class BodyKernels:
         out.held = DEVICE.upload(step.held, wp.int32)
         out.gravity, out.ch2 = wp.vec3d(*step.gravity), DEVICE.upload(step.ch2, wp.float64)
         out.scale = DEVICE.upload(step.scale, wp.float64)
-        out.pull = DEVICE.upload([step.pull], wp.float64)
+        out.penalty = DEVICE.upload([step.penalty], wp.float64)
         return out
 
     def energy(self, step, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -123,8 +123,8 @@ def of_forces(data, step, q, reference):
     return -CH2 * work, -CH2[:, None] * now, np.zeros((N, 12, 12))
 
 
-def of_pull(data, step, q, reference):
-    weights = data.weight, data.spread, step.pull
+def of_penalty(data, step, q, reference):
+    weights = data.weight, data.spread, step.penalty
     distances = q[:, :3] - step.pk, maps(q) - step.Ak, step.lp, step.lA
     blocks = prescribed.hessian(*weights)
     return prescribed.energy(*weights, *distances), state(*prescribed.gradient(*weights, *distances)), blocks
@@ -136,7 +136,7 @@ ENERGIES = {
     "arap": (only("stiffness", arap=np.full(N, Elasticity.ARAP, np.int32)), of_elasticity(arap)),
     "forces": (only("force"), of_forces),
     "couples": (only("torque"), of_forces),
-    "prescribed": (only(kind=np.full(N, Kind.KINEMATIC, np.int32)), of_pull),
+    "prescribed": (only(kind=np.full(N, Kind.KINEMATIC, np.int32)), of_penalty),
 }
 
 

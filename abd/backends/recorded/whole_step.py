@@ -159,7 +159,7 @@ class WholeStep:
         is_new = b.scheme.writer is not self
         if is_new or self._rule is not rule or self._parameters[2:4] != (tolerance, friction_tolerance):
             b.scheme.set_rule(rule)
-            b.target_poses.launch_pull(rule.pull)
+            b.target_poses.launch_penalty(rule.penalty)
             tightest = b.model.settings.linear_tolerance
             self.device.write(self.numbers, numbers(tolerance, friction_tolerance, rule.h, tightest))
         if is_new or mode is not self._mode:

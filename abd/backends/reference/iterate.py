@@ -15,7 +15,7 @@ class StepData:
         pt, At: (n, 3) [m], (n, 3, 3) inertial target; scale: (n,) weight of the inertia [-].
         pk, Ak: prescribed poses; lp, lA: their multipliers.
         held: (n,) bodies fixed for the rest of this step.
-        gravity: (3,) [m/s^2]; pull: stiffness of the penalty of prescribed poses [-]; ch2: (n,) c h^2 [s^2].
+        gravity: (3,) [m/s^2]; penalty: stiffness of the penalty of prescribed poses [-]; ch2: (n,) c h^2 [s^2].
     """
 
     pt: np.ndarray
@@ -27,7 +27,7 @@ class StepData:
     lA: np.ndarray
     held: np.ndarray
     gravity: np.ndarray
-    pull: float
+    penalty: float
     ch2: np.ndarray
 
 

@@ -73,7 +73,8 @@ class BodyEnergies:
         work = np.sum(self._external(step, free, reference) * (q[free] - reference[free]), axis=1)
         energies[free] = inertia.energy(self._masses(step, free), q[free], state(step.pt, step.At)[free])
         energies[free] -= step.ch2[free] * work
-        energies[driven] = prescribed.energy(data.weight[driven], data.spread[driven], step.pull, *self._pull(step, driven, q))
+        weights = data.weight[driven], data.spread[driven], step.penalty
+        energies[driven] = prescribed.energy(*weights, *self._prescribed(step, driven, q))
         energies[free | driven] += step.ch2[free | driven] * self._elastic(arap.energy, orthogonality.energy, free | driven, q)
         return energies
 
@@ -98,8 +99,8 @@ class BodyEnergies:
         data, (free, driven) = self.data, self._moving(step)
         gradient = self.inertial(step, q)
         gradient[free] -= step.ch2[free, None] * self._external(step, free, q)
-        pull = prescribed.gradient(data.weight[driven], data.spread[driven], step.pull, *self._pull(step, driven, q))
-        gradient[driven] = state(*pull)
+        weights = data.weight[driven], data.spread[driven], step.penalty
+        gradient[driven] = state(*prescribed.gradient(*weights, *self._prescribed(step, driven, q)))
         elastic = self._elastic(arap.gradient, orthogonality.gradient, free | driven, q)
         gradient[free | driven, 3:] += step.ch2[free | driven, None] * elastic.reshape(-1, 9)
         return gradient
@@ -115,7 +116,7 @@ class BodyEnergies:
         data, (free, driven) = self.data, self._moving(step)
         blocks = np.zeros((len(q), 12, 12))
         blocks[free] = inertia.hessian(self._masses(step, free))
-        blocks[driven] = prescribed.hessian(data.weight[driven], data.spread[driven], step.pull)
+        blocks[driven] = prescribed.hessian(data.weight[driven], data.spread[driven], step.penalty)
         blocks[free | driven, 3:, 3:] += step.ch2[free | driven, None, None] * self._elastic_blocks(free | driven, q)
         return blocks
 
@@ -164,7 +165,7 @@ class BodyEnergies:
         blocks[polar] = arap.hessian(stiffness[polar], A[polar])
         return blocks
 
-    def _pull(self, step: StepData, rows: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _prescribed(self, step: StepData, rows: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return distances to the target poses and multipliers of prescribed bodies."""
         dp, dA = positions(q)[rows] - step.pk[rows], maps(q)[rows] - step.Ak[rows]
         return dp, dA, step.lp[rows], step.lA[rows]

@@ -59,7 +59,7 @@ class Steps:
             lA=np.zeros((self.n, 3, 3)),
             held=self.inactive.immobile,
             gravity=self.model.settings.gravity,
-            pull=rule.pull,
+            penalty=rule.penalty,
             ch2=at.ch2,
         )
         self.inactive.hold(self.inactive.immobile)

@@ -20,9 +20,9 @@ class TargetPoses:
     def read_prescribed(self) -> np.ndarray:
         return self.at.q[self.prescribed]
 
-    def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
+    def set_penalty(self, penalty: float, lp: np.ndarray, lA: np.ndarray) -> None:
         step = self.at.step
-        step.pull, step.lp, step.lA = float(pull), lp.copy(), lA.copy()
+        step.penalty, step.lp, step.lA = float(penalty), lp.copy(), lA.copy()
 
     def snap_to_targets(self, chosen: np.ndarray) -> None:
         at, step = self.at, self.at.step

@@ -54,7 +54,7 @@ class Steps:
             self.inactive.hold(self.inactive.immobile)
         self.set_scales(rule, eps)
         self.scheme.writer = None
-        self.target_poses.launch_pull(rule.pull)
+        self.target_poses.launch_penalty(rule.penalty)
         self.graphs.run(("begin", rule.chord), self.launch_begin)
         self.potential.contacts.set_scale(at.ch2)
         self.touch.invalidate()

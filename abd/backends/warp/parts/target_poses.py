@@ -21,7 +21,7 @@ class TargetPoses:
         device, step, n = potential.device, potential.at.step, len(model.bodies)
         self.device, self.at, self.trial_path, self.touch, self.n = device, potential.at, trial_path, touch, n
         self.pose = new_pose(device, n)
-        step.pk, step.Ak, step.pull = self.pose.p, self.pose.A, device.zeros(1, wp.float64)
+        step.pk, step.Ak, step.penalty = self.pose.p, self.pose.A, device.zeros(1, wp.float64)
         step.lp, step.lA = device.zeros(n, wp.vec3d), device.zeros(n, wp.mat33d)
         prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.count, self.prescribed = len(prescribed), device.upload(prescribed, wp.int32)
@@ -36,19 +36,19 @@ class TargetPoses:
         self.device.launch(poses.pack_some, self.count, self.prescribed, self.at.current, self.q)
         return self.device.read(self.q)
 
-    def set_pull(self, pull: float, lp: np.ndarray, lA: np.ndarray) -> None:
-        self.launch_pull(float(pull))
+    def set_penalty(self, penalty: float, lp: np.ndarray, lA: np.ndarray) -> None:
+        self.launch_penalty(float(penalty))
         self.device.write(self.at.step.lp, lp)
         self.device.write(self.at.step.lA, lA)
 
-    def launch_pull(self, pull: float) -> None:
+    def launch_penalty(self, penalty: float) -> None:
         """Set the penalty stiffness without multipliers; launches only."""
-        self.device.fill(self.at.step.pull, pull)
+        self.device.fill(self.at.step.penalty, penalty)
 
     def launch_lead(self, now: Pose) -> None:
         """Set targets and predicted motion of prescribed bodies to lead from `now` to their target poses; launches only."""
         ends = self.pose, now, self.at.target, self.trial_path.lead
-        self.device.launch(paths.lead_to_goals, self.count, self.prescribed, *ends)
+        self.device.launch(paths.lead_to_targets, self.count, self.prescribed, *ends)
 
     def launch_reset(self) -> None:
         """Reset the multipliers; launches only."""
