@@ -11,11 +11,11 @@ from abd.model import Model
 from abd.step.step import Stepper
 
 if TYPE_CHECKING:
-    from abd.backends.device.read_back import Arriving, ReadBack
+    from abd.backends.device.read_back import PendingCopy, ReadBack
 
 
 class OnHost:
-    """Host arrays with the interface of `abd.backends.device.read_back.Arriving`."""
+    """Host arrays with the interface of `abd.backends.device.read_back.PendingCopy`."""
 
     def __init__(self, *arrays: np.ndarray):
         self._arrays = list(arrays)
@@ -48,7 +48,7 @@ class DeviceState:
         """(n, 12): time derivative of `q` [m/s, 1/s]."""
         return self._backend.states.velocity
 
-    def to_host(self) -> Arriving | OnHost:
+    def to_host(self) -> PendingCopy | OnHost:
         """Start a copy of `q` and `qd` to the host; `wait()` of the result returns independent arrays.
 
         On CUDA the copy overlaps with the next step; two copies may be in flight.

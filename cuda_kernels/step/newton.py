@@ -67,23 +67,23 @@ def body_tolerances(
     group: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
     listed: wp.array(dtype=wp.int32),
-    enough: wp.array(dtype=wp.float64),
-    off: wp.array(dtype=wp.float64),
+    loose_tolerance: wp.array(dtype=wp.float64),
+    residual_bound: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
     loose: wp.array(dtype=wp.float64),
     balanced: wp.array(dtype=wp.float64),
 ):
     """Set Newton's tolerance [m/s] of every body, that of friction for mobile bodies with friction in joints or lagged contacts.
 
-    Lagged contacts start at segment[group[b]]; only with them the sufficient tolerance `enough` (n,) holds. The bound `off` (n,)
-    of residual forces holds for bodies with pairs in the candidate list, which start at listed[b]."""
+    Lagged contacts start at segment[group[b]]; `loose_tolerance` (n,) applies to bodies with any. Pairs of the candidate list
+    start at listed[b]; `residual_bound` (n,) applies to bodies with any."""
     b = wp.tid() + first
     frozen = wp.bool(False)
     if group[b + 1] > group[b]:
         frozen = segment[group[b + 1]] > segment[group[b]]
     has_friction = frozen or (frictional[b] != 0 and held[b] == 0)
-    loose[b] = wp.where(frozen, enough[b], ZERO)
-    balanced[b] = wp.where(listed[b + 1] > listed[b], off[b], ZERO)
+    loose[b] = wp.where(frozen, loose_tolerance[b], ZERO)
+    balanced[b] = wp.where(listed[b + 1] > listed[b], residual_bound[b], ZERO)
     out[b] = wp.where(has_friction, c.at[FRICTION_TOLERANCE], c.at[TOLERANCE])
 
 

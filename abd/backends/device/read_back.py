@@ -19,10 +19,10 @@ class _Slot:
 
     snapshots: list[wp.array] = field(default_factory=list)
     hosts: list[wp.array] = field(default_factory=list)
-    user: Arriving | None = None
+    user: PendingCopy | None = None
 
 
-class Arriving:
+class PendingCopy:
     """Copy in progress; `wait` may be called repeatedly."""
 
     def __init__(self, slot: _Slot, event: wp.Event | None):
@@ -52,7 +52,7 @@ class ReadBack:
         self._slots = [_Slot() for _ in range(SLOTS)]
         self._next = 0
 
-    def begin(self, *arrays: wp.array) -> Arriving:
+    def begin(self, *arrays: wp.array) -> PendingCopy:
         """Begin to copy the arrays, as they are after all previous launches."""
         slot = self._slots[self._next]
         self._next = (self._next + 1) % SLOTS
@@ -61,19 +61,19 @@ class ReadBack:
         with self.device.turn:
             return self._copy(slot, arrays)
 
-    def _copy(self, slot: _Slot, arrays: tuple[wp.array, ...]) -> Arriving:
+    def _copy(self, slot: _Slot, arrays: tuple[wp.array, ...]) -> PendingCopy:
         self._fit(slot, arrays)
         if self._stream is None:
             for host, array in zip(slot.hosts, arrays):
                 wp.copy(host, array)
-            slot.user = Arriving(slot, None)
+            slot.user = PendingCopy(slot, None)
             return slot.user
         for snapshot, array in zip(slot.snapshots, arrays):
             wp.copy(snapshot, array)
         self._stream.wait_event(self.device.warp.stream.record_event())
         for host, snapshot in zip(slot.hosts, slot.snapshots):
             wp.copy(host, snapshot, stream=self._stream)
-        slot.user = Arriving(slot, self._stream.record_event())
+        slot.user = PendingCopy(slot, self._stream.record_event())
         return slot.user
 
     def _fit(self, slot: _Slot, arrays: tuple[wp.array, ...]) -> None:

@@ -57,7 +57,7 @@ class Iteration:
         sizes = np.unique(backend.model.bodies.world, return_inverse=True, return_counts=True)
         self._large = sizes[2][sizes[1]] > SMALL_WORLD
         self.frictional, self._friction_of = d.zeros(capacity, wp.int32), None
-        self.enough, self.forces_off, self._has_lengths = BodyNumbers(d, capacity), BodyNumbers(d, capacity), False
+        self.loose_tolerances, self.residual_bounds, self._has_lengths = BodyNumbers(d, capacity), BodyNumbers(d, capacity), False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "ALL_BODIES", "RESTART")
 
     # from the host --------------------------------------------------------------------------------------------------
@@ -94,8 +94,8 @@ class Iteration:
         has_lengths = not isinstance(h, float)
         if by_island:
             # immobile bodies belong to an island of another world
-            self.enough.set(loose)
-            self.forces_off.set(np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
+            self.loose_tolerances.set(loose)
+            self.residual_bounds.set(np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
         self._has_lengths = has_lengths
         self.graphs.run(("begin", by_island, has_lengths, b.friction.segment.ptr), lambda: self._begin(by_island, has_lengths))
         self._follow_pairs()
@@ -129,7 +129,7 @@ class Iteration:
         """Set the tolerances of the islands, depending on friction; launches only."""
         b, c, friction = self.backend, self.control, self.backend.friction
         pairs = friction.group, friction.segment, b.contacts.candidates.group
-        given = b.inactive.held, self.frictional, *pairs, self.enough.array, self.forces_off.array
+        given = b.inactive.held, self.frictional, *pairs, self.loose_tolerances.array, self.residual_bounds.array
         self.device.launch(newton.body_tolerances, b.n, c, *given, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loose)

@@ -40,7 +40,7 @@ class Start:
         self.graphs, c = self.iteration.graphs, self.iteration.control
         self.control, self.path = c, self.iteration.path
         self.status = self.device.zeros(kernels.STATUS, wp.float64)
-        self._sound, self._covered, self._asked = (
+        self._sound, self._covered, self._pending = (
             c.flags[flag : flag + 1] for flag in (control.SOUND, control.COVERED, control.PENDING)
         )
 
@@ -159,7 +159,7 @@ class Start:
         self._try()
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
         if touching:
-            self.graphs.when(self._asked, lambda: self._try_in_place())
+            self.graphs.when(self._pending, lambda: self._try_in_place())
         self.graphs.when(self._covered, self._accept)
 
     def _try_in_place(self) -> None:
@@ -194,7 +194,7 @@ class Start:
     def _accept(self) -> None:
         """Accept the trial; hold bodies whose energy rises."""
         b = self.backend
-        self.graphs.when(self._asked, self._hold_bodies)
+        self.graphs.when(self._pending, self._hold_bodies)
         b.potential.exchange()
         self.path.subtract_motion()
 
