@@ -37,8 +37,9 @@ FINAL = ("blocked", "limits")
 """Failures that no shorter substep resolves."""
 FIRST_CHECK = 8
 """Iterations before the first check of the swept path."""
-TUBE = 0.25
-"""Largest distance of an iterate from the direct arc, over the thickness of the thinner body."""
+TUBE = 0.5
+"""Largest displacement of two bodies relative to each other between an iterate and the direct arc, over the thickness of the
+thinner one. Where the arc crosses the middle of a body, an iterate this close to it still intersects that body."""
 SAMPLES = 65
 """Number of parameters of the arc at which the distance is computed."""
 FAR = 0.5
@@ -160,10 +161,12 @@ class IteratePath:
         arc = between(begin, end, turned, np.zeros(len(bodies)))
         on_arc = arc.samples(np.linspace(0.0, 1.0, SAMPLES))
         limit = TUBE * np.minimum(self._thickness[i], self._thickness[j])
+        first, second = place.T
         for pose in self.poses[:-1]:
             offset = on_arc - pose[bodies]
-            distance = np.linalg.norm(offset[..., :3], axis=2) + self._radius[bodies] * np.linalg.norm(offset[..., 3:], axis=2)
-            out &= distance[:, place].max(axis=2).min(axis=0) <= limit
+            apart = np.linalg.norm(offset[:, first, :3] - offset[:, second, :3], axis=2)
+            turned = self._radius[bodies] * np.linalg.norm(offset[..., 3:], axis=2)
+            out &= (apart + turned[:, first] + turned[:, second]).min(axis=0) <= limit
         return out
 
 

@@ -32,7 +32,7 @@ def test_bodies_of_a_joint():
     assert (elbow.parent, elbow.child, shoulder.parent) == ("upper", "lower", "world")
     assert elbow.other_body("upper") == "lower" and shoulder.other_body("upper") == "world"
     assert elbow.connects("upper") and elbow.connects("lower", "upper") and not shoulder.connects("lower")
-    with pytest.raises(ValueError, match="between 'upper' and 'lower'"):
+    with pytest.raises(ValueError, match="connects 'upper' and 'lower'"):
         elbow.other_body("world")
 
 

@@ -121,7 +121,7 @@ def test_arrays_of_wrong_shape_are_refused():
         sim.worlds.reset(0, q=np.zeros((1, 12)))
     with pytest.raises(ValueError, match=r"q must be 1 x \d x 12 finite numbers"):
         sim.worlds.reset(0, q=np.full_like(sim.worlds.q[:1], np.nan))
-    with pytest.raises(ValueError, match="given twice"):
+    with pytest.raises(ValueError, match="must not repeat"):
         sim.worlds.reset([1, 1])
     scene = arm()
     scene.add_body("more", box=(0.1, 0.1, 0.1), position=(0, 0, 2), world=1)
