@@ -10,7 +10,7 @@ A pair at distance d with separation xi (the sum of its radii and the minimum se
     cubic    b = -(2 / (3 d_hat)) (d - xi - d_hat)^3         [m^2]   Ando 2024
 
 All barriers and their first derivatives vanish continuously at ``d = xi + d_hat``. ``log`` and ``log_sq`` are unbounded
-at ``d = xi``; ``cubic`` is bounded and requires a stiffness that depends on the gap.
+at ``d = xi``; ``cubic`` is bounded. Ando's stiffness depends on the gap; here it does not (docs/limitations.md).
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ def barrier(kind: str, D: np.ndarray, d_hat: np.ndarray | float, xi: np.ndarray 
 
     Returns:
         ``(b, db/dD, d2b/dD2)``, each (m,). Beyond activation all are 0. At or below the separation b is inf and the
-        derivatives
-        are 0: line searches reject such a state.
+        derivatives are 0: line searches reject such a state.
 
     Raises:
         ValueError: unknown kind.

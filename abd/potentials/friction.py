@@ -14,8 +14,8 @@ so that ``f1 = f0'`` rises from 0 to 1. The mollifier reduces the friction of ne
 their normal force (ipctk omits it). The energy is isotropic in the tangent plane: the projector ``1 - n n^T`` replaces
 a tangent basis.
 
-In the contact set of local minima (`abd.contact.minima`) some distances have negative weights. Two crossing edges secant
-one friction force, with the normal components of the forces of the pair and of its ends; it vanishes towards an end.
+In the contact set of local minima (`abd.contact.minima`) some distances have negative weights. Two crossing edges have
+one friction force, from the normal components of the forces of the pair and of its ends; it vanishes towards an end.
 Faces, sides and corners under a vertex have friction of their own, with possibly negative loads, so that friction
 passes continuously from feature to feature. Negative loads make the energy concave: the fraction `regularisation` of
 their curvature is omitted.
@@ -125,8 +125,7 @@ def freeze(
 
     Returns:
         the lagged contacts, and contacts with their points moved to the surfaces: in rest coordinates by ``-r A^-1 n``
-            on the first
-        body and ``r A^-1 n`` on the second; or arms (`abd.potentials.rolling`). Their displacements determine the slip.
+        on the first body and ``r A^-1 n`` on the second; or arms (`abd.potentials.rolling`). Their displacements determine the slip.
     """
     ratios = resistances.ratios(contacts.first, contacts.second)
     resists = (ratios > 0.0).any(axis=1).astype(float)
@@ -268,8 +267,8 @@ def _force_and_stiffness(
     along = np.einsum("mi,mj->mij", t, t)
     tangent = np.eye(3) - np.einsum("mi,mj->mij", lagged.n, lagged.n)
     secant = f1_over_y(y, eps)
-    takes = lagged.load < 0.0
-    bend = np.where(takes, f2(y, eps), regularisation * secant + (1.0 - regularisation) * f2(y, eps))
+    is_negative = lagged.load < 0.0
+    bend = np.where(is_negative, f2(y, eps), regularisation * secant + (1.0 - regularisation) * f2(y, eps))
     K = bend[:, None, None] * along + secant[:, None, None] * (tangent - along)
-    stiffness = np.where(takes, 1.0 - regularisation, 1.0) * lagged.load
+    stiffness = np.where(is_negative, 1.0 - regularisation, 1.0) * lagged.load
     return (lagged.load * f1(y, eps))[:, None] * t, stiffness[:, None, None] * K
