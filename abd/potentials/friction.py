@@ -125,7 +125,8 @@ def freeze(
 
     Returns:
         the lagged contacts, and contacts with their points moved to the surfaces: in rest coordinates by ``-r A^-1 n``
-        on the first body and ``r A^-1 n`` on the second; or arms (`abd.potentials.rolling`). Their displacements determine the slip.
+        on the first body and ``r A^-1 n`` on the second; or arms (`abd.potentials.rolling`). Their displacements determine
+        the slip.
     """
     ratios = resistances.ratios(contacts.first, contacts.second)
     resists = (ratios > 0.0).any(axis=1).astype(float)
