@@ -24,7 +24,7 @@ class Table:
     """Base class of dataclasses of arrays."""
 
     def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))
+        return len(next(iter(vars(self).values())))  # the first field
 
     def __getitem__(self, rows: np.ndarray) -> Self:
         """Rows of an index array or a mask."""
