@@ -38,12 +38,29 @@ def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
     return x - rows.p[e, slots.TARGET]
 
 
+@wp.func
+def works(ends: Ends, done: wp.array(dtype=wp.int32), e: wp.int32) -> bool:
+    """Return whether a row has a body that is not done."""
+    for end in range(ends.of_row[e], ends.of_row[e + 1]):
+        if done[ends.body[end]] == 0:
+            return True
+    return False
+
+
 @wp.kernel
-def row_errors(first: wp.int32, rows: MeasuredRows, values: wp.array(dtype=wp.float64), errors: wp.array(dtype=wp.float64)):
-    """Residuals (R,) of the exact rows over their tolerances at measured values (m,); 0 for a drive at its effort limit."""
+def row_errors(
+    first: wp.int32,
+    rows: MeasuredRows,
+    ends: Ends,
+    done: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    errors: wp.array(dtype=wp.float64),
+):
+    """Residuals (R,) of the exact rows over their tolerances at measured values (m,); 0 for a drive at its effort limit, and
+    without a body that is not done."""
     e = wp.tid() + first
     error = ZERO
-    if is_held(rows, e):
+    if is_held(rows, e) and works(ends, done, e):
         x = row_value(rows, e, values)
         force = rows.p[e, slots.STRENGTH] * wp.abs(x - rows.p[e, slots.CENTRE])
         if rows.law[e] != SATURATED or force < rows.p[e, slots.EFFORT]:
@@ -61,18 +78,15 @@ def predicted_errors(
     errors: wp.array(dtype=wp.float64),
     energies: wp.array(dtype=wp.float64),
 ):
-    """Compute predicted residuals C (R,), over their tolerances, of the exact rows without an effort limit; 0 for other rows.
-
-    `energies` are ``K C^2`` of those rows with a body that is not done, 0 for others."""
+    """Compute predicted residuals C (R,), over their tolerances, of the exact rows without an effort limit, and ``K C^2``; 0 for
+    other rows, and without a body that is not done."""
     e = wp.tid() + first
     error = ZERO
     energy = ZERO
-    if is_closed(rows, e):
+    if is_closed(rows, e) and works(ends, done, e):
         C = predicted[e] - rows.p[e, slots.TARGET]
         error = wp.abs(C) / rows.p[e, slots.TOLERANCE]
-        for end in range(ends.of_row[e], ends.of_row[e + 1]):
-            if done[ends.body[end]] == 0:
-                energy = rows.p[e, slots.STRENGTH] * C * C
+        energy = rows.p[e, slots.STRENGTH] * C * C
     errors[e] = error
     energies[e] = energy
 

@@ -89,30 +89,29 @@ def counted(K: wp.vec3d, F: wp.vec3d) -> wp.vec3d:
 
 
 @wp.kernel
-def row_errors(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.float64)):
-    """Sizes of the residuals of the exact rows over their tolerances; 0 for all others."""
-    e = wp.tid() + first
-    v = ZERO
-    if rows.exact[e] == 1:
-        v = wp.length(counted(rows.K[e], residual(rows, e, pose))) / rows.tolerance[e]
-    out[e] = v
-
-
-@wp.kernel
-def residual_energies(
-    first: wp.int32, rows: Rows, pose: Pose, done: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)
+def row_errors(
+    first: wp.int32,
+    rows: Rows,
+    pose: Pose,
+    done: wp.array(dtype=wp.int32),
+    errors: wp.array(dtype=wp.float64),
+    energies: wp.array(dtype=wp.float64),
 ):
-    """Compute ``F . K F`` of the exact rows with a body that is not done; 0 for all others."""
+    """Compute sizes of the residuals F of the exact rows over their tolerances, and ``F . K F``; 0 for other rows, and without
+    a body that is not done. Bodies that are excluded are done, and may have the island of others."""
     e = wp.tid() + first
-    v = ZERO
+    error = ZERO
+    energy = ZERO
     parent = rows.parent[e]
     works = done[rows.child[e]] == 0
     if parent >= 0:
         works = works or done[parent] == 0
     if rows.exact[e] == 1 and works:
         F = residual(rows, e, pose)
-        v = wp.dot(F, wp.cw_mul(rows.K[e], F))
-    out[e] = v
+        error = wp.length(counted(rows.K[e], F)) / rows.tolerance[e]
+        energy = wp.dot(F, wp.cw_mul(rows.K[e], F))
+    errors[e] = error
+    energies[e] = energy
 
 
 @wp.kernel

@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 import pytest
+from on_device import NAME
 from world_scenes import armed, assert_same_state, pile, side_by_side, swinging, tumbling
 
 import abd
@@ -210,3 +211,27 @@ def test_invalid_time_steps_are_refused():
     with pytest.raises(SceneError, match="world_dt"):
         scene.solver.world_dt = (0.01, -0.01)
     assert tumbling().replicate(2, dt=(0.01, 0.02)).replicate(2).spec.solver.world_dt == (0.01, 0.02, 0.01, 0.02)
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+@pytest.mark.parametrize("short", [0, 1])
+def test_targets_of_excluded_worlds_do_not_count(device, short):
+    """While one world takes short substeps, the driven joints of the other one are away from the targets of its time."""
+
+    def chain() -> abd.Scene:
+        scene, parent = abd.Scene(), abd.WORLD
+        for k in range(2):
+            body = scene.add_body(f"b{k}", box=(0.2, 0.05, 0.05), position=(0.1 + 0.2 * k, 0.0, 0.0))
+            drive = {"mode": "position", "target": "sin(6*t)"}
+            scene.add_hinge(f"j{k}", parent, body, anchor=(0.2 * k, 0.0, 0.0), axis=(0, 1, 0), enforcement="exact", drive=drive)
+            parent = body
+        return scene
+
+    both, alone = abd.Simulation(chain().replicate(2), device=device), abd.Simulation(chain(), device=device)
+    world = both.model.bodies.world
+    for _ in range(3):
+        both.stepper.first_substep = np.where(world == short, 0.0025, np.inf)
+        alone.stepper.first_substep = np.full(2, 0.0025)
+        report, own = both.step(), alone.step()
+        assert report.newton_iterations == own.newton_iterations and not len(both.stopped_worlds)
+        np.testing.assert_allclose(both.worlds.coordinates[short], alone.coordinates, atol=1e-12)

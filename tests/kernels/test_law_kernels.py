@@ -205,7 +205,7 @@ def test_gaps_weights_and_errors_equal_their_definition():
     assert expected.min() < 1.0
     np.testing.assert_allclose(DEVICE.read(fractions), both.folded(expected, 1.0, np.minimum), rtol=1e-10)
     errors = DEVICE.zeros(N, wp.float64)
-    both.device.errors(pose_of(q), errors)
+    both.device.errors(pose_of(q), DEVICE.zeros(N, wp.int32), errors)
     expected = both.folded(both.defined.errors(q), 0.0, np.maximum)
     assert np.count_nonzero(expected) > N // 6
     np.testing.assert_allclose(DEVICE.read(errors), expected, rtol=1e-10)

@@ -153,6 +153,14 @@ class NumpyJoints:
         fraction[closing] = 0.9 * (start - least[closing]) / (start - after[closing])
         return np.concatenate([np.ones(len(self.system.linear)), fraction])
 
+    def with_bodies(self, chosen: np.ndarray) -> np.ndarray:
+        """Return (l + R,) bool, rows with a body among the chosen ones (n,) bool."""
+        s, chosen = self.system, np.append(chosen, False)  # the world is not chosen
+        measures = chosen[s.table.child] | chosen[s.table.parent]
+        rows = np.zeros(len(s.rows), dtype=bool)
+        np.logical_or.at(rows, s.rows.term_row, measures[s.rows.term_measure])
+        return np.concatenate([chosen[s.linear.child] | chosen[s.linear.parent], rows])
+
     def errors(self, q: np.ndarray) -> np.ndarray:
         """Return (l + R,) residuals of the exact rows over their tolerances, 0 for a drive at its effort limit."""
         s = self.system

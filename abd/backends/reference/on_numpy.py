@@ -59,7 +59,7 @@ class NumpyBackend(OfPotential):
         touch = self.touch = Touch(model, potential)
         states = self.states = States(model.bodies, self.at)
         self.target_poses = TargetPoses(model, potential)
-        rows = self.rows = Rows(model, constants, potential, states, scheme)
+        rows = self.rows = Rows(model, constants, potential, states, scheme, inactive)
         self.linear = DenseSolver(potential, inactive, boxes)
         self.steps = Steps(model, constants, potential, states, scheme, self.target_poses, inactive, rows)
         self.arcs = Arcs(constants, potential, scheme, inactive, touch, boxes)

@@ -6,6 +6,7 @@ import numpy as np
 
 from abd.backends.body_data import BodyData
 from abd.backends.reference.numpy_motion import HostScheme
+from abd.backends.reference.parts.inactive import Inactive
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.turns import Turns
@@ -28,8 +29,10 @@ class Rows:
         resolved: (R,) bool, rows whose forces the trapezoidal rule integrates (`abd.joints.rows.springs`).
     """
 
-    def __init__(self, model: Model, constants: BodyData, potential: Potential, states: States, scheme: HostScheme):
-        self.model, self.constants = model, constants
+    def __init__(
+        self, model: Model, constants: BodyData, potential: Potential, states: States, scheme: HostScheme, inactive: Inactive
+    ):
+        self.model, self.constants, self.inactive = model, constants, inactive
         self.potential, self.states, self.scheme = potential, states, scheme
         self.at, self.islands, self.n = potential.at, potential.islands, potential.n
         self._set_up()
@@ -111,7 +114,8 @@ class Rows:
     def errors(self) -> np.ndarray:
         """Return (islands,) largest residuals of the exact rows over their tolerances at the iterate."""
         joints = self.potential.joints
-        return -self.islands.minima(-joints.errors(self.at.q), joints.owners, np.zeros(self.islands.count))
+        errors = np.where(joints.with_bodies(self.inactive.mobile), joints.errors(self.at.q), 0.0)
+        return -self.islands.minima(-errors, joints.owners, np.zeros(self.islands.count))
 
     def update_multipliers(self, direction: np.ndarray, done: np.ndarray) -> None:
         """Add stiffness forces of exact rows at the end of a direction (n, 12) to their multipliers, except in done islands.

@@ -98,7 +98,7 @@ class Rows:
         """Compute the largest relative residual of exact rows at the iterate, `out` (islands,); launches only."""
         a = self.scratch.a
         self.device.fill(a)
-        self.potential.joints.errors(self.at.current, a)
+        self.potential.joints.errors(self.at.current, self.islands.done, a)
         self.islands.reduce(a, sums.MAX, out)
 
     def update_multipliers(self, direction: wp.array) -> None:

@@ -267,32 +267,37 @@ class Joints:
 
     # exact rows ---------------------------------------------------------------------------------------------------
 
-    def errors(self, pose, out: wp.array) -> None:
-        """Raise `out` (n,) to the largest residual of the exact rows of a body, relative to their tolerances."""
+    def errors(self, pose, done, out: wp.array) -> None:
+        """Raise `out` (n,) to the largest residual of the exact rows of a body, relative to their tolerances.
+
+        Rows count only with a body that is not done (n,)."""
         launch = self.device.launch
         if self.linear_count:
-            each = self.pool.get("errors", self.linear_count, wp.float64)
-            launch(rows.row_errors, self.linear_count, self.linear, pose, each)
+            each, energies = self._errors()
+            launch(rows.row_errors, self.linear_count, self.linear, pose, done, each, energies)
             self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
         if self.row_count:
             self.measure(pose)
-            launch(exact_rows.row_errors, self.row_count, self.rows, self.values, self.per_row)
+            launch(exact_rows.row_errors, self.row_count, self.rows, self.ends, done, self.values, self.per_row)
             self._fold(self.row_count, self.owned_starts, self.owned_rows, self.per_row, sums.MAX, out)
 
     def _fold(self, count, starts, entries, values, operation, out) -> None:
         if count:
             self.device.launch(measured_rows.fold_into_bodies, self.n, starts, entries, values, operation, out)
 
+    def _errors(self) -> list[wp.array]:
+        """Return arrays (l,) for the relative residuals and the energies of linear rows."""
+        return [self.pool.get(name, self.linear_count, wp.float64) for name in ("errors", "energies")]
+
     def predicted_errors(self, straight, direction, done, out: wp.array, energy: wp.array) -> None:
         """Raise `out` (n,) to the residuals c, as `errors`, of the linear model at the end of a direction (n, 12), and add
-        ``c K c`` to `energy` (n,), except for rows of bodies that are done (n,).
+        ``c K c`` to `energy` (n,); `straight` is the pose at the end of the direction.
 
-        `straight` is the pose at the end of the direction. Rows with an effort limit have no residual."""
+        Rows with an effort limit have no residual."""
         launch = self.device.launch
         if self.linear_count:
-            each, energies = (self.pool.get(name, self.linear_count, wp.float64) for name in ("errors", "energies"))
-            launch(rows.row_errors, self.linear_count, self.linear, straight, each)
-            launch(rows.residual_energies, self.linear_count, self.linear, straight, done, energies)
+            each, energies = self._errors()
+            launch(rows.row_errors, self.linear_count, self.linear, straight, done, each, energies)
             for values, operation, total in ((each, sums.MAX, out), (energies, sums.SUM, energy)):
                 self._fold(self.linear_count, self.linear_starts, self.linear_entries, values, operation, total)
         if self.has_exact_measured:
