@@ -10,9 +10,9 @@ contact), by exact predicates and by winding numbers. Checks in every K-th frame
 
 and in all frames: the step converged, reached the requested tolerance, and reported a positive gap.
 
-The swept paths between successive frames are also checked (`abd.certificate.swept_paths`) if one substep leads from one
-to the other. The file does not contain the states between several substeps of a frame, so that its path is unknown; the
-number of such frames is reported.
+The swept paths between successive frames are also checked (`abd.certificate.swept_paths`) if one substep with a direct path
+leads from one to the other. The file contains neither the states between several substeps of a frame nor the iterates of
+Newton's method along which a path was accepted; the number of frames with such unknown paths is reported.
 
 Pairs of bodies that may overlap by the scene's rules are ignored: of one group, of different worlds, of materials
 without contact, of one contact filter, connected by a joint that permits overlap, and pairs without a dynamic body.
@@ -51,7 +51,7 @@ class Violation:
 class Certificate:
     """Result of a certification; `smallest_gap` [m] is measured here, infinite without close pairs.
 
-    `paths_unknown`: number of checked frames with more than one substep.
+    `paths_unknown`: number of checked frames with more than one substep, or with a path along the iterates.
     """
 
     path: str
@@ -76,7 +76,7 @@ class Certificate:
 
     def __str__(self) -> str:
         paths = f"{self.paths_checked} paths" + (
-            f" ({self.paths_unknown} of substeps unknown)" if self.paths_unknown else ""
+            f" ({self.paths_unknown} unknown)" if self.paths_unknown else ""
         )
         what = (
             f"{self.frames_checked} of {self.frames} frames, {paths}, {self.bodies} bodies, {self.triangles} triangles"
@@ -113,12 +113,12 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
             own = np.broadcast_to(time[:, None], (frames, len(scene.names)))
         _check_solver(file["solver"], time, scene, found)
         paths = PathCheck(scene, worlds, file["bodies/center"][...])
-        single = file["solver/substeps"][:frames] == 1
+        direct = (file["solver/substeps"][:frames] == 1) & (file["solver/indirect_paths"][:frames] == 0)
         for frame in sorted({*range(0, frames, every), frames - 1} if frames else ()):
             moment = Moment(scene, worlds, file["bodies/transform"][frame], found, frame, float(time[frame]))
             whole = moment.check(file["bodies/velocity"][frame])
             found.frames_checked += 1
-            if whole and frame and single[frame]:
+            if whole and frame and direct[frame]:
                 before = (file[f"bodies/{name}"][frame - 1] for name in ("transform", "velocity"))
                 moment.check_path(paths, *before, own[frame] - own[frame - 1])
                 found.paths_checked += 1

@@ -29,6 +29,7 @@ class SolverRow:
     line_search_trials: int = 0
     substeps: int = 0
     rejected_paths: int = 0
+    indirect_paths: int = 0
     contacts: int = 0
     min_gap: float = np.inf
     max_joint_residual: np.ndarray = field(default_factory=lambda: np.zeros(2))
@@ -40,7 +41,7 @@ class SolverRow:
 
     def add(self, report) -> None:
         """Add the `StepReport` of a step."""
-        counts = "newton_iterations", "linear_iterations", "line_search_trials", "substeps", "rejected_paths"
+        counts = "newton_iterations", "linear_iterations", "line_search_trials", "substeps", "rejected_paths", "indirect_paths"
         for name in (*counts, "wall_seconds"):
             setattr(self, name, getattr(self, name) + getattr(report, name))
         for name in ("max_orthogonality_error", "tolerance_achieved", "residual_force"):

@@ -18,7 +18,10 @@ from abd.io.datasets import CONTACTS, COUNTS
 from abd.io.frame import ENERGIES
 from abd.io.layout import FORMAT, plain_name
 
-DAMAGE = (KeyError, ValueError, RuntimeError, OSError, IndexError, TypeError, ArithmeticError, np.linalg.LinAlgError)
+DAMAGE = (
+    *(KeyError, ValueError, RuntimeError, OSError, IndexError, TypeError, ArithmeticError, np.linalg.LinAlgError),
+    AttributeError,  # h5py returns None for broken links
+)
 """Exceptions that reading a damaged file can raise."""
 
 

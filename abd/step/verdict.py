@@ -8,8 +8,8 @@ rejected paths are found before Newton's method has converged: the path is also 
 
 **Path through the iterates.** Continuous collision detection keeps each arc between two iterates collision-free, hence the path
 through all of them. The path replaces the direct arc from the state to the last iterate if it is close to it. For each pair of
-bodies with an unproven direct arc, every iterate must be close to the arc at a common parameter of both: within `TUBE` of the
-thinner body's thickness. A path that leaves this tube may have led around the other body.
+bodies with an unproven direct arc, every iterate must be close to the arc at a common parameter of both: the bodies are displaced
+relative to each other by at most `TUBE` of the thinner one's thickness. A path farther away may have led around the other body.
 
 **Fast new contact.** An impact acts at the end of its substep, with the attitudes of the bodies there. If bodies without
 contact come into contact and move relative to each other by more than `FAR` of the smaller one's size, the substep is

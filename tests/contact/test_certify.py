@@ -266,7 +266,17 @@ def test_paths_over_several_substeps_are_unknown(tmp_path):
     move(boxes(tmp_path, (0, 0, 0), (3, 0, 0), (9, 0, 0)), [(6, 0, 0), (0, 0, 0), (0, 0, 0)], substeps=2)
     found = certify(tmp_path)
     assert found.ok and found.paths_checked == 0 and found.paths_unknown == 1
-    assert "1 of substeps unknown" in str(found)
+    assert "(1 unknown)" in str(found)
+
+
+def test_paths_along_the_iterates_are_unknown(tmp_path):
+    """Where the peg meets the edge of its socket, the direct arc leads through the edge, the iterates do not."""
+    simulation = Simulation("peg")
+    simulation.run(steps=138, record=tmp_path / "run")
+    found = certify(tmp_path / "run", every=1)
+    assert found.ok and found.paths_unknown == 1
+    with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
+        assert file["solver/indirect_paths"][:].sum() == 1
 
 
 def test_swept_paths_of_a_run_are_certified(tmp_path):

@@ -113,6 +113,15 @@ def test_certificates_do_not_count_as_changes(whole, tmp_path):
         assert certify_run(run, machine=False, quiet=True) == 0
 
 
+def test_broken_links_are_reported(whole, tmp_path, capsys):
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    with h5py.File(run / "trajectory.h5", "r+") as file:
+        file["joints/broken"] = h5py.SoftLink("/nowhere")
+    assert main(["export", str(run), "--to", "obj", "--out", str(tmp_path / "out")]) == 2
+    assert "damaged" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_random_damage_causes_no_traceback(seed, whole, tmp_path):
     """In a process of its own: HDF5 itself may not survive."""
