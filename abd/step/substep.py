@@ -127,7 +127,7 @@ class Substeps:
         stepper, backend, settings, h = self.stepper, self.backend, self.settings, rule.h
         prescribed = stepper.prescribed
         if prescribed.any:
-            self._precede_motions(h)
+            self._set_previous_poses(h)
         target_poses = self._targets(h) if prescribed.any else None
         stepper.stiffness.begin()
         minimisation = Minimisation(stepper, h, verdicts, progress)
@@ -166,7 +166,7 @@ class Substeps:
         moving = np.select([may_sleep, stepper.constrained | stepper.touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
         self.backend.start.run(moving, bool(stepper.touching.any()), may_sleep)
 
-    def _precede_motions(self, h: float) -> None:
+    def _set_previous_poses(self, h: float) -> None:
         """Set the poses of prescribed bodies before a first substep by their velocities."""
         stepper, bodies = self.stepper, self.stepper.prescribed.bodies
         first = bodies[np.broadcast_to(stepper.previous_h, len(stepper.q))[bodies] == 0.0]

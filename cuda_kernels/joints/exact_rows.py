@@ -39,7 +39,7 @@ def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
 
 
 @wp.func
-def works(ends: Ends, done: wp.array(dtype=wp.int32), e: wp.int32) -> bool:
+def has_body_left(ends: Ends, done: wp.array(dtype=wp.int32), e: wp.int32) -> bool:
     """Return whether a row has a body that is not done."""
     for end in range(ends.of_row[e], ends.of_row[e + 1]):
         if done[ends.body[end]] == 0:
@@ -60,7 +60,7 @@ def row_errors(
     without a body that is not done."""
     e = wp.tid() + first
     error = ZERO
-    if is_held(rows, e) and works(ends, done, e):
+    if is_held(rows, e) and has_body_left(ends, done, e):
         x = row_value(rows, e, values)
         force = rows.p[e, slots.STRENGTH] * wp.abs(x - rows.p[e, slots.CENTRE])
         if rows.law[e] != SATURATED or force < rows.p[e, slots.EFFORT]:
@@ -83,7 +83,7 @@ def predicted_errors(
     e = wp.tid() + first
     error = ZERO
     energy = ZERO
-    if is_closed(rows, e) and works(ends, done, e):
+    if is_closed(rows, e) and has_body_left(ends, done, e):
         C = predicted[e] - rows.p[e, slots.TARGET]
         error = wp.abs(C) / rows.p[e, slots.TOLERANCE]
         energy = rows.p[e, slots.STRENGTH] * C * C

@@ -103,10 +103,10 @@ def row_errors(
     error = ZERO
     energy = ZERO
     parent = rows.parent[e]
-    works = done[rows.child[e]] == 0
+    has_body_left = done[rows.child[e]] == 0
     if parent >= 0:
-        works = works or done[parent] == 0
-    if rows.exact[e] == 1 and works:
+        has_body_left = has_body_left or done[parent] == 0
+    if rows.exact[e] == 1 and has_body_left:
         F = residual(rows, e, pose)
         error = wp.length(counted(rows.K[e], F)) / rows.tolerance[e]
         energy = wp.dot(F, wp.cw_mul(rows.K[e], F))

@@ -60,6 +60,15 @@ def listed_differences(
     size[b] = size[b] + a
 
 
+@wp.func
+def smallest(values: wp.array(dtype=wp.float64), begin: wp.int32, end: wp.int32, start: wp.float64) -> wp.float64:
+    """Return the smallest of values[begin .. end] and `start`."""
+    m = start
+    for k in range(begin, end):
+        m = wp.min(m, values[k])
+    return m
+
+
 @wp.kernel
 def segment_minima(
     first: wp.int32,
@@ -71,10 +80,7 @@ def segment_minima(
 ):
     """Compute the smallest value of every body's items, `start` without items."""
     b = wp.tid() + first
-    m = start
-    for k in range(segment[group[b]], segment[group[b + 1]]):
-        m = wp.min(m, values[k])
-    out[b] = m
+    out[b] = smallest(values, segment[group[b]], segment[group[b + 1]], start)
 
 
 @wp.kernel
@@ -87,10 +93,7 @@ def group_minima(
 ):
     """Compute the smallest value of every group of items, `start` without items."""
     k = wp.tid() + first
-    m = start
-    for e in range(segment[k], segment[k + 1]):
-        m = wp.min(m, values[e])
-    out[k] = m
+    out[k] = smallest(values, segment[k], segment[k + 1], start)
 
 
 @wp.kernel

@@ -17,7 +17,6 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.command_buffer import CommandBuffer
-from abd.backends.device.compiling import load_modules
 from abd.backends.device.cuda_support import cuda_problem, cuda_remedy
 from abd.backends.device.host_access import HostAccess
 from abd.backends.device.launcher import Launcher, threads_available
@@ -108,7 +107,7 @@ class Device:
             for name, module in sys.modules.items()
             if name.startswith(f"{package.__name__}.") and known.issuperset(getattr(module, "LOADED_FOR", ()))
         ]
-        load_modules(self.warp, wanted, threads_available(), self._launcher.block)
+        self._launcher.load(wanted, threads_available())
 
     def launch(self, kernel, count: int, *inputs, grain: int = 2048, begin: int = 0) -> None:
         """Run `kernel` on items begin .. begin + count - 1; its first argument is the index of the first item of the slice.
@@ -120,7 +119,7 @@ class Device:
         if self.rehearsing:
             # load now, because modules cannot be loaded while launches are recorded
             with self.turn:
-                self._launcher.load(kernel.module)
+                self._launcher.load([kernel.module])
             return
         with self.turn:
             if self.observer is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -62,11 +62,12 @@ class Launcher:
         self._recorded.clear()
         self._variants.clear()
 
-    def load(self, module: wp.Module) -> None:
-        """Load a module at its first launch; compilation that takes long shows its progress."""
-        if module not in self._loaded:
-            load_modules(self.warp, [module], 1, self.block)
-            self._loaded.add(module)
+    def load(self, modules: Iterable[wp.Module], threads: int = 1) -> None:
+        """Load the modules that have not been loaded; compilation that takes long shows its progress."""
+        missing = set(modules) - self._loaded
+        if missing:
+            load_modules(self.warp, list(missing), threads, self.block)
+            self._loaded |= missing
 
     def run(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
         """Run a kernel on items begin .. begin + count - 1; `grain` is the minimum number of items per thread."""
@@ -107,7 +108,7 @@ class Launcher:
             variant = (kernel, lane, *(None if isinstance(x, int | float) else id(x) for x in inputs))
             alike = self._variants.setdefault(variant, deque())
             if len(alike) < VARIANTS:
-                self.load(kernel.module)
+                self.load([kernel.module])
                 command = wp.launch(
                     kernel, dim=count, inputs=(first, *inputs), device=self.warp, block_dim=self.block, record_cmd=True
                 )

@@ -100,10 +100,10 @@ class DenseSolver:
         """
         joints, islands, host = self.potential.joints, self.islands, self.islands.host
         before, change = np.zeros(islands.count), np.zeros((len(joints.owners), 3))
-        works = joints.with_bodies(self.inactive.mobile)[:, None]
+        has_mobile = joints.with_bodies(self.inactive.mobile)[:, None]
         for _ in range(CLOSINGS):
             residuals, J = joints.closable(self.at.q, self.direction)
-            residuals = np.where(works, residuals, 0.0)
+            residuals = np.where(has_mobile, residuals, 0.0)
             open_by = -islands.minima(-joints.left_open(residuals), joints.owners, np.zeros(islands.count))
             chosen = chosen & (open_by > CLOSED)
             if not chosen.any():
