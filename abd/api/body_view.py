@@ -24,6 +24,8 @@ class BodyView:
     then restarts as in the first step, and the energy balance does not include the change of energy.
     """
 
+    __slots__ = ("_simulation", "index")
+
     def __init__(self, simulation: RunningSimulation, index: int):
         self._simulation, self.index = simulation, index
 
@@ -192,7 +194,8 @@ class BodyView:
             force: (3,) [N], or a function of (time [s], body) that returns it, evaluated at the end of every substep.
             at: (3,) point of the body in its mesh frame [m]; by default the centre of mass.
             frame: axes of the force, "world" or "body" (the mesh frame).
-            steps: number of steps; None until `Load.remove` or `clear_loads`.
+            steps: number of steps, in addition to other loads; None until `Load.remove` or `clear_loads`, or until a force
+                without `steps` is applied at the same point in the same axes.
 
         Raises:
             ValueError: the force is not three finite numbers, the frame is unknown, or the body is not dynamic.

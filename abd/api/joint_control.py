@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from abd.api.coordinates import Coordinates
-from abd.api.loads import JUMP, jumps
+from abd.api.efforts import Efforts
+from abd.api.loads import JUMP
 from abd.backends.protocol import Backend
 from abd.by_bodies import of_body
 from abd.joints.closure.redundancy import CLOSED, open_by
@@ -45,7 +46,7 @@ class JointControl:
     joint system.
 
     Attributes:
-        broken: time of failure of the broken joints by name [s]; start: the joints of the scene.
+        broken: time of failure of the broken joints by name [s]; start: the joints of the scene; efforts: on coordinates.
     """
 
     def __init__(self, model: Model, backend: Backend, stepper: Stepper, coordinates: Coordinates):
@@ -54,8 +55,7 @@ class JointControl:
         self.start = joints.copy()
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
-        self._effort_rows: tuple[object, object, np.ndarray, np.ndarray] | None = None
-        self._has_unstored_efforts = False  # the settings of the model's joints are outdated
+        self.efforts = Efforts(model, backend, stepper, coordinates, self.rebuild)
         self._returning: list[tuple[int, str]] = []
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
         self._breakable = np.flatnonzero((strength < np.inf).any(axis=1))
@@ -165,67 +165,6 @@ class JointControl:
                 after = (drive.target(now + h) - x) / h
         return abs(after - before) > max(JUMP * max(abs(before), abs(after)), JUMP_OF_SPEED * usual)
 
-    @property
-    def efforts(self) -> np.ndarray:
-        """(c,) constant efforts on all coordinates [N or N m], a copy."""
-        rows, places = self._rows_of_efforts()
-        out = np.zeros(len(self._coordinates.reader.names))
-        out[places] = self._backend.system.row_laws.target[rows]
-        return out
-
-    def set_efforts(self, efforts: np.ndarray, with_row: np.ndarray | None = None) -> None:
-        """Apply constant efforts (c,) to all coordinates from the next step on [N or N m], in addition to their drives.
-
-        The first effort on a coordinate adds a row and rebuilds the joint system. Coordinates of the mask `with_row` (c,)
-        get their rows in the same rebuild.
-        """
-        before = self.efforts
-        changed = efforts != before
-        if not changed.any():
-            return
-        missing = changed | (False if with_row is None else with_row)
-        missing[self._rows_of_efforts()[1]] = False
-        if missing.any():
-            for place in np.flatnonzero(missing):
-                index, name = int(self._coordinates.reader.table.joint[place]), self._coordinates.reader.names[place]
-                joint = self.joint(index)
-                self._model.joints[index] = with_settings(joint, replace(settings_of(joint, name), force=0.0))
-            self.rebuild([])
-        rows, places = self._rows_of_efforts()
-        row_laws = self._backend.system.row_laws
-        row_laws.target[rows] = efforts[places]
-        row_laws.revision += 1
-        self._has_unstored_efforts = True
-        self._stepper.sleep.disturb()
-        table, jumping = self._coordinates.reader.table, jumps(before[:, None], efforts[:, None])
-        if jumping.any():
-            ends = np.concatenate([table.child[jumping], table.parent[jumping]])
-            self._stepper.modes.jump(ends[ends != WORLD])
-
-    def _rows_of_efforts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of constant efforts in the joint system, and the indices of their coordinates."""
-        system, reader = self._backend.system, self._coordinates.reader
-        cached = self._effort_rows
-        if cached is None or cached[0] is not system or cached[1] is not reader:
-            a = system.row_laws
-            rows = np.flatnonzero((a.role == Role.APPLIED) & (a.coupling < 0))
-            place = {key: k for k, key in enumerate(zip(reader.table.joint.tolist(), reader.names))}
-            places = np.array([place[int(a.joint[row]), a.name[row]] for row in rows], dtype=int)
-            cached = self._effort_rows = system, reader, rows, places
-        return cached[2], cached[3]
-
-    def _store_efforts(self) -> None:
-        """Copy new efforts to the settings of the model's joints."""
-        if not self._has_unstored_efforts:
-            return
-        self._has_unstored_efforts = False
-        rows, places = self._rows_of_efforts()
-        for force, place in zip(self._backend.system.row_laws.target[rows].tolist(), places.tolist(), strict=True):
-            index, name = int(self._coordinates.reader.table.joint[place]), self._coordinates.reader.names[place]
-            settings = settings_of(self._model.joints[index], name)
-            if settings.force != force:
-                self._model.joints[index] = with_settings(self._model.joints[index], replace(settings, force=force))
-
     def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
         """Set the range of a coordinate from the next step on; barriers move a value outside gradually into the range."""
         settings = replace(settings_of(self.joint(index), coordinate), lower=lower, upper=upper)
@@ -240,7 +179,8 @@ class JointControl:
     # after a step -------------------------------------------------------------------------------------------------
 
     def after_step(self) -> list[int]:
-        """Break overloaded joints, warn of fast coordinates, move limits, and return the joints that broke."""
+        """Break overloaded joints, warn of fast coordinates, move limits, end efforts, and return the joints that broke."""
+        self.efforts.after_step()
         if self._limits_speed:
             self._warn_of_speed()
         if self._returning:
@@ -304,12 +244,13 @@ class JointControl:
         Raises:
             JointChangeError: a drive follows a function that was set while running.
         """
-        self._store_efforts()
+        self.efforts.store()
         return {
             "changes": described(self.start, self._model.joints),
             "broken": dict(self.broken),
             "fast": {f"{j}\n{c}": True for j, c in self._fast},
             "couplings": {one.name: one.active for one in self._model.couplings},
+            "efforts": self.efforts.saved(),
         }
 
     def restore(self, saved: dict, differs: bool) -> None:
@@ -318,7 +259,7 @@ class JointControl:
         Args:
             differs: whether the springs changed, which `Springs.restore` returns.
         """
-        self._store_efforts()
+        self.efforts.store()
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
         for k, one in enumerate(self._model.couplings):
@@ -330,12 +271,13 @@ class JointControl:
             self._coordinates.watch(self._coordinates.values)
             self._backend.rows.set_joints(build_system(self._model))
             self._returning = self._find_returning()
+        self.efforts.restore(saved["efforts"])
 
     # parts --------------------------------------------------------------------------------------------------------
 
     def joint(self, index: int) -> Joint:
         """Return the current definition of a joint."""
-        self._store_efforts()
+        self.efforts.store()
         return self._model.joints[index]
 
     def rows(self, index: int, *roles: Role, coordinate: str | None = None) -> np.ndarray:
@@ -364,7 +306,7 @@ class JointControl:
 
     def rebuild(self, indices: list[int]) -> None:
         """Rebuild the joint system after a change of the joints `indices`; unchanged rows keep their history."""
-        self._store_efforts()
+        self.efforts.store()
         stepper, old = self._stepper, self._backend.system
         self._returning = self._find_returning()
         new = build_system(self._model)

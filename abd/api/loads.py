@@ -55,18 +55,23 @@ class Load:
         ValueError: the vector is not three finite numbers, the frame is unknown, or the body is not dynamic.
     """
 
+    __slots__ = ("_loads", "_view", "at", "body", "couple", "frame", "left", "vector")
+
     def __init__(
         self, loads: Loads, view: View, given: Given[View], couple: bool, at: Vector | None, frame: str, steps: int | None
     ):
         require_dynamic(view, "loads")
         if frame not in ("world", "body"):
             raise ValueError(f"frame must be 'world' or 'body', not {frame!r}")
-        if steps is not None and steps < 1:
-            raise ValueError(f"steps must be a positive number of steps or None, not {steps}")
-        self.body, self.couple, self.frame, self.left = view.index, couple, frame, steps
+        self.body, self.couple, self.frame, self.left = view.index, couple, frame, checked_steps(steps)
         self.at = None if at is None else finite(at, (3,), f"the point on body '{view.name}'")
         self._loads, self._view = loads, view
         self.vector = given if callable(given) else finite(given, (3,), f"the load on body '{view.name}'")
+
+    @property
+    def place(self) -> tuple:
+        """Body, kind, axes and point of application."""
+        return self.body, self.couple, self.frame, None if self.at is None else tuple(self.at)
 
     def value(self, time: float) -> np.ndarray:
         """Return the vector (3,) in `frame` at a time [s]."""
@@ -96,8 +101,10 @@ class Loads:
         self._is_empty = True  # also in the last completed frame
 
     def add(self, view: Body, *given) -> Load:
-        """Add a load to a body; see `Load` for the arguments."""
+        """Add a load to a body; see `Load` for the arguments. It replaces one at the same place if both have no last step."""
         load = Load(self, view, *given)
+        if load.left is None:
+            self.keep(lambda one: one.left is not None or one.place != load.place)
         self._entries.append(load)
         self._stepper.sleep.disturb()
         self._is_empty = False
@@ -188,6 +195,13 @@ class Loads:
         force[b] += vector
         if one.at is not None:
             torque[b] += np.cross(then @ (frame[:3, :3] @ one.at + frame[:3, 3]), vector)
+
+
+def checked_steps(steps: int | None) -> int | None:
+    """Return a number of steps, None for no limit; raise `ValueError` if it is not positive."""
+    if steps is not None and steps < 1:
+        raise ValueError(f"steps must be a positive number of steps or None, not {steps}")
+    return steps
 
 
 def jumps(before: np.ndarray, after: np.ndarray) -> np.ndarray:

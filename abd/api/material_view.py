@@ -10,6 +10,8 @@ from abd.api.protocol import RunningSimulation
 class MaterialView:
     """A material paired with itself, or a pair of two materials."""
 
+    __slots__ = ("_one", "_other", "_simulation")
+
     def __init__(self, simulation: RunningSimulation, one: int, other: int | None = None):
         self._simulation, self._one, self._other = simulation, one, other
 

@@ -200,6 +200,9 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     joints["broken"] = {name: time for name, time in joints["broken"].items() if name in names}
     joints["fast"] = {key: fast for key, fast in joints["fast"].items() if key.split("\n")[0] in names}
     joints["springs"] = _rows_with(new.bodies, joints["springs"])
+    efforts = joints["efforts"]
+    remains = np.array([key.split("\n")[0] in names for key in efforts["coordinate"].tolist()], dtype=bool)
+    joints["efforts"] = {key: efforts[key][remains] for key in ("coordinate", "force", "left")} | {"last": np.zeros(0)}
     saved["loads"] = _rows_with(new.bodies, saved["loads"])
     switches |= _rows_with(new.bodies, {"body": switches["pairs"], "collide": switches["collide"]})
     switches["pairs"] = switches.pop("body")

@@ -22,7 +22,6 @@ from abd.api.body_view import BodyView
 from abd.api.protocol import RunningSimulation
 from abd.api.restarts import restore, saved
 from abd.joints.coordinates.mechanism import Branch, Mechanism
-from abd.joints.rows.change import settings_of
 from abd.potentials.integrators import longest
 from abd.state import State
 
@@ -143,7 +142,7 @@ class Reduced:
         if push is not None:
             joint, coordinate = push[0].rsplit(".", 1)
             view = copied.joints[joint].coordinate(coordinate)
-            view.apply_force((settings_of(view.joint.joint, coordinate).force or 0.0) + push[1])
+            view.apply_force(push[1], steps=1)
         copied.step()
         return self.mechanism.state_of(copied.stepper.q, copied.stepper.qd, last=self.q)
 

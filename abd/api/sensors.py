@@ -53,6 +53,8 @@ class Sensor:
         every: number of steps between records.
     """
 
+    __slots__ = ("_read", "_simulation", "_times", "_values", "columns", "every", "name")
+
     def __init__(
         self,
         simulation: RunningSimulation,

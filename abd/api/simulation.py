@@ -67,6 +67,32 @@ class Simulation:
         state: the current state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_changes_of_scene",
+        "_joint_coordinates",
+        "_moves",
+        "_reset_checkpoint",
+        "_springs",
+        "_stepping",
+        "_switches",
+        "backend",
+        "bodies",
+        "compiled",
+        "control",
+        "couplings",
+        "device",
+        "joints",
+        "loads",
+        "materials",
+        "model",
+        "scene",
+        "sensors",
+        "state",
+        "stepper",
+        "worlds",
+    )  # fmt: skip
+
     def __init__(
         self, scene: Scene | SceneSpec | Model | str | Path, device: str = "auto", source: Scene | None = None
     ):
@@ -153,6 +179,7 @@ class Simulation:
 
     def _step(self) -> StepReport:
         self._switches.before_step()
+        self.control.efforts.before_step()
         progress, substeps, wall = self.stepper.advance()
         self._joint_coordinates.after_step()
         if broken := self.control.after_step():

@@ -26,6 +26,8 @@ from abd.step.step import Stepper
 class Spring:
     """A spring from a body to a point of the world."""
 
+    __slots__ = ("_index", "_springs")
+
     def __init__(self, springs: Springs, index: int):
         self._springs, self._index = springs, index
 

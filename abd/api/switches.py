@@ -38,6 +38,8 @@ class PairView:
         bodies: their names.
     """
 
+    __slots__ = ("_model", "_pair", "_switches", "bodies")
+
     def __init__(self, model: Model, switches: Switches, first: int, second: int):
         names = model.bodies.names
         if first == second:

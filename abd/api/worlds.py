@@ -8,7 +8,6 @@ order of the replicated scene. They are copies; docstrings name the properties t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,9 +21,12 @@ from abd.rotations import axial, polar, quaternions
 class Worlds:
     """The w worlds in the order of their numbers; one world if the scene does not define worlds."""
 
+    __slots__ = ("_body_places", "_coordinate_places", "_simulation")
+
     def __init__(self, simulation: RunningSimulation):
         self._simulation = simulation
-        self._cached: tuple[int, np.ndarray] = (-1, np.zeros((0, 0), dtype=int))  # number of coordinates, `_coordinates`
+        self._body_places: np.ndarray | None = None
+        self._coordinate_places: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -130,7 +132,7 @@ class Worlds:
         Raises:
             ValueError: the shape is wrong, or a number is not finite.
         """
-        return self._simulation.control.efforts[self._coordinates]
+        return self._simulation.control.efforts.constant[self._coordinates]
 
     @efforts.setter
     def efforts(self, efforts: ArrayLike) -> None:
@@ -141,10 +143,10 @@ class Worlds:
             message = f"worlds.efforts has the shape {np.shape(efforts)}; it must broadcast to {places.shape} [N or N m]"
             raise ValueError(message) from error
         given = finite(given, places.shape, "worlds.efforts [N or N m]")
-        all_efforts = self._simulation.control.efforts
+        all_efforts = self._simulation.control.efforts.constant
         with_row = np.zeros(len(all_efforts), dtype=bool)
         all_efforts[places], with_row[places] = given, (given != 0.0).any(axis=0)
-        self._simulation.control.set_efforts(all_efforts, with_row)
+        self._simulation.control.efforts.set_constant(all_efforts, with_row)
 
     # resets ---------------------------------------------------------------------------------------------------------
 
@@ -168,9 +170,9 @@ class Worlds:
         chosen = np.searchsorted(self.numbers, numbers)
         given = [None if values is None else self._rows(name, values, chosen) for name, values in (("q", q), ("qd", qd))]
         reset_worlds(self._simulation, numbers, *given)
-        efforts = self._simulation.control.efforts
+        efforts = self._simulation.control.efforts.constant
         efforts[self._coordinates[chosen]] = 0.0
-        self._simulation.control.set_efforts(efforts)
+        self._simulation.control.efforts.constant = efforts
 
     # parts ----------------------------------------------------------------------------------------------------------
 
@@ -180,20 +182,23 @@ class Worlds:
         out[places] = finite(values, (*places.shape, 12), name)
         return out
 
-    @cached_property
+    @property
     def _bodies(self) -> np.ndarray:
         """(w, b) indices of the bodies."""
-        return self._by_world(self._simulation.model.bodies.world, "bodies")
+        world = self._simulation.model.bodies.world
+        if self._body_places is None:
+            self._body_places = self._by_world(world, "bodies")
+        return self._body_places
 
     @property
     def _coordinates(self) -> np.ndarray:
         """(w, c) indices of the coordinates; joints may be appended while a simulation runs."""
         table = self._simulation.reader.table
-        if len(table.child) != self._cached[0]:
+        if self._coordinate_places is None or self._coordinate_places.size != len(table.child):
             world = self._simulation.model.bodies.world
             ends = np.where(table.child >= 0, table.child, table.parent)
-            self._cached = len(ends), self._by_world(world[ends], "joint coordinates")
-        return self._cached[1]
+            self._coordinate_places = self._by_world(world[ends], "joint coordinates")
+        return self._coordinate_places
 
     def _by_world(self, world: np.ndarray, what: str) -> np.ndarray:
         """Group items by their worlds (m,) to indices (w, k); raise `ValueError` if the worlds differ in number of items."""

@@ -37,6 +37,7 @@ class JointMethods:
     may be `abd.WORLD`. All methods return the name.
     """
 
+    __slots__ = ()
     spec: SceneSpec
     _taken: dict[str, set[str]]
 

@@ -67,6 +67,8 @@ class Scene(JointMethods):
         path: file that the scene was read from, None for one built in code.
     """
 
+    __slots__ = ("_taken", "notes", "path", "spec")
+
     def __init__(
         self,
         name: str = "scene",

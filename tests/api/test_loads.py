@@ -58,6 +58,54 @@ def test_loads_follow_time_and_body_axes_and_can_be_removed(device):
     assert len(seen) == 4 and box.linear_velocity == pytest.approx(before, abs=1e-12)
 
 
+def on_a_rail() -> abd.Simulation:
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
+    scene.add_body("cart", box=(0.1, 0.1, 0.1), mass=2.0)
+    scene.add_slider("rail", abd.WORLD, "cart", anchor=(0, 0, 0), axis=(1, 0, 0))
+    return abd.Simulation(scene, device=NAME)
+
+
+PUSHES = {
+    "body": lambda sim, force, **steps: sim.bodies["cart"].apply_force((force, 0, 0), **steps),
+    "coordinate": lambda sim, force, **steps: sim.joints["rail"].z.apply_force(force, **steps),
+}
+
+
+@pytest.mark.parametrize("push", PUSHES.values(), ids=PUSHES)
+def test_forces_on_bodies_and_coordinates_follow_the_same_rule(push):
+    """A force holds until it is set again; with `steps` it is added for these steps."""
+    sim, momentum = on_a_rail(), 0.0
+    for force in (1.0, 2.0, 3.0):
+        push(sim, force)
+        sim.step()
+        momentum += force * 0.01
+    push(sim, 10.0, steps=2)
+    push(sim, 100.0, steps=1)
+    sim.run(steps=3)
+    momentum += (3 * 3.0 + 2 * 10.0 + 100.0) * 0.01
+    assert 2.0 * sim.bodies["cart"].linear_velocity[0] == pytest.approx(momentum, rel=1e-9)
+    for steps in (0, -1):
+        with pytest.raises(ValueError, match="steps must be a positive number"):
+            push(sim, 1.0, steps=steps)
+
+
+@pytest.mark.parametrize("push", PUSHES.values(), ids=PUSHES)
+def test_forces_of_several_steps_are_part_of_checkpoints(push):
+    sim = on_a_rail()
+    push(sim, 1.0)
+    push(sim, 5.0, steps=4)
+    sim.run(steps=2)
+    assert_goes_on(sim, on_a_rail(), 5)
+
+
+def test_forces_at_different_points_add_up():
+    sim = free_box()
+    for point, force in (((0.15, 0, 0), 1.0), ((-0.15, 0, 0), 1.0), ((0.15, 0, 0), 2.0)):
+        sim.bodies["box"].apply_force((0, force, 0), at=point)
+    sim.step()
+    assert 2.0 * sim.bodies["box"].linear_velocity[1] == pytest.approx(3.0 * 0.01)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_gravity_can_be_set_and_is_part_of_checkpoints(device):
     sim = free_box(device)
@@ -69,6 +117,16 @@ def test_gravity_can_be_set_and_is_part_of_checkpoints(device):
     other = free_box(device)
     assert_goes_on(sim, other)
     assert other.gravity.tolist() == [0, 0, -2.0]
+
+
+def test_attributes_cannot_be_added():
+    """A misspelt name in an assignment is an error."""
+    sim = on_a_rail()
+    joint, pair = sim.joints["rail"], free_box().pair("box", "wall")
+    views = sim, sim.scene, sim.worlds, sim.bodies["cart"], joint, joint.z, sim.materials["default"], pair
+    for view in (*views, sim.add_sensor("x", "position", "cart"), sim.bodies["cart"].spring_to((0, 0, 0), 1.0)):
+        with pytest.raises(AttributeError, match="gravty"):
+            view.gravty = (0, 0, 0)
 
 
 def test_read_only_attributes_raise():

@@ -76,6 +76,7 @@ def test_history_of_joint_rows_equals_the_definition(simulation):
     assert {1, 2, 4, 6, 7} <= set(system.row_laws.law.tolist()) and system.linear.exact.any()
     for force in (2.0, -3.0):
         slide.apply_force(force)
+        simulation.control.efforts.before_step()  # sets the row
         before, start = copied(stepper.memory), stepper.time
         rule = scheme(simulation.model.settings.integrator, DT, stepper.previous_h)
         mode = stepper.modes.of(rule, stepper.constrained)

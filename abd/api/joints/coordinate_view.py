@@ -23,6 +23,8 @@ class CoordinateView:
         joint: joint of the coordinate; index: index in the joint; name: name of the coordinate.
     """
 
+    __slots__ = ("_control", "_simulation", "index", "joint", "name")
+
     def __init__(self, joint: JointForces, index: int, name: str):
         self.joint, self.index, self.name = joint, index, name
         self._simulation, self._control = joint.simulation, joint.simulation.control
@@ -226,11 +228,16 @@ class CoordinateView:
         """
         self._control.set_function(self.joint.index, self.name, "rate", rate)
 
-    def apply_force(self, force: float) -> None:
-        """Apply a constant effort from the next step on, in addition to the drive; the parent gets the reaction."""
-        efforts = self._control.efforts
-        efforts[self._place] = force
-        self._control.set_efforts(efforts)
+    def apply_force(self, force: float, steps: int | None = None) -> None:
+        """Apply an effort from the next step on, in addition to the drive; the parent gets the reaction.
+
+        Args:
+            steps: number of steps, in addition to other efforts; None until the effort is set again without `steps`.
+
+        Raises:
+            ValueError: the effort is not a finite number, or `steps` is not positive.
+        """
+        self._control.efforts.apply(self.joint.index, self.name, force, steps)
 
     @property
     def drive_force(self) -> float:

@@ -63,6 +63,8 @@ class Gap:
 class JointForces(JointFrames):
     """Forces of one joint in the last step; base of `JointView`."""
 
+    __slots__ = ()
+
     # wrenches -----------------------------------------------------------------------------------------------------
 
     def wrench(

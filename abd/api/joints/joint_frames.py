@@ -24,6 +24,7 @@ class JointFrames:
     `relative_velocity` use these markers.
     """
 
+    __slots__ = ()
     simulation: RunningSimulation
     index: int
 

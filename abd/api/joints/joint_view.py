@@ -16,6 +16,8 @@ from abd.model import Coupling
 class JointView(JointForces):
     """A joint between a parent (frame D) and a child (frame C); "the joint's point" is the origin of C."""
 
+    __slots__ = ("_coordinates", "_slice", "index", "simulation")
+
     def __init__(self, simulation: RunningSimulation, index: int):
         self.simulation, self.index = simulation, index
         reader = simulation.reader
@@ -180,10 +182,9 @@ class JointView(JointForces):
 
     def __getattr__(self, name: str) -> CoordinateView:
         """Return a coordinate by name: ``joint.theta`` is ``joint.coordinate("theta")``."""
-        coordinates = self.__dict__.get("_coordinates", {})
-        if name not in coordinates:
+        if name.startswith("_") or name not in self._coordinates:
             raise AttributeError(f"a joint view has no attribute '{name}', and the joint has no coordinate of that name")
-        return coordinates[name]
+        return self._coordinates[name]
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._coordinates})
@@ -220,6 +221,8 @@ class JointView(JointForces):
 
 class CouplingView:
     """A coupling ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)``, or ``q0 = scale f(q_1, q_2, ...)``."""
+
+    __slots__ = ("index", "simulation")
 
     def __init__(self, simulation: RunningSimulation, index: int):
         self.simulation, self.index = simulation, index
