@@ -87,7 +87,7 @@ def cube_mesh(half):
 
 @with_newton
 def test_every_shape_comes_to_rest_on_the_plane():
-    """Each stands on what it stands on: the height of its origin is known."""
+    """The final height of the origin is that of the shape."""
     builder = newton.ModelBuilder()
     builder.default_shape_cfg.mu = 0.5
     builder.add_ground_plane()

@@ -124,7 +124,7 @@ def test_broken_links_are_reported(whole, tmp_path, capsys):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_random_damage_causes_no_traceback(seed, whole, tmp_path):
-    """In a process of its own: HDF5 itself may not survive."""
+    """The test runs in a separate process, since HDF5 may crash."""
     run = tmp_path / "run"
     shutil.copytree(whole, run)
     data = bytearray((run / "trajectory.h5").read_bytes())

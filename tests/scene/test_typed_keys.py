@@ -34,7 +34,7 @@ def test_mypy():
 
 @pytest.mark.slow
 def test_pyright(tmp_path):
-    """Strictly for the user's file; libraries without types are not checked."""
+    """The user's file is strictly checked; libraries without types are not."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
     settings = {
