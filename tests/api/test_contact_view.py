@@ -1,4 +1,4 @@
-"""Contact forces as a user reads them: they balance what they carry, on both bodies, live and from a file."""
+"""Contact forces in the API and in files: they balance their loads on both bodies."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Read-outs of joints by known loads: reactions, multipliers, frames and points, residuals, energies, coordinates."""
+"""Read-outs of joints under known loads: reactions, multipliers, frames, residuals, energies, coordinates."""
 
 import numpy as np
 import pytest

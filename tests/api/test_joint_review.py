@@ -1,4 +1,4 @@
-"""Joints where cases meet: bodies that do not move, joints that are off, failed frames, both integrators."""
+"""Combinations of immobile bodies, inactive joints, failed frames and both integrators."""
 
 import numpy as np
 import pytest

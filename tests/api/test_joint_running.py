@@ -1,4 +1,4 @@
-"""What can be asked of a joint and changed about it while a simulation runs; checkpoints keep all of it."""
+"""Read-outs and changes of joints in a running simulation, which checkpoints keep."""
 
 import numpy as np
 import pytest

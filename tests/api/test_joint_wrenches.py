@@ -1,4 +1,4 @@
-"""What a joint does to its bodies, against the change of momentum of both of them: every type, enforcement and mask."""
+"""Joint wrenches of all types equal the changes of momentum of both bodies, for every enforcement and mask."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a user reads, sets and pushes between steps, and runs of many steps."""
+"""Loads, states and settings between steps, and runs of many steps."""
 
 import copy
 import pickle

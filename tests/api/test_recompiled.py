@@ -1,4 +1,4 @@
-"""A scene that is changed while it runs: bodies come and go, and all others go on as if nothing had happened."""
+"""Bodies added to and removed from a running scene; the other bodies do not change."""
 
 import copy
 

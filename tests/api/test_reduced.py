@@ -1,4 +1,4 @@
-"""A simulation's mechanism for control, against closed forms and against the simulation itself."""
+"""The mechanism of a simulation for control, compared with closed forms and with the simulation."""
 
 import numpy as np
 import pytest

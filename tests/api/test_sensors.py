@@ -1,4 +1,4 @@
-"""Sensors: what they record, when, and as text."""
+"""Values, intervals and texts of sensors."""
 
 import csv
 

@@ -1,4 +1,4 @@
-"""Springs between a body and a point of the world: they pull as they say, follow their point, and are kept."""
+"""Springs between a body and a point of the world: force, moving point, storage."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Arrays of all worlds: the same numbers as views give one by one, efforts, resets, and the Gymnasium environment."""
+"""Arrays of all worlds equal single views; efforts, resets, and the Gymnasium environment."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Worlds with time steps and times of their own: each is bit for bit what it is alone with that time step."""
+"""Worlds with different time steps and times equal single runs bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenes many times over: copies in worlds of their own, which are what each is alone, and go back to the start alone."""
+"""Replicated scenes: each world equals a single run and is reset separately."""
 
 from __future__ import annotations
 

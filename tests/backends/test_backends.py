@@ -1,4 +1,4 @@
-"""Backends against each other: the same steps from definitions and kernels, and the same bits from every run."""
+"""Backends agree: definitions and kernels take the same steps, and every run has the same bits."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The list of candidates over a step: what is kept when it is renewed, in which order, how much capacity it may take."""
+"""Candidate lists within a step: reuse at renewal, order, capacity."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Every branch of CUDA, on the processor: the same steps as the processor's own."""
+"""The branches of CUDA on the processor take the same steps as its own."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Islands: which bodies are connected, that they do not wait for one another, and their sleep."""
+"""Islands: connected bodies, independent convergence, sleep."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Linear solvers against dense LAPACK: trees, loops, nets, contacts that come and go; factors; the choice of a solver."""
+"""Linear solvers against dense LAPACK: trees, loops, nets, changing contacts; factors; choice of a solver."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,4 @@
-"""The tree over the bodies: worlds in one place have subtrees of their own, and what a world costs does not depend on how many
-there are; bodies far away leave the others apart."""
+"""The tree over the bodies: separate subtrees of worlds at one place, constant cost per world, distant bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: output, exit status, files, interruption and resumption, no traceback."""
+"""The command line: output, exit status, files, interruption, resumption, no traceback."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Body pairs and the broad phase: who may touch, that nothing near is missed, and the sum against ipctk's own."""
+"""Body pairs and the broad phase: allowed pairs, completeness, and the sum against that of ipctk."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Conservative advancement: safe against ipctk and dense sampling, and not more careful than stated."""
+"""Conservative advancement is safe against ipctk and dense sampling, and not more careful than stated."""
 
 from dataclasses import replace
 

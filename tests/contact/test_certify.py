@@ -1,4 +1,4 @@
-"""The certificate holds for a good run and reports every planted violation with its frame and bodies."""
+"""The certificate holds for a valid run and reports every inserted violation with frame and bodies."""
 
 import json
 import sys

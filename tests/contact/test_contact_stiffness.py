@@ -1,4 +1,4 @@
-"""The law of contact by pairs of bodies: activation, force, and what a pair's own law does with time."""
+"""Activation and force by pairs of bodies, and their change in time."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What local minima of distance count on flat, convex and concave surfaces: once each, continuously, for any triangles."""
+"""Local minima of distance on flat, convex and concave surfaces count once and continuously for any triangles."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The way between two states is free, or the step is taken again: arcs, proofs, kernels, and bodies thrown at each other."""
+"""The path between two states is collision-free, or the step is repeated: arcs, proofs, kernels, fast bodies."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bodies slide and fall on triangles as on a half-space, whatever the triangles."""
+"""Bodies slide and fall on triangles as on a half-space, for any triangulation."""
 
 import numpy as np
 import pytest

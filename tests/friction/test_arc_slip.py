@@ -1,4 +1,4 @@
-"""Slips along arcs: what rolls does not slip, however far it turns in a step; what is carried slips as fast as it ends."""
+"""Slips along arcs: rolling bodies have none, carried ones that of their end velocity, for any rotation per step."""
 
 from dataclasses import replace
 

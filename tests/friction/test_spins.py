@@ -1,4 +1,4 @@
-"""What spins flat on the spot is braked by friction as closed forms say, however far it turns in a step."""
+"""Friction brakes bodies that spin in place as in closed forms, for any rotation per step."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Contacts that stick: what their springs remember, and that bodies at rest stay."""
+"""Sticking contacts: state of their springs, and rest of bodies."""
 
 from math import atan, cos, degrees, sin
 

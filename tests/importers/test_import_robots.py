@@ -1,4 +1,4 @@
-"""What URDF and MJCF say, and what the scene says then: shapes, contacts, joints, drives, options, and the report."""
+"""URDF and MJCF files and their scenes: shapes, contacts, joints, drives, options, report."""
 
 import sys
 from importlib.util import find_spec

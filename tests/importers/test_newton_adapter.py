@@ -1,4 +1,4 @@
-"""`abd.newton.SolverABD` in the loops that users of Newton write; `newton` may want an environment of its own."""
+"""`abd.newton.SolverABD` in the loops of Newton's users; `newton` may need a separate environment."""
 
 import importlib.util
 

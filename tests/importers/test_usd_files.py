@@ -1,4 +1,4 @@
-"""USD stages: round trips by scene files, what is reported, and what is refused."""
+"""USD stages: round trips by scene files, reports, rejected files."""
 
 import zipfile
 

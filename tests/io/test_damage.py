@@ -1,4 +1,4 @@
-"""Full disks leave files that can be read and resumed; files that are not as they were written are refused in one line."""
+"""Full disks leave readable, resumable files; modified files are rejected in one line."""
 
 import resource
 import shutil

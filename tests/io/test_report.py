@@ -1,4 +1,4 @@
-"""report.json: sums, extremes, and that it is JSON whatever happened."""
+"""report.json: sums, extremes, and valid JSON in all cases."""
 
 import json
 import math

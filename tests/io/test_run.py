@@ -1,4 +1,4 @@
-"""The driver of a run: end, interruption, failure, and a resumed run that equals one that never stopped."""
+"""The driver of a run: end, interruption, failure; a resumed run equals an uninterrupted one."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The trajectory file: contents, growth, and what is left of it when its writer is killed."""
+"""The trajectory file: contents, growth, and remains after its writer is killed."""
 
 import io
 from dataclasses import replace

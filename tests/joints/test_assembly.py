@@ -1,4 +1,4 @@
-"""Setting joint coordinates: exact walks along open chains, projection through loops, and what is said about each."""
+"""Setting joint coordinates: exact along open chains, projection through loops, reported states."""
 
 from dataclasses import replace
 

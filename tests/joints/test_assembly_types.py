@@ -1,4 +1,4 @@
-"""Assembly of every joint type, and of loops whose closed forms are known."""
+"""Assembly of all joint types, and of loops with closed forms."""
 
 from dataclasses import replace
 

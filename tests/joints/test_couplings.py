@@ -1,4 +1,4 @@
-"""Couplings by a function of several coordinates, and couplings that are switched while a simulation runs."""
+"""Couplings by functions of several coordinates, and couplings switched in a running simulation."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""The admissible pose of a joint that is nearest to a pose, and read-outs that every number of a limit agrees with."""
+"""The nearest admissible pose of a joint, and consistent read-outs of a limit."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,4 @@
-"""Connectors whose force is a function of their length, gap or speed, by closed forms and beside springs and dampers that are
-built in."""
+"""Connectors with a force by length, gap or speed, compared with closed forms and built-in springs and dampers."""
 
 import numpy as np
 import pytest

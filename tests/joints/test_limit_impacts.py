@@ -1,4 +1,4 @@
-"""Ends of ranges that give back: restitution, together with contacts, rotors and locks."""
+"""Restitution of limits, with contacts, rotors and locks."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Redundant rows, mobility, and loops that no rigid bodies can close."""
+"""Redundant rows, mobility, and loops that rigid bodies cannot close."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Velocities at t = 0: rates of coordinates that are asked for, and velocities that joints do not allow."""
+"""Velocities at t = 0: requested rates of coordinates, and velocities that violate joints."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Figures of a step, laws and memories of joint rows: the kernels against the definitions."""
+"""Step statistics, laws and histories of joint rows: kernels against definitions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What conservative mechanisms keep of their energy and momenta, and how that converges."""
+"""Energy and momenta of conservative mechanisms, and their convergence."""
 
 import mechanisms
 import numpy as np

@@ -1,4 +1,4 @@
-"""No length, mass or time of its own: mechanisms of any size, and of any ratio of masses, take the same few iterations."""
+"""Mechanisms of any size and mass ratio take the same few iterations, without built-in length, mass or time."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""`abd check` tells everything that is wrong with a scene in one pass, and nothing else."""
+"""`abd check` reports exactly the problems of a scene in one pass."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Copies of bodies and joints: what one table makes of thousands equals what thousands of tables make."""
+"""Copies of bodies and joints from one table equal thousands of separate tables."""
 
 from dataclasses import fields, replace
 from types import SimpleNamespace

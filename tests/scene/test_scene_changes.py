@@ -1,4 +1,4 @@
-"""Scenes in another unit of length, and moved as a whole: the same motion follows."""
+"""Scenes in another unit of length, and moved as a whole, have the same motion."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Joint types in a scene: what each needs and where it starts, parameters, and couplings that close rings."""
+"""Joint types in a scene: requirements, start, parameters, couplings that close rings."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Types: the keys of bodies and joints are those of the schema, and a user's file is clean under mypy and pyright."""
+"""Typed keys of bodies and joints equal the schema, and the code of a user passes mypy and pyright."""
 
 import importlib.util
 import json

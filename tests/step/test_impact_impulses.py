@@ -1,4 +1,4 @@
-"""Forces read after each step, times its length, sum up to the change of momentum, in impacts too."""
+"""The sum of step length times force equals the change of momentum, also in impacts."""
 
 import numpy as np
 import pytest

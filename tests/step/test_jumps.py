@@ -1,4 +1,4 @@
-"""What begins or ends at once, and forces of joints from the first step on: the integrator does not smear them."""
+"""Joint forces are accurate from the first step on and after sudden changes."""
 
 import mechanisms
 import numpy as np

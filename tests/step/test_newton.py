@@ -1,4 +1,4 @@
-"""The Newton step: its iterations whatever the stiffness, its failures, and what it holds exactly."""
+"""The Newton step: iterations for any stiffness, failures, exact constraints."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Contacts at rest: what they do to the bodies they carry, and that they give nothing back."""
+"""Resting contacts: forces on bodies, and no rebound."""
 
 from math import cos, radians, sin
 

@@ -1,4 +1,4 @@
-"""Restitution: the speeds that impacts give back, what they keep, and what they leave at rest."""
+"""Restitution: speeds after impacts, conserved quantities, rest."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A frame that fails, in all of its substeps or in a late one, leaves the state as it was, to the last bit; retries of parts."""
+"""A failed frame leaves the state unchanged to the last bit; retries by substeps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bodies that start within the activation distance of contact: what would stay does not move, friction holds from the start."""
+"""Bodies that start within the activation distance: bodies at rest do not move, and friction acts from the start."""
 
 from math import cos, sin, tan
 

@@ -1,4 +1,4 @@
-"""Starts: bodies that touch are separated, deeper overlap is refused wherever a state comes from."""
+"""Starts: touching bodies are separated, deeper overlaps are rejected, for any source of the state."""
 
 from itertools import product
 
