@@ -95,13 +95,13 @@ class Bodies:
         q: (n, 12) initial state, qd: (n, 12) initial velocity.
         force: (n, 3) constant force at the centre of mass [N]; torque: (n, 3) constant couple [N m], world axes.
         free_translation: (n, 3) bool, world axes of the centre of mass that may move.
-        rotation_axis: (n, 3) unit world axis about which alone the body may turn; zeros where rotation is free.
+        rotation_axis: (n, 3) the only world axis (unit vector) about which the body may rotate; zeros where rotation is free.
         free_rotation: (n,) int32: 0 none (A is held), 1 about `rotation_axis` only, 3 free.
         material: (n,) int32 index into the pairwise tables.
         group: (n,) int32; bodies of one group >= 0 do not collide; -1 belongs to no group.
         world: (n,) int32; bodies of different worlds never interact.
         radius: (n,) thickness of codimensional surfaces [m], added to the separation of every pair.
-        surface_velocity: (n, 3) velocity of the surface's material in axes of the body [m/s], for friction alone.
+        surface_velocity: (n, 3) velocity of the surface's material in axes of the body [m/s], for friction only.
         color: (n, 4) red, green, blue and opacity from 0 to 1, for pictures; NaN where none is given.
     """
 

@@ -1,4 +1,4 @@
-"""Whether two simulations are in the same state to the last bit, and stay so."""
+"""Comparison of two simulations that must be and stay bitwise equal."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A scene whose iterations are launched kernel by kernel, and recorded: side by side."""
+"""A scene with iterations launched kernel by kernel, and recorded."""
 
 from unittest.mock import patch
 

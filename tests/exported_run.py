@@ -1,4 +1,4 @@
-"""A run with one of everything that an export draws, for the tests of the formats."""
+"""A run with all objects that exports draw."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a mechanism with known motion is, running it, and comparing what comes out."""
+"""Runs of mechanisms with known motion, and comparison of their results."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Files outside of `tests`: the scripts in tools/, which are no package, as modules, and scenes next to the checkout."""
+"""Scripts in tools/ as modules, and scenes next to the checkout."""
 
 import importlib.util
 import sys

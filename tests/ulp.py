@@ -1,4 +1,4 @@
-"""Agreement with a reference up to what the reference itself owes to the last bit of its input."""
+"""Agreement with a reference up to the rounding of its input."""
 
 from collections.abc import Callable
 

@@ -20,7 +20,7 @@ class FrameQueue:
         in_thread: write in a thread, and take a frame's positions from the device only when the next frame comes, so that
             neither the copy nor the disk stalls a step; without, every frame is handed over at once.
 
-    What fails in the thread is raised by the next call.
+    Errors of the thread are raised by the next call.
     """
 
     def __init__(self, writer: TrajectoryWriter, in_thread: bool):

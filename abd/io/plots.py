@@ -69,7 +69,7 @@ def energy_figure(runs: list[Run]) -> Figure:
                 shown = values - values[0] if name == "gravity" else values
                 _line(axes, run, time, shown, name.replace("_", " "), color=f"C{k}")
         balance = total - energies["external_work"] - (energies["gravity"][0] if len(time) else 0.0)
-        _line(axes, run, time, balance, "total less external work", color="k")
+        _line(axes, run, time, balance, "total minus external work", color="k")
     return _finished(figure)
 
 
@@ -189,8 +189,8 @@ def sensor_figure(runs: list[Run]) -> Figure | None:
 
 
 def iterations_figure(runs: list[Run]) -> Figure:
-    """Newton iterations per frame, and linear iterations of an iterative solver."""
-    figure, axes = _axes("iterations per frame")
+    """Newton iterations per step, and linear iterations of an iterative solver."""
+    figure, axes = _axes("iterations per step")
     for run in runs:
         time = _time(run)[1:]
         _line(axes, run, time, run.trajectory.series("/solver/newton_iterations")[1:], "Newton", color="C0")

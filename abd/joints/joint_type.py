@@ -24,9 +24,9 @@ class JointType:
     UID: int = 0
     """Constitution number of the published penalty; 0 if there is none."""
     SYMBOL: str = ""
-    """What pictures draw: "pin", "ball", "rod", "rope", "spring", or nothing."""
+    """Symbol in pictures: "pin", "ball", "rod", "rope", "spring", or nothing."""
     MARKER: str = "axis"
-    """What exports draw on the child: "axis", "ball", or nothing; rods, ropes and springs connect both bodies instead."""
+    """Marker on the child in exports: "axis", "ball", or nothing; rods, ropes and springs connect both bodies instead."""
     FOLLOWS_POSE: bool = False
     """Whether `measured` depends on the pose at the start of a step; then it is `at_pose` at T_CD = 1."""
     PARAMETERS: Mapping[str, float] = {}

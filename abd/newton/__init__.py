@@ -1,8 +1,8 @@
-"""`SolverABD`: a solver for Newton's models with Newton's ``step``, so that its users try this one by changing one line::
+"""`SolverABD`: a solver for Newton's models with Newton's ``step``, so that one changed line selects it::
 
     solver = abd.newton.SolverABD(model)  # instead of newton.solvers.SolverXPBD(model)
 
-`newton` is imported when the class is asked for.
+`newton` is imported on first access to the class.
 """
 
 from __future__ import annotations

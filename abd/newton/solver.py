@@ -1,8 +1,8 @@
 """`SolverABD`: Newton's solver interface over a simulation.
 
-The simulation is made in the first step, from the state that it is given: Newton's models hold poses that `newton.eval_fk` may
-still have to correct. From then on it keeps its own state in double precision, and a body follows Newton's state only where
-that is not what the last step wrote: set by the user, or reset.
+The first step creates the simulation from its input state, since `newton.eval_fk` may correct the poses of the model before. The
+simulation then keeps its state in double precision. A body takes the input state only if it differs from the last output, after a
+change by the user or a reset.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _log = logging.getLogger(__name__)
 class SolverABD(newton.solvers.SolverBase):
     """Affine bodies with barriers: no returned state has overlapping bodies, for any step.
 
-    Contacts are found by the solver itself; those that `step` is given are not used. Friction and restitution are Newton's,
-    combined as geometric means. Joint limits are never passed.
+    The solver finds contacts and ignores those passed to `step`. Friction and restitution are those of Newton, combined as
+    geometric means. Joint limits are never exceeded.
 
     Args:
-        model: Newton's; rigid bodies alone.
+        model: a model of Newton with rigid bodies only.
         device: of the simulation: "cpu", "cuda", "cuda:N" or "numpy"; default: that of the model.
         enforcement: of joints: "exact", "penalty" or "compliant".
-        allow_overlaps: let bodies that overlap in the first state pass through one another; they are an error otherwise.
+        allow_overlaps: exclude contact between bodies that overlap in the first state, which is an error otherwise.
         solver: keys of the scene's table solver, such as ``tolerance=1e-4``; `abd schema` lists them.
 
     Raises:
-        ModelError: particles, cloth, or other things that are not rigid bodies.
+        ModelError: the model has particles, cloth, or other non-rigid objects.
 
     Attributes:
         simulation: the `abd.Simulation`, None before the first step; report: that of the last step.
@@ -77,7 +77,7 @@ class SolverABD(newton.solvers.SolverBase):
         self._write(state_out, body_q)
 
     def notify_model_changed(self, flags) -> None:
-        """Create the simulation again at the next step, whatever has changed."""
+        """Create the simulation again in the next step, after any change of the model."""
         self.simulation = None
 
     # start ---------------------------------------------------------------------------------------------------------------

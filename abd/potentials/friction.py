@@ -19,6 +19,8 @@ one friction force, from the normal components of the forces of the pair and of 
 Faces, sides and corners under a vertex have friction of their own, with possibly negative loads, so that friction
 passes continuously from feature to feature. Negative loads make the energy concave: the fraction `regularisation` of
 their curvature is omitted.
+
+Devices: ``cuda_kernels/friction/lagging.py`` and ``friction.py``, launched by ``abd/backends/warp/terms/friction.py``.
 """
 
 from __future__ import annotations

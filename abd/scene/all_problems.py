@@ -103,7 +103,7 @@ class _Rest:
                 yield from ((key, k) for k, item in enumerate(getattr(self.spec, key)) if _is_of(name, item.name))
 
     def take_out(self, places: Iterable[tuple]) -> bool:
-        """Take out what is at some places, a value where that leaves its item where it is; whether there was anything."""
+        """Remove the values or items at some paths; return whether there were any."""
         lists = {key: list(getattr(self.spec, key)) for key in LISTS}
         out: dict[str, set[int]] = {key: set() for key in LISTS}
         changed = False
@@ -125,7 +125,7 @@ class _Rest:
         return changed
 
     def judged(self, model: Model) -> Model:
-        """The model, in which doubtful bodies have no surface."""
+        """Return the model without the surfaces of doubtful bodies."""
         mask = np.array([bool({name, _stem(name)} & self.doubtful) for name in model.bodies.names], dtype=bool)
         if not mask.any():
             return model
@@ -134,7 +134,7 @@ class _Rest:
         return replace(model, bodies=replace(bodies, mesh=np.where(mask, -1, bodies.mesh), plane=plane))
 
     def _settle(self, lists: dict[str, list], out: dict[str, set[int]]) -> None:
-        """Take items out of the lists, and what names them."""
+        """Remove items from the lists, and their references."""
         for k in out["joint"]:
             self._keep_apart([lists["joint"][k].parent, lists["joint"][k].child], lists)
         for k in out["contact_filter"]:
@@ -158,7 +158,7 @@ class _Rest:
             lists = {key: [item for k, item in enumerate(lists[key]) if (key, k) not in gone] for key in LISTS}
 
     def _keep_apart(self, names: list[str], lists: dict[str, list]) -> None:
-        """Bodies of a joint or filter that is wrong do not collide with each other; not at all where one is not known."""
+        """Exclude contact between the bodies of an invalid joint or filter; all contact of known ones if one is unknown."""
         known = [name for name in names if name != WORLD_NAME and self._names.knows(name)]
         if len(known) + names.count(WORLD_NAME) < len(names):
             self.doubtful |= {*known, *map(_stem, known)}

@@ -103,8 +103,8 @@ class JointMethods:
     def add_coupling(
         self, name: str, coordinate: str, terms: Sequence[Table] = (), **keys: Unpack[CouplingKeys]
     ) -> str:
-        """The relation ``q0 = scale (f1(q1) + ...)``: coordinates are named "joint.theta", or by the joint alone where
-        it has only one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table. Or, with ``formula``
+        """The relation ``q0 = scale (f1(q1) + ...)``: coordinates are named "joint.theta", or by the joint if it has only
+        one; a term is ``{"coordinate": ..., "factor": 2}``, or has a polynomial or a table. Or, with ``formula``
         ("a * sin(b)") or ``function`` and ``variables`` ({"a": "wheel.theta", ...}), ``q0 = scale f(q1, q2, ...)``."""
         fields = {"name": name, "coordinate": coordinate, "terms": list(terms), **keys}
         coupling = table(CouplingSpec, f"coupling.{name}", fields)
@@ -133,7 +133,7 @@ class JointMethods:
         return self.add_coupling(name, follower, terms, **keys)
 
     def _add(self, key: str, item: Any, findings: Iterable[Finding] = ()) -> None:
-        """Append an item to one of the scene's lists; `SceneError` where it is wrong or its name is taken."""
+        """Append an item to one of the scene's lists; `SceneError` if it is invalid or its name is taken."""
         items = getattr(self.spec, key)
         findings = list(findings)
         if self._is_taken(key, item.name):
@@ -145,8 +145,7 @@ class JointMethods:
         self._taken[key].add(item.name)
 
     def _is_taken(self, key: str, name: str) -> bool:
-        """Whether an item of a list has this name. A set answers for most; what it misses where the user has changed
-        names is told by `check`."""
+        """Return whether an item of a list has this name. `check` finds names that the user has changed since."""
         items = getattr(self.spec, key)
         if len(self._taken.get(key, ())) != len(items) or not items:
             self._taken[key] = {item.name for item in items}

@@ -1,7 +1,7 @@
 """Scaled scenes: every number is multiplied by the power of the factor that its unit in the schema has.
 
 Masses and times do not change: forces scale with the factor, torques and energies with its square, pressures with its inverse.
-A number "m or rad" goes with the factor where its coordinate, or its row, is a length, and stays where it is an angle.
+A number "m or rad" scales if its coordinate or row is a length, and does not change if it is an angle.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def scaled(spec: SceneSpec, factor: float) -> SceneSpec:
     """Return the scene with all lengths multiplied by a factor.
 
     Raises:
-        SceneError: the factor is not above 0, or something in the scene has lengths that cannot be told: poses in a file,
-            parameters of a type that is defined in Python.
+        SceneError: the factor is not positive, or lengths are unknown: poses in a file, parameters of a type that is defined in
+            Python.
     """
     if not (np.isfinite(factor) and factor > 0.0):
         raise SceneError.of("the scale factor must be positive", key="factor", value=factor)
@@ -65,7 +65,7 @@ def _table(spec: Spec, factor: float, power: Callable[[str], int], leave: tuple[
 
 
 def times(value: Any, factor: float) -> Any:
-    """Numbers, however nested, and formulas multiplied; other texts as they are."""
+    """Return nested numbers and formulas multiplied by a factor; other texts do not change."""
     if isinstance(value, (list, tuple)):
         return type(value)(times(one, factor) for one in value)
     if isinstance(value, str):
@@ -157,7 +157,7 @@ def _coordinate(table: CoordinateSpec, factor: float, rotary: bool, where: str) 
 
 
 def _law(table: CoordinateSpec | JointSpec, factor: float, lengths: tuple[str, ...], where: str) -> dict[str, Any]:
-    """What changes of a force by a function of these lengths; of a torque by an angle, without any, nothing does."""
+    """Return the scaled force of a function of these lengths; a torque of an angle, without lengths, does not change."""
     if table.force_function is not None:
         remedy = "write it as force_formula"
         raise SceneError.of("the units of a function are unknown", key=f"{where}.force_function", remedy=remedy)

@@ -58,12 +58,12 @@ RIGID_IPC_KEYS = ("rigid_body_problem", "scene_type", "args")
 class Scene(JointMethods):
     """Bodies, joints, materials and settings, all of them by name.
 
-    The keyword arguments of `add_body` and its kin are the keys of the scene file (`abd schema` lists them). A wrong
-    value raises `SceneError` where it is given; what concerns several tables is told by `check` and `compile`.
+    The keyword arguments of `add_body` and its kin are the keys of the scene file (`abd schema` lists them). An
+    invalid value raises `SceneError` at once; `check` and `compile` report problems between several tables.
 
     Attributes:
         spec: the data, `abd.scene.schema.schema.SceneSpec`.
-        notes: what the user should know about an imported scene.
+        notes: messages about an imported scene.
         path: file that the scene was read from, None for one built in code.
     """
 
@@ -130,7 +130,7 @@ class Scene(JointMethods):
 
     @property
     def camera(self) -> CameraSpec:
-        """Where pictures are taken from; ``scene.camera.follow = "ball"`` follows a body."""
+        """Camera of pictures; ``scene.camera.follow = "ball"`` follows a body."""
         return self.spec.camera
 
     def body(self, name: str) -> BodySpec:
@@ -164,23 +164,23 @@ class Scene(JointMethods):
         return name
 
     def add_material_pair(self, first: str, second: str, **keys: Unpack[MaterialPairKeys]) -> None:
-        """Say how two materials touch, against the rule mu = sqrt(mu_a mu_b)."""
+        """Set the contact parameters of two materials, instead of the rule mu = sqrt(mu_a mu_b)."""
         pair = table(MaterialPairSpec, "material_pair", {"between": (first, second), **keys})
         self.spec.material_pair.append(pair)
 
     def add_contact_filter(self, *names: str) -> None:
-        """Let bodies pass through one another."""
+        """Exclude contact between bodies."""
         self.spec.contact_filter.append(table(ContactFilterSpec, "contact_filter", {"bodies": list(names)}))
 
     def check(self) -> list[Problem]:
-        """Everything wrong with the scene that can be told without its geometry."""
+        """Return all problems of the scene that do not depend on its geometry."""
         return self.located([as_problem(finding, self.spec) for finding in check_scene(self.spec)])
 
     def compile(self) -> Model:
-        """The arrays that a simulation runs on.
+        """Return the arrays of a simulation.
 
         Raises:
-            SceneError: all problems, with file and line where the scene was read from a native file.
+            SceneError: all problems, with file and line of a native file.
         """
         from abd.scene.compile.compile import compile_scene
 
@@ -191,11 +191,11 @@ class Scene(JointMethods):
         return replace(model, notes=list(dict.fromkeys([*self.notes, *model.notes])))
 
     def started(self) -> Model:
-        """What `compile` makes, with a start that is free of intersections; see `set_free`."""
+        """Return the compiled scene with a start that is free of intersections; see `set_free`."""
         return self.set_free(self.compile())
 
     def set_free(self, model: Model) -> Model:
-        """The compiled scene with bodies that touch at the start set apart (`abd.scene.overlaps.starts`).
+        """Return the compiled scene with a separation of bodies that touch at the start (`abd.scene.overlaps.starts`).
 
         Raises:
             SceneError: bodies overlap, with the file and the lines of their tables.
@@ -208,23 +208,24 @@ class Scene(JointMethods):
             raise SceneError(self.located(error.problems)) from error
 
     def override(self, overrides: Iterable[str]) -> Scene:
-        """A new scene with single values replaced by texts such as ``solver.dt=0.005``."""
+        """Return a new scene with single values replaced by texts such as ``solver.dt=0.005``."""
         return Scene.from_spec(apply_overrides(self.spec, overrides), self.notes, self.path)
 
     def scaled(self, factor: float) -> Scene:
-        """A new scene with all lengths multiplied: one in millimetres comes to metres by 1e-3. Masses and times stay, and
-        gravity, forces, torques, stiffnesses and tolerances go with the units (`abd.scene.scaled`).
+        """Return a new scene with all lengths multiplied, by 1e-3 from millimetres to metres. Masses and times do not change;
+        gravity, forces, torques, stiffnesses and tolerances scale with their units (`abd.scene.scaled`).
 
         Raises:
-            SceneError: something in the scene has lengths that cannot be told.
+            SceneError: the scene has unknown lengths, such as poses in a file.
         """
         from abd.scene.scaled import scaled
 
         return Scene.from_spec(scaled(self.spec, factor), self.notes, self.path)
 
     def replicate(self, count: int, dt: Sequence[float] | None = None) -> Scene:
-        """A new scene of `count` copies of this one in one place that never meet, each in a world of its own: what is called
-        `name` is ``w0_name``, ``w1_name`` and so on. `Simulation.reset` takes single worlds back to the start.
+        """Return a new scene of `count` copies of this one at the same place, each in its own world without contact to others.
+
+        An item `name` becomes ``w0_name``, ``w1_name`` and so on. `Simulation.reset` resets single worlds.
 
         Args:
             dt: time steps of the copies [s], as many as there are (`solver.world_dt`); those of the scene by default.
@@ -238,10 +239,10 @@ class Scene(JointMethods):
         return Scene.from_spec(replicated(self.spec, count, dt), self.notes, self.path)
 
     def transformed(self, pose) -> Scene:
-        """A new scene after a motion of the world, a (4, 4) pose [m]: bodies, joints, planes, motions and gravity.
+        """Return a new scene after a motion of the world, a (4, 4) pose [m]: bodies, joints, planes, motions and gravity.
 
         Raises:
-            SceneError: something is fixed along axes of the world that are turned, or has its poses in a file.
+            SceneError: a body is fixed along rotated axes of the world, or has its poses in a file.
             ValueError: `pose` is not a rotation and a translation.
         """
         from abd.scene.transformed import transformed
@@ -249,7 +250,7 @@ class Scene(JointMethods):
         return Scene.from_spec(transformed(self.spec, pose), self.notes, self.path)
 
     def resolved(self, settings: Settings) -> Scene:
-        """A new scene that names the settings which follow from its geometry as a whole (tolerances, frames)."""
+        """Return a new scene with explicit values of settings that follow from its whole geometry (tolerances, frames)."""
         spec = self.spec.model_copy(deep=True)
         spec.solver.tolerance, spec.solver.tolerance_relative = settings.tolerance, None
         spec.solver.friction_tolerance = settings.friction_tolerance
@@ -266,7 +267,7 @@ class Scene(JointMethods):
         path.write_text(self.to_toml(path.parent, explicit), encoding="utf-8")
 
     def located(self, problems: list[Problem]) -> list[Problem]:
-        """The problems with file and line of their keys, where the scene's file is a native one and still there."""
+        """Return the problems with file and line of their keys, if the scene has a native file that still exists."""
         if self.path is None or not self.path.is_file() or all(problem.file for problem in problems):
             return problems
         text = read_text(self.path)
@@ -279,9 +280,9 @@ class Scene(JointMethods):
 
 
 def _line_of_key(lines: dict[str, int], key: str) -> int | None:
-    """Line of a key such as body.crank.sphere.radius, or of the nearest table around it.
+    """Return the line of a key such as body.crank.sphere.radius, or of the nearest table around it.
 
-    A body that a table stands for with others is named after it, with numbers at the end: body.link_0_0_7.
+    Copies of a body have numbers at the end of their name: body.link_0_0_7.
     """
     while key and key not in lines:
         numbered = re.fullmatch(r"(body\.[^.]*)_\d+", key)
@@ -310,12 +311,12 @@ def load(
         source: path of a TOML or JSON file, native or of rigid-ipc, or of a format of `abd.scene.importers`; or the name
             of a shipped scene.
         overrides: values that replace the file's, such as ``solver.dt=0.005``.
-        allow_overlaps: let the pairs that overlap at the start pass through one another, by contact filters.
+        allow_overlaps: exclude contact of pairs that overlap at the start, by contact filters.
         allow_code: run the Python files that the scene names for its joint types.
         import_options: those of `abd.scene.importers.formats.ImportOptions`.
 
     Raises:
-        SceneError: no such scene, or all that is wrong with it.
+        SceneError: the scene does not exist, or has problems.
     """
     path = find_scene(source)
     overrides = list(overrides)

@@ -133,7 +133,7 @@ def _joint(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> JointSpec:
 
 
 def _direction_of_x(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> dict[str, Any]:
-    """What says where x of D is, where it follows from the axes of the world."""
+    """Return the keys that define x of D, if it follows from the axes of the world."""
     given = ("parent_frame", "world_frame", "x_axis", "parent_x_axis")
     if any(getattr(joint, key) is not None for key in given):
         return {}

@@ -18,7 +18,7 @@ def frame_features(
     M: wp.array(dtype=wp.mat33d),
     r: wp.array(dtype=wp.vec3d),
 ):
-    """``M = D^T C`` and ``r = D^T d`` (e,) of the chosen measures (e,)."""
+    """Compute ``M = D^T C`` and ``r = D^T d`` (e,) of the chosen measures (e,)."""
     e = wp.tid() + first
     D, C, d = frames(measures, chosen[e], pose)
     M[e] = wp.transpose(D) * C
@@ -32,7 +32,7 @@ def store_values(
     values: wp.array(dtype=wp.float64),
     supplied: wp.array2d(dtype=wp.float64),
 ):
-    """Values (e,) of the chosen measures."""
+    """Store the values (e,) of the chosen measures."""
     e = wp.tid() + first
     supplied[chosen[e], 0] = values[e]
 
@@ -45,7 +45,7 @@ def store_slopes(
     by_r: wp.array(dtype=wp.vec3d),
     supplied: wp.array2d(dtype=wp.float64),
 ):
-    """Derivatives (e,) of the chosen measures by M and r; those by s stay zero."""
+    """Store the derivatives (e,) of the chosen measures by M and r; those by s stay zero."""
     e = wp.tid() + first
     k = chosen[e]
     for c in range(9):

@@ -17,14 +17,14 @@ LOADED_FOR = ("joints",)
 
 @wp.func
 def is_held(rows: MeasuredRows, e: wp.int32) -> wp.bool:
-    """Whether a row is exact and active."""
+    """Return whether a row is exact and active."""
     law = rows.law[e]
     return rows.p[e, slots.TOLERANCE] > ZERO and (law == QUADRATIC or law == SATURATED or law == ONE_SIDED)
 
 
 @wp.func
 def is_closed(rows: MeasuredRows, e: wp.int32) -> wp.bool:
-    """Whether a row is exact, active and without effort limit, so that a direction can close it."""
+    """Return whether a row is exact, active and without effort limit, so that a direction can close it."""
     return is_held(rows, e) and rows.law[e] == QUADRATIC
 
 
@@ -56,8 +56,9 @@ def row_errors(
     values: wp.array(dtype=wp.float64),
     errors: wp.array(dtype=wp.float64),
 ):
-    """Residuals (R,) of the exact rows over their tolerances at measured values (m,); 0 for a drive at its effort limit, and
-    without a body that is not done."""
+    """Compute the residuals (R,) of the exact rows over their tolerances at measured values (m,).
+
+    They are 0 for drives at their effort limit, and for rows whose bodies are all done."""
     e = wp.tid() + first
     error = ZERO
     if is_held(rows, e) and has_body_left(ends, done, e):
@@ -78,8 +79,9 @@ def predicted_errors(
     errors: wp.array(dtype=wp.float64),
     energies: wp.array(dtype=wp.float64),
 ):
-    """Compute predicted residuals C (R,), over their tolerances, of the exact rows without an effort limit, and ``K C^2``; 0 for
-    other rows, and without a body that is not done."""
+    """Compute predicted residuals C (R,), over their tolerances, of the exact rows without an effort limit, and ``K C^2``.
+
+    Both are 0 for other rows, and for rows whose bodies are all done."""
     e = wp.tid() + first
     error = ZERO
     energy = ZERO
@@ -167,7 +169,7 @@ def held_forces(
     x: wp.array(dtype=wp.float64),
     slope: wp.array(dtype=wp.float64),
 ):
-    """K (x - target) of the exact rows without an effort limit, 0 for all others."""
+    """Compute ``K (x - target)`` of the exact rows without an effort limit, 0 for all others."""
     e = wp.tid() + first
     s = ZERO
     if is_closed(rows, e):

@@ -45,7 +45,7 @@ def saturated(p: Parameters, e: wp.float64) -> wp.vec3d:
 
 @wp.func
 def approach_damping(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d:
-    """Damping of the approach below ``min(edge, g_n)``."""
+    """Return the damping of the approach below ``min(edge, g_n)``."""
     D = p[slots.DAMPING]
     depth = wp.min(edge, p[slots.LAST_GAP]) - g
     if depth <= ZERO:
@@ -55,7 +55,7 @@ def approach_damping(p: Parameters, g: wp.float64, edge: wp.float64) -> wp.vec3d
 
 @wp.func
 def barrier(p: Parameters, g: wp.float64) -> wp.vec3d:
-    """Barrier of a gap, and its damping."""
+    """Return the barrier of a gap, with its damping."""
     G = p[slots.WIDTH]
     out = approach_damping(p, g, G)
     s = g / G
@@ -75,7 +75,7 @@ def barrier(p: Parameters, g: wp.float64) -> wp.vec3d:
 
 @wp.func
 def one_sided(p: Parameters, g: wp.float64) -> wp.vec3d:
-    """Parabola of a violated gap, and its damping."""
+    """Return the parabola of a violated gap, with its damping."""
     out = approach_damping(p, g, ZERO)
     if g < ZERO:
         out = out + p[slots.STRENGTH] * wp.vec3d(HALF * g * g, g, ONE)
@@ -84,14 +84,14 @@ def one_sided(p: Parameters, g: wp.float64) -> wp.vec3d:
 
 @wp.func
 def force(y: wp.float64) -> wp.float64:
-    """Fraction of the largest friction force at a displacement over eps."""
+    """Return the fraction of the largest friction force at a displacement over eps."""
     size = wp.min(wp.abs(y), ONE)
     return wp.sign(y) * size * (TWO - size)
 
 
 @wp.func
 def secant(y: wp.float64, aim: wp.float64) -> wp.float64:
-    """Slope of `force` from y to `aim`; the tangent if both are equal."""
+    """Return the slope of `force` from y to `aim`; the tangent if both are equal."""
     distance = aim - y
     if wp.abs(distance) < NEAR:
         return TWO * wp.max(ZERO, ONE - wp.abs(y))
@@ -100,7 +100,7 @@ def secant(y: wp.float64, aim: wp.float64) -> wp.float64:
 
 @wp.func
 def friction_law(p: Parameters, u: wp.float64) -> wp.vec3d:
-    """Coulomb's friction over a displacement, smoothed below eps, with the curvature of the secant to its expected end."""
+    """Return Coulomb's friction over a displacement, smoothed below eps, with the curvature of the secant to its expected end."""
     eps = p[slots.SMOOTHING]
     bound = secant(u / eps, (p[slots.AIM] - p[slots.CENTRE]) / eps) / eps
     return p[slots.STRENGTH] * wp.vec3d(f0(wp.abs(u), eps), force(u / eps), bound)
@@ -108,7 +108,7 @@ def friction_law(p: Parameters, u: wp.float64) -> wp.vec3d:
 
 @wp.func
 def aimed(p: Parameters, x: wp.float64, ahead: wp.float64, curvature: wp.float64) -> wp.float64:
-    """Expected end value of a friction row by a model of this curvature at x, whose minimum is at `ahead`."""
+    """Return the expected end value of a friction row by a model of this curvature at x, whose minimum is at `ahead`."""
     T = p[slots.STRENGTH]
     a = p[slots.CENTRE]
     eps = p[slots.SMOOTHING]
@@ -124,7 +124,7 @@ def aimed(p: Parameters, x: wp.float64, ahead: wp.float64, curvature: wp.float64
 
 @wp.func
 def bend(law: wp.int32, p: Parameters, x: wp.float64, bound: wp.float64) -> wp.float64:
-    """Second derivative of a law, given its upper bound `bound` (`abd.joints.rows.laws.evaluate`)."""
+    """Return the second derivative of a law, given its upper bound `bound` (`abd.joints.rows.laws.evaluate`)."""
     if law == SATURATED and p[slots.STRENGTH] * wp.abs(x - p[slots.CENTRE]) > p[slots.EFFORT]:
         return ZERO
     return bound
@@ -132,7 +132,7 @@ def bend(law: wp.int32, p: Parameters, x: wp.float64, bound: wp.float64) -> wp.f
 
 @wp.func
 def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
-    """psi, its slope and its curvature at a row's value."""
+    """Return psi, its slope and its curvature at a row's value."""
     strength = p[slots.STRENGTH]
     e = x - p[slots.CENTRE]
     g = p[slots.SIGN] * e

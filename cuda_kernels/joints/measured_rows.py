@@ -23,7 +23,7 @@ INFINITE = wp.constant(wp.float64(wp.inf))
 
 @wp.struct
 class MeasuredRows:
-    """R rows, T terms, P pieces.
+    """Measured rows R, their terms T and the pieces P of the terms.
 
     starts (R + 1,): first term of every row; term_measure (T,); piece_starts (T + 1,): first piece of every term;
     starts_at (P,): lower bound of the values of a piece; origin (P,) of its polynomial; coefficients (P, 6), lowest order
@@ -42,7 +42,7 @@ class MeasuredRows:
 
 @wp.struct
 class Ends:
-    """E ends, in the order of their rows.
+    """Ends E in the order of their rows.
 
     row, body (E,); of_row (R + 1,): first end of every row; starts (E + 1,) of their entries: 2t for the child's side of
     term t, 2t + 1 for the parent's.
@@ -71,7 +71,7 @@ def piece_at(rows: MeasuredRows, t: wp.int32, v: wp.float64) -> wp.int32:
 
 @wp.func
 def term(rows: MeasuredRows, t: wp.int32, values: wp.array(dtype=wp.float64)) -> wp.vec2d:
-    """f_t and its derivative at the value of its measure."""
+    """Return f_t and its derivative at the value of its measure."""
     v = values[rows.term_measure[t]]
     k = piece_at(rows, t, v)
     u = v - rows.origin[k]
@@ -85,7 +85,7 @@ def term(rows: MeasuredRows, t: wp.int32, values: wp.array(dtype=wp.float64)) ->
 
 @wp.func
 def row_value(rows: MeasuredRows, e: wp.int32, values: wp.array(dtype=wp.float64)) -> wp.float64:
-    """x of a row."""
+    """Return the value x of a row."""
     x = ZERO
     for t in range(rows.starts[e], rows.starts[e + 1]):
         x = x + term(rows, t, values)[0]
@@ -94,7 +94,7 @@ def row_value(rows: MeasuredRows, e: wp.int32, values: wp.array(dtype=wp.float64
 
 @wp.func
 def parameters(rows: MeasuredRows, e: wp.int32) -> Parameters:
-    """Parameters of a row's law."""
+    """Return the parameters of a row's law."""
     p = Parameters()
     for k in range(slots.COUNT):
         p[k] = rows.p[e, k]
@@ -109,7 +109,7 @@ def row_energies(
     x: wp.array(dtype=wp.float64),
     energy: wp.array(dtype=wp.float64),
 ):
-    """Values x and energies psi(x) (R,) of all rows at measured values (m,)."""
+    """Compute the values x and energies psi(x) (R,) of all rows at measured values (m,)."""
     e = wp.tid() + first
     x[e] = row_value(rows, e, values)
     energy[e] = evaluate(rows.law[e], parameters(rows, e), x[e])[0]
@@ -154,7 +154,7 @@ def end_gradients(
     parent_gradient: wp.array2d(dtype=wp.float64),
     u: wp.array2d(dtype=wp.float64),
 ):
-    """u (E, 12) from the derivatives (m, 12) of the measures; thread (end, entry of q)."""
+    """Compute u (E, 12) from the derivatives (m, 12) of the measures; thread (end, entry of q)."""
     i = wp.tid() + first
     end = i // 12
     r = i % 12
@@ -274,7 +274,7 @@ def pair_blocks(
 
 @wp.kernel
 def row_gaps(first: wp.int32, rows: MeasuredRows, values: wp.array(dtype=wp.float64), gaps: wp.array(dtype=wp.float64)):
-    """Gaps (R,) of the barriers at measured values (m,), infinite for all other rows."""
+    """Compute the gaps (R,) of the barriers at measured values (m,), infinite for all other rows."""
     e = wp.tid() + first
     gaps[e] = INFINITE
     if rows.law[e] == BARRIER:
@@ -343,7 +343,7 @@ def fold_into_bodies(
     operation: wp.int32,
     out: wp.array(dtype=wp.float64),
 ):
-    """Sum, minimum or maximum of out[b] and the values of a body's rows, the even entries (2k stands for row k)."""
+    """Compute the sum, minimum or maximum of out[b] and the values of a body's rows, the even entries (2k stands for row k)."""
     b = wp.tid() + first
     v = out[b]
     for k in range(starts[b], starts[b + 1]):

@@ -68,7 +68,7 @@ def frames(measures: Measures, e: wp.int32, pose: Pose):
 
 @wp.func
 def features(D: wp.mat33d, C: wp.mat33d, d: wp.vec3d) -> Features:
-    """(16,) features."""
+    """Return the features (16,)."""
     M = wp.transpose(D) * C
     r = wp.transpose(D) * d
     s = wp.transpose(C) * d
@@ -84,7 +84,7 @@ def features(D: wp.mat33d, C: wp.mat33d, d: wp.vec3d) -> Features:
 
 @wp.func
 def functionals(measures: Measures, e: wp.int32, z: Features) -> wp.vec3d:
-    """u_k = numbers_k . z."""
+    """Return the functionals ``u_k = numbers_k . z``."""
     u = wp.vec3d()
     for c in range(16):
         u = u + z[c] * wp.vec3d(measures.numbers[e, c], measures.numbers[e, 16 + c], measures.numbers[e, 32 + c])
@@ -93,19 +93,19 @@ def functionals(measures: Measures, e: wp.int32, z: Features) -> wp.vec3d:
 
 @wp.func
 def is_special(kind: wp.int32) -> wp.bool:
-    """Whether the kind is one of `special_measures`."""
+    """Return whether the kind is one of `special_measures`."""
     return kind == SURFACE_DOT or kind == SURFACE_ROLL or kind == SURFACE_TILT or kind == ROTATION
 
 
 @wp.func
 def is_angle(kind: wp.int32) -> wp.bool:
-    """Whether measures of the kind count turns."""
+    """Return whether measures of the kind count turns."""
     return kind == ANGLE or kind == SURFACE_ROLL or kind == SURFACE_TILT or kind == CUSTOM_ANGLE
 
 
 @wp.func
 def of_functionals(kind: wp.int32, u: wp.vec3d) -> wp.float64:
-    """f of three functionals."""
+    """Return f of three functionals."""
     if kind == ANGLE:
         return wp.atan2(u[0], u[1])
     if kind == ELEVATION:
@@ -117,7 +117,7 @@ def of_functionals(kind: wp.int32, u: wp.vec3d) -> wp.float64:
 
 @wp.func
 def by_functionals(kind: wp.int32, u: wp.vec3d) -> wp.vec3d:
-    """Derivatives of f by the functionals."""
+    """Return the derivatives of f by the functionals."""
     if kind == ANGLE:
         return wp.vec3d(u[1], -u[0], ZERO) / (u[0] * u[0] + u[1] * u[1])
     if kind == ELEVATION:
@@ -133,7 +133,7 @@ def by_functionals(kind: wp.int32, u: wp.vec3d) -> wp.vec3d:
 
 @wp.func
 def function_value(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: wp.vec3d) -> wp.float64:
-    """f without scale and offset."""
+    """Return f without scale and offset."""
     kind = measures.kind[e]
     if kind == CUSTOM or kind == CUSTOM_ANGLE:
         return measures.supplied[e, 0]
@@ -149,7 +149,7 @@ def function_value(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, 
 
 @wp.func
 def by_features(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: wp.vec3d) -> Features:
-    """Derivatives of f by the features; the last entry, that of the constant, is not used."""
+    """Return the derivatives of f by the features; the last entry, that of the constant, is not used."""
     kind = measures.kind[e]
     g = Features()
     if kind == CUSTOM or kind == CUSTOM_ANGLE:
@@ -189,7 +189,7 @@ def store(rows: wp.array2d(dtype=wp.float64), e: wp.int32, g_p: wp.vec3d, g_A: w
 
 @wp.kernel
 def measure_values(first: wp.int32, measures: Measures, pose: Pose, values: wp.array(dtype=wp.float64)):
-    """Values (m,) of all measures, angles nearest to their references."""
+    """Compute the values (m,) of all measures, with angles nearest to their references."""
     e = wp.tid() + first
     D, C, d = frames(measures, e, pose)
     value = measures.scale[e] * function_value(measures, e, D, C, d) + measures.offset[e]
@@ -207,7 +207,7 @@ def measure_gradients(
     child_gradient: wp.array2d(dtype=wp.float64),
     parent_gradient: wp.array2d(dtype=wp.float64),
 ):
-    """Derivatives (m, 12) of all measures by the states of their child and parent; zero for the world."""
+    """Compute the derivatives (m, 12) of all measures by the states of their child and parent; zero for the world."""
     e = wp.tid() + first
     if done[measures.child[e]] != 0:
         return

@@ -65,7 +65,7 @@ SMALLEST = wp.constant(wp.float64(1.0e-3))
 
 @wp.func
 def next_width(width: wp.float64, distance: wp.float64, before: wp.float64, after: wp.float64) -> wp.float64:
-    """Width of a barrier after a step from one gap to another (`abd.joints.rows.system.next_widths`)."""
+    """Return the width of a barrier after a step from one gap to another (`abd.joints.rows.system.next_widths`)."""
     if after >= distance:
         return distance
     if after < width and before > width:
@@ -77,7 +77,7 @@ def next_width(width: wp.float64, distance: wp.float64, before: wp.float64, afte
 def place_targets(
     first: wp.int32, row: wp.array(dtype=wp.int32), values: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)
 ):
-    """out[row] = values (k,)."""
+    """Set ``out[row] = values`` (k,)."""
     k = wp.tid() + first
     out[row[k]] = values[k]
 
@@ -341,7 +341,7 @@ def remember(
 def keep_multipliers(
     first: wp.int32, rows: Rows, scale: wp.array(dtype=wp.float64), multiplier: wp.array(dtype=wp.vec3d)
 ):
-    """Forces (l,) of the exact linear rows at the end of a step of c h^2 (n,), 0 for the others."""
+    """Compute the forces (l,) of the exact linear rows at the end of a step of c h^2 (n,), 0 for the others."""
     e = wp.tid() + first
     f = wp.vec3d()
     if rows.exact[e] == 1:
@@ -351,7 +351,7 @@ def keep_multipliers(
 
 @wp.kernel
 def set_shifts(first: wp.int32, rows: Rows, scale: wp.array(dtype=wp.float64), multiplier: wp.array(dtype=wp.vec3d)):
-    """Shifts of the linear rows at the beginning of a step of c h^2 (n,), from the forces (l,) of the last one."""
+    """Set the shifts of the linear rows at the beginning of a step of c h^2 (n,), from the forces (l,) of the last one."""
     e = wp.tid() + first
     a = wp.vec3d()
     if rows.exact[e] == 1:

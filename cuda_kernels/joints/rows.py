@@ -30,13 +30,13 @@ class Rows:
 
 @wp.func
 def carried(pose: Pose, b: wp.int32, Y: wp.vec4d) -> wp.vec3d:
-    """Q Y of a body."""
+    """Return ``Q Y`` of a body."""
     return Y[0] * pose.p[b] + pose.A[b] * wp.vec3d(Y[1], Y[2], Y[3])
 
 
 @wp.func
 def residual(rows: Rows, e: wp.int32, pose: Pose) -> wp.vec3d:
-    """F of a row."""
+    """Return the residual F of a row."""
     F = carried(pose, rows.child[e], rows.Yc[e])
     Y = rows.Yp[e]
     if rows.parent[e] < 0:
@@ -46,7 +46,7 @@ def residual(rows: Rows, e: wp.int32, pose: Pose) -> wp.vec3d:
 
 @wp.kernel
 def row_energies(first: wp.int32, rows: Rows, pose: Pose, out: wp.array(dtype=wp.float64)):
-    """Energies of all rows."""
+    """Compute the energies of all rows."""
     e = wp.tid() + first
     F = residual(rows, e, pose) - rows.shift[e]
     out[e] = HALF * wp.dot(wp.cw_mul(rows.K[e], F), F)
@@ -82,7 +82,7 @@ def row_gradients(
 
 @wp.func
 def counted(K: wp.vec3d, F: wp.vec3d) -> wp.vec3d:
-    """F without the components that are free."""
+    """Return F without the free components."""
     return wp.vec3d(
         wp.where(K[0] > ZERO, F[0], ZERO), wp.where(K[1] > ZERO, F[1], ZERO), wp.where(K[2] > ZERO, F[2], ZERO)
     )
@@ -97,8 +97,10 @@ def row_errors(
     errors: wp.array(dtype=wp.float64),
     energies: wp.array(dtype=wp.float64),
 ):
-    """Compute sizes of the residuals F of the exact rows over their tolerances, and ``F . K F``; 0 for other rows, and without
-    a body that is not done. Bodies that are excluded are done, and may have the island of others."""
+    """Compute the sizes of the residuals F of the exact rows over their tolerances, and ``F . K F``.
+
+    Both are 0 for other rows, and for rows whose bodies are all done. Excluded bodies are done,
+    and may have the island of others."""
     e = wp.tid() + first
     error = ZERO
     energy = ZERO

@@ -54,19 +54,19 @@ def root(a: wp.vec2d) -> wp.vec2d:
 
 @wp.func
 def angle(y: wp.vec2d, x: wp.vec2d) -> wp.vec2d:
-    """atan2 of dual numbers."""
+    """Return atan2 of dual numbers."""
     return wp.vec2d(wp.atan2(y[0], x[0]), (x[0] * y[1] - y[0] * x[1]) / (x[0] * x[0] + y[0] * y[0]))
 
 
 @wp.func
 def inner(a: DualVector, b: DualVector) -> wp.vec2d:
-    """a . b."""
+    """Return ``a . b``."""
     return wp.vec2d(wp.dot(a.value, b.value), wp.dot(a.slope, b.value) + wp.dot(a.value, b.slope))
 
 
 @wp.func
 def outer(a: DualVector, b: DualVector) -> DualVector:
-    """a x b."""
+    """Return ``a x b``."""
     out = DualVector()
     out.value = wp.cross(a.value, b.value)
     out.slope = wp.cross(a.slope, b.value) + wp.cross(a.value, b.slope)
@@ -75,7 +75,7 @@ def outer(a: DualVector, b: DualVector) -> DualVector:
 
 @wp.func
 def unit(a: DualVector) -> DualVector:
-    """a / |a|."""
+    """Return ``a / |a|``."""
     size = wp.length(a.value)
     out = DualVector()
     out.value = a.value / size
@@ -85,7 +85,7 @@ def unit(a: DualVector) -> DualVector:
 
 @wp.func
 def scaled(a: DualVector, weights: wp.vec3d) -> DualVector:
-    """Products of the elements with constants."""
+    """Return the products of the elements with constants."""
     out = DualVector()
     out.value = wp.cw_mul(a.value, weights)
     out.slope = wp.cw_mul(a.slope, weights)
@@ -94,7 +94,7 @@ def scaled(a: DualVector, weights: wp.vec3d) -> DualVector:
 
 @wp.func
 def turned(M: wp.mat33d, dM: wp.mat33d, v: wp.vec3d) -> DualVector:
-    """M v with a constant v."""
+    """Return ``M v`` for a constant v."""
     out = DualVector()
     out.value = M * v
     out.slope = dM * v
@@ -103,14 +103,14 @@ def turned(M: wp.mat33d, dM: wp.mat33d, v: wp.vec3d) -> DualVector:
 
 @wp.func
 def surface_normal(axes: wp.vec3d, stretch: wp.vec3d, r: DualVector) -> DualVector:
-    """z axis at the point r of an ellipsoid."""
+    """Return the z axis at the point r of an ellipsoid."""
     ones = wp.vec3d(ONE, ONE, ONE)
     return unit(scaled(r, wp.cw_div(wp.cw_div(ones, axes), stretch)))
 
 
 @wp.func
 def surface_parallel(axes: wp.vec3d, stretch: wp.vec3d, r: DualVector) -> DualVector:
-    """x axis at the point r of an ellipsoid, along the parallel."""
+    """Return the x axis at the point r of an ellipsoid, along the parallel."""
     a = wp.vec2d(r.value[0], r.slope[0]) / axes[0]
     b = wp.vec2d(r.value[1], r.slope[1]) / axes[1]
     c = wp.vec2d(r.value[2], r.slope[2]) / axes[2]
@@ -125,7 +125,7 @@ def surface_parallel(axes: wp.vec3d, stretch: wp.vec3d, r: DualVector) -> DualVe
 
 @wp.func
 def rotation_excess(largest: wp.vec3d, M: wp.mat33d, dM: wp.mat33d) -> wp.vec2d:
-    """|m o u| - theta for the largest rotations m about x, y and z; at M = 1 u is (1, 1, 1)/sqrt 3."""
+    """Return ``|m o u| - theta`` for the largest rotations m about x, y and z; at M = 1 u is (1, 1, 1)/sqrt 3."""
     axial = DualVector()
     axial.value = HALF * wp.vec3d(M[2, 1] - M[1, 2], M[0, 2] - M[2, 0], M[1, 0] - M[0, 1])
     axial.value += wp.vec3d(SHIFT, SHIFT, SHIFT)
@@ -141,7 +141,7 @@ def rotation_excess(largest: wp.vec3d, M: wp.mat33d, dM: wp.mat33d) -> wp.vec2d:
 
 @wp.func
 def rotation_component(w: wp.vec3d, M: wp.mat33d, dM: wp.mat33d) -> wp.vec2d:
-    """w . u theta, u and theta the axis and angle of M; near 0 by the series of atan in the tangent."""
+    """Return ``w . u theta``, u and theta the axis and angle of M; near 0 by the series of atan in the tangent."""
     axial = DualVector()
     axial.value = HALF * wp.vec3d(M[2, 1] - M[1, 2], M[0, 2] - M[2, 0], M[1, 0] - M[0, 1])
     axial.slope = HALF * wp.vec3d(dM[2, 1] - dM[1, 2], dM[0, 2] - dM[2, 0], dM[1, 0] - dM[0, 1])
@@ -168,7 +168,7 @@ def special_function(
     dM: wp.mat33d,
     dr: wp.vec3d,
 ) -> wp.vec2d:
-    """f of measure e and its derivative along (dM, dr)."""
+    """Return f of measure e and its derivative along (dM, dr)."""
     axes = wp.vec3d(numbers[e, 0], numbers[e, 1], numbers[e, 2])
     if kind == ROTATION:
         w = wp.vec3d(numbers[e, 3], numbers[e, 4], numbers[e, 5])

@@ -1,4 +1,4 @@
-"""Contact comes back between bodies whose joint broke."""
+"""Bodies of a broken joint have contact again."""
 
 import logging
 

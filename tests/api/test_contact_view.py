@@ -1,4 +1,4 @@
-"""Contact forces as a user reads them: they balance what they carry, on both bodies, live and from a file."""
+"""Contact forces in the API and in files: they balance their loads on both bodies."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def stack() -> abd.Scene:
 
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_forces_of_patches_sum_to_the_body_force(device):
-    """A pair's force and torque are those on the bodies, seen from the patch's center; friction acts across the gap."""
+    """The forces of a patch act on both bodies about its centre; friction acts across the gap."""
     sim = steps(stack(), 60, device)
     on = {name: np.zeros(6) for name in ("floor", "box 0", "box 1", "box 2")}
     for patch in sim.contacts().patches():
@@ -54,7 +54,7 @@ def test_forces_of_patches_sum_to_the_body_force(device):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("floor", ["half-space", "plate"])
 def test_friction_of_a_sliding_body_acts_at_its_surface(device, floor):
-    """A ball and a box that slide: friction mu m g against the slip, with the lever arm r for the ball."""
+    """A sliding ball and a sliding box have the friction mu m g against the slip, with the lever arm r on the ball."""
     made = scene(mu=0.3)
     if floor == "plate":
         made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7})
@@ -79,7 +79,7 @@ def test_friction_of_a_sliding_body_acts_at_its_surface(device, floor):
 
 
 def test_initial_and_assigned_states_have_normal_forces():
-    """Nothing presses before the first step; a body that is lifted touches nothing any more."""
+    """Contact forces are zero before the first step, and after a body is lifted."""
     made = scene()
     made.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), mass=2.0)
     sim = abd.Simulation(made, device=NAME)
@@ -103,7 +103,7 @@ def test_reading_contacts_does_not_change_the_run():
 
 
 def test_contact_forces_of_a_gripper_balance_its_fingers():
-    """A box held by friction between two jaws: contact carries its weight, and a jaw's exact joint carries the rest."""
+    """Contact carries the weight of a box between two jaws; the exact joint of a jaw carries the rest."""
     made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-8, "integrator": "bdf1"})
     made.add_material("default", mu=0.8)
     made.add_body("box", box=(0.1, 0.1, 0.1), mass=0.5)
@@ -121,7 +121,7 @@ def test_contact_forces_of_a_gripper_balance_its_fingers():
 
 @pytest.mark.slow
 def test_contact_forces_carry_the_weight_of_a_pile(tmp_path):
-    """Each box is carried within 1e-6 of its weight, action is reaction, friction stays within mu N, and the file agrees."""
+    """Contact carries each box within 1e-6 of its weight, forces of pairs are opposite, and friction is at most mu N."""
     made, rng, weights = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-8}), np.random.default_rng(0), [0.0]
     made.add_material("default", mu=0.5)
     made.add_body("floor", half_space={})
@@ -177,7 +177,7 @@ def test_sensors_and_trajectories_have_equal_contacts(tmp_path):
 
 @pytest.mark.parametrize("contact_set", ["minima", "ipc"])
 def test_contact_points_of_kernels_equal_the_definition(contact_set):
-    """Faces, edges that cross, corners, round bodies and the ground, point by point."""
+    """Points on faces, crossing edges, corners, round bodies and the ground are equal."""
     from abd.contact.forces import pressing
     from abd.contact.surfaces import Surfaces
     from abd.contact.topology import Topology
@@ -218,7 +218,7 @@ def all_in_friction() -> abd.Scene:
 
 
 def test_friction_of_kernels_equals_the_definition():
-    """Every lagged contact's force, place, slip and torques; and which point of contact it belongs to, in any order."""
+    """Forces, points, slips and torques of all lagged contacts are equal, and so are the contact points that they belong to."""
     from abd.contact import forces, sharing
     from abd.contact.pair_rows import PairRows
 

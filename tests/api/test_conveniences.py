@@ -1,4 +1,4 @@
-"""What people expect of a Python interface: meshes in memory, poses, tables, starting again, one call for a run."""
+"""Conveniences of the Python interface: meshes in memory, poses, tables, restarts, runs in one call."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The state as arrays that others read without a copy, and velocities that others bring."""
+"""States as arrays without a copy, and velocities set from outside."""
 
 import numpy as np
 import pytest

@@ -49,7 +49,7 @@ def test_lock_and_unlock(device):
 
 
 def test_unchanged_rows_keep_their_history_when_rows_are_added():
-    """Locking a joint that is at rest changes nothing: the other joint's multipliers go on."""
+    """Locking a joint at rest does not change the multipliers of other joints."""
     quiet, locked = pendulum(2), pendulum(2)
     for sim in (quiet, locked):
         for name in ("hinge0", "hinge1"):

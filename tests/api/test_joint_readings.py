@@ -1,4 +1,4 @@
-"""Read-outs of joints by known loads: reactions, multipliers, frames and points, residuals, energies, coordinates."""
+"""Read-outs of joints under known loads: reactions, multipliers, frames, residuals, energies, coordinates."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ AXIS = np.array([1.0, 2.0, -2.0]) / 3.0
 @pytest.mark.parametrize("enforcement", MODES)
 @pytest.mark.parametrize("kind", ["fixed", "hinge"])
 def test_constraint_wrench_balances_the_load(kind, enforcement, device):
-    """Force and torque on every axis, of a hinge all but the torque about its axis."""
+    """Force and torque balance the load on all axes, of a hinge without the torque about its axis."""
     sim = held(kind, enforcement, device=device, **({"axis": AXIS} if kind == "hinge" else {}))
     before = sim.stepper.qd.copy()
     sim.step()
@@ -69,7 +69,7 @@ def test_constraint_wrench_balances_the_load(kind, enforcement, device):
 
 
 def test_deflection_of_a_compliant_row_is_compliance_times_load():
-    """Six compliances in SI, critically damped: the displacement is compliance times load, the reaction the load."""
+    """Six critically damped rows are displaced by compliance times load; the reaction equals the load."""
     compliance = (1e-5, 2e-5, 3e-5, 1e-4, 2e-4, 3e-4)
     sim = held("fixed", "compliant", steps=60, device=NAME, compliance=compliance, critical_damping=True)
     joint = sim.joints["joint"]
@@ -112,7 +112,7 @@ def test_frames_and_points_of_a_wrench():
 
 
 def test_rope_is_active_while_taut():
-    """A weight that hangs on a rope: slack first, then its weight, one unilateral row that engages."""
+    """A slack rope has no force; a taut one carries the weight by one unilateral row."""
     scene = abd.Scene(solver={"integrator": "bdf1", "dt": 0.01, "tolerance": 1e-7})
     scene.add_body("weight", box=(0.1, 0.1, 0.1), mass=2.0, position=(0, 0, -0.95))
     scene.add_rope("rope", "world", "weight", parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0), distance=1.0)
@@ -129,7 +129,7 @@ def test_rope_is_active_while_taut():
 
 
 def test_coordinates_of_a_gimbal_and_their_rates():
-    """A free gimbal: rates are the differences of the coordinates, coordinate wrenches do the power of the rates."""
+    """The rates of a free gimbal are differences of its coordinates; coordinate wrenches times rates are the power."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"integrator": "bdf1", "dt": 0.002, "tolerance": 1e-8})
     scene.add_body("top", box=(0.4, 0.3, 0.2), mass=1.0, angular_velocity=(1.0, 2.0, 3.0))
     scene.add_joint("gimbal", "g", "world", "top", anchor=(0, 0, 0), enforcement="exact")
@@ -151,7 +151,7 @@ def test_coordinates_of_a_gimbal_and_their_rates():
 
 
 def test_work_of_drives_and_friction_closes_the_energy_balance():
-    """A wheel is driven against friction: total energy = external work + friction's, drives counted as external."""
+    """The energy of a wheel driven against friction is the external work plus the friction work."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"integrator": "bdf1", "dt": 1e-3, "tolerance": 1e-8})
     scene.add_body("wheel", box=(0.4, 0.4, 0.1), mass=1.0)
     scene.add_hinge(
@@ -170,7 +170,7 @@ def test_work_of_drives_and_friction_closes_the_energy_balance():
 
 
 def test_force_of_a_gear_is_reported():
-    """Two equal wheels, the second turns by -2 q1: a torque T on the first asks for -2 T/5 on the coupling's q0."""
+    """A torque T on the first of two equal wheels with q1 = -2 q0 gives a coupling force of -2 T/5."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"integrator": "bdf1", "dt": 0.01, "tolerance": 1e-9})
     for k in range(2):
         scene.add_body(f"wheel{k}", box=(0.4, 0.4, 0.1), mass=1.0, position=(0, 0, k), torque=(0, 0, 0.5 * (1 - k)))
@@ -198,7 +198,7 @@ def test_read_outs_of_a_scene_without_joints_are_empty():
 
 
 def test_read_outs_of_an_initial_state_equal_an_implicit_euler_step():
-    """A spherical joint of K = 100 (m_i + m_j) opened by 1 mm pulls with K / h^2 times that."""
+    """A spherical joint with K = 100 (m_i + m_j) that is open by 1 mm pulls with K / h^2 times 1 mm."""
     scene = abd.Scene(solver={"dt": 0.02})
     scene.add_body("box", box=(1, 1, 1), mass=2.0)
     scene.add_spherical("j", "world", "box", anchor=(0, 0, 0))

@@ -1,4 +1,4 @@
-"""Joints where cases meet: bodies that do not move, joints that are off, failed frames, both integrators."""
+"""Combinations of immobile bodies, inactive joints, failed frames and both integrators."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def hang(scene, parent, name, mass, x, **keys):
 
 @pytest.mark.parametrize("kind", ["static", "kinematic"])
 def test_static_bodies_do_not_connect_mechanisms(kind):
-    """A pendulum of 1 g swings, and pulls, the same beside one of 1e6 t on the same support, however heavy that is."""
+    """A pendulum of 1 g has the same motion and forces next to one of 1e6 t on the same static support of any mass."""
     motion = {"motion": {"velocity": (0.0, 0.0, 0.0)}} if kind == "kinematic" else {}
     readings = []
     for others in (0, 1):
@@ -114,7 +114,7 @@ def test_ropes_stretch_by_their_compliance(device, compliance, stretch):
 
 
 def test_exact_point_rows_hold_at_all_scales():
-    """The distance of two points, not only its components, stays below 1e-9 m, by conjugate gradients as well."""
+    """The distance of the two points stays below 1e-9 m, also with conjugate gradients."""
     scene = empty(linear_solver="pcg")
     for k in range(3):
         hang(scene, abd.WORLD if k == 0 else f"arm{k - 1}", f"arm{k}", 1.0, float(k))
@@ -123,7 +123,7 @@ def test_exact_point_rows_hold_at_all_scales():
 
 
 def test_profile_read_outs_use_the_segment_of_the_last_step():
-    """After a checkpoint, and after a change of another joint, which builds the rows anew."""
+    """This holds after a checkpoint and after a change of another joint, which compiles the rows again."""
 
     def on_a_slope():
         scene = empty(gravity=(0.0, 0.0, -9.81))

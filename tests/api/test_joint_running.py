@@ -1,4 +1,4 @@
-"""What can be asked of a joint and changed about it while a simulation runs; checkpoints keep all of it."""
+"""Read-outs and changes of joints in a running simulation, which checkpoints keep."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def test_frames_are_read_and_set(caplog):
     ],
 )
 def test_new_joint_frames_exert_no_force(kind, keys, dt):
-    """A body at rest has no force from a joint whose frames are put together: dampings act on motions of bodies alone."""
+    """A joint whose frames coincide exerts no force on a body at rest, whatever its damping."""
     apart = {"position": (0, 0, 0.01), "axis_angle": {"axis": (0, 0, 1), "degrees": 2}}
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
     scene.add_body("cube", box=(0.2, 0.2, 0.2), mass=1.0, position=(0, 0, 0))
@@ -120,7 +120,7 @@ def test_new_joint_frames_exert_no_force(kind, keys, dt):
 
 @pytest.mark.parametrize("device", ["numpy", NAME])
 def test_compliance_and_damping_while_running(device):
-    """A hinge becomes soft: it sinks by compliance times load; what a list does not reach stays."""
+    """A hinge that becomes soft sinks by compliance times load; rows beyond the end of a list do not change."""
     sim = arm(device, enforcement="penalty", second="fixed")
     shoulder = sim.joints["shoulder"]
     sim.run(steps=1)
@@ -146,7 +146,7 @@ def test_compliance_and_damping_while_running(device):
 
 
 def test_damping_by_its_ratio():
-    """As the scene's critical_damping gives it; the bodies at the time of asking count."""
+    """A damping ratio gives the damping of `critical_damping` with the present masses."""
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body("a", box=(0.2, 0.3, 0.4), mass=2.0)
     scene.add_body("b", box=(0.3, 0.3, 0.1), mass=3.0, position=(0.5, 0, 0))
@@ -195,7 +195,8 @@ def test_limits_can_change_between_barrier_and_compliant():
 
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_range_without_the_present_value_moves_it_inside(device):
-    """Against the weight, without ever letting it farther out; a checkpoint on the way goes on bit for bit."""
+    """A coordinate outside its new range moves inside against the weight, never farther out, and bitwise equal after a
+    checkpoint."""
     sim = arm(device, second="fixed")
     theta = sim.joints["shoulder"].coordinate()
     sim.run(steps=15)
@@ -217,7 +218,7 @@ def test_range_without_the_present_value_moves_it_inside(device):
 
 
 def test_rows_by_name_with_locks_and_ranges():
-    """Forces of named rows: a locked hinge carries the moment of the weights; the end of a range does when it is let go."""
+    """A locked hinge carries the moment of the weights, and after its release the limit does."""
     sim = arm(second="fixed")
     shoulder = sim.joints["shoulder"]
     theta = shoulder.coordinate()
@@ -266,7 +267,7 @@ def test_a_tilt_is_a_gap_that_is_read():
 
 
 def test_the_twist_of_the_admissible_frame():
-    """G of a hinge turns about its axis alone, whatever C does against it."""
+    """G of a hinge rotates about its axis only, whatever the motion of C relative to it."""
     sim = arm(enforcement="compliant", second="hinge", compliance=1e-4)
     joint = sim.joints["shoulder"]
     sim.run(steps=5)

@@ -1,4 +1,4 @@
-"""What a joint does to its bodies, against the change of momentum of both of them: every type, enforcement and mask."""
+"""Joint wrenches of all types equal the changes of momentum of both bodies, for every enforcement and mask."""
 
 import numpy as np
 import pytest
@@ -127,7 +127,7 @@ def test_reported_wrench_acts_on_both_bodies_of_general_joints(enforcement):
 
 @pytest.mark.parametrize("enforcement", ["penalty", "exact"])
 def test_joints_with_world_axes_have_all_read_outs(enforcement):
-    """Multipliers are components of the force along the axes held; what is free does not count as an error."""
+    """Multipliers are components of the force along constrained axes; free axes do not count as an error."""
     sim = Simulation(scene_of({f"mask{k}": one for k, one in enumerate(MASKS)}, enforcement), "cpu")
     sim.run(steps=5)
     for joint, (_, keys) in zip(sim.joints.values(), MASKS, strict=True):
@@ -149,7 +149,7 @@ def test_joints_with_world_axes_have_all_read_outs(enforcement):
 
 
 def test_wrench_of_an_open_joint_acts_at_each_body_s_point():
-    """Force on the parent is along the axes held and acts at D, as Exudyn has it; about C it has a moment."""
+    """The force on the parent acts at D along the constrained axes, as in Exudyn; about C it has a moment."""
     sim = pair("spherical", "exact", constrained=("x", "z"))
     sim.run(steps=12)
     joint = sim.joints["joint"]
@@ -162,7 +162,7 @@ def test_wrench_of_an_open_joint_acts_at_each_body_s_point():
 
 
 def test_the_relative_velocity_is_that_of_the_markers():
-    """v_m1 - v_m0, which is the rate of the displacement: nothing along the axes held."""
+    """The velocity v_m1 - v_m0 is the rate of the displacement, zero along constrained axes."""
     sim = pair("spherical", "exact", "bdf2", constrained=("x", "z"))
     displacements = follow(sim, 8, lambda _: sim.joints["joint"].displacement)
     joint = sim.joints["joint"]
@@ -177,7 +177,7 @@ def test_the_relative_velocity_is_that_of_the_markers():
 
 
 def test_bilateral_and_unilateral_wrenches_are_separate():
-    """A hinge at the end of its range, locked or not: the two parts and the rest add up, in every frame."""
+    """Both parts and the remainder add up in all frames, for a hinge at its limit, locked or not."""
     drive = {"mode": "force", "target": 0.1}
     sim = pair("hinge", "penalty", coordinate={"theta": {"range": [-0.002, 1.0], "drive": drive}})
     sim.run(steps=6)

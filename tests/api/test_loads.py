@@ -1,4 +1,4 @@
-"""What a user reads, sets and pushes between steps, and runs of many steps."""
+"""Loads, states and settings between steps, and runs of many steps."""
 
 import copy
 import pickle
@@ -24,7 +24,7 @@ def free_box(device=NAME, gravity=(0, 0, 0), **keys):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_force_at_a_point_equals_force_and_couple_at_the_centre(device):
-    """A small push at a corner: momentum and angular momentum as they should be, about the centre of mass."""
+    """A force at a corner changes momentum and angular momentum about the centre of mass as calculated."""
     sim, other = free_box(device), free_box(device)
     sim.bodies["box"].apply_force((0, 0.01, 0), at=(0.15, 0, 0), steps=1)
     other.bodies["box"].apply_force((0, 0.01, 0), steps=1)
@@ -204,7 +204,7 @@ def test_recorded_run_starts_from_the_current_state(tmp_path):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_friction_can_be_set_and_is_part_of_checkpoints(device):
-    """A box slides freely, then slower by mu g; a copy from the checkpoint goes on bit for bit."""
+    """A box slides freely, then slows by mu g; the continuation from a checkpoint is bitwise equal."""
     scene = abd.Scene(solver={"dt": 0.01, "integrator": "bdf1"})
     scene.add_material("ice", mu=0.0)
     scene.add_material("steel", mu=0.0)
@@ -233,7 +233,7 @@ def test_friction_can_be_set_and_is_part_of_checkpoints(device):
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda sim: pickle.loads(pickle.dumps(sim))], ids=["copy", "pickle"])
 def test_simulations_are_copied_by_their_checkpoints(copied):
-    """A copy goes on bit for bit, and by itself."""
+    """A copy continues bit for bit and does not affect the original."""
     scene = abd.Scene(solver={"dt": 0.01})
     scene.add_body("floor", half_space={})
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.11), velocity=(1, 0, 0), mass=1.0)

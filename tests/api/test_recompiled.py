@@ -1,4 +1,4 @@
-"""A scene that is changed while it runs: bodies come and go, and all others go on as if nothing had happened."""
+"""Bodies added to and removed from a running scene; the other bodies do not change."""
 
 import copy
 
@@ -58,7 +58,7 @@ def test_recompiling_the_same_scene_continues_the_run(device):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_adding_a_distant_body_does_not_change_the_run(device):
-    """Its size would change the median that tolerances come from; it stands in front of the others in the list."""
+    """The run is the same although the new body changes the median size and precedes the others in the list."""
     sim = begun(device)
     scene = abd.Scene("more")
     scene.add_body("first", box=(8, 8, 8), position=(90, 0, 30))
@@ -156,7 +156,7 @@ def tugs(holder: str) -> abd.Scene:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_joint_can_be_attached_to_another_body(device):
-    """The load goes on with the tug that has taken it over, from where it is, and the other one is rid of it."""
+    """After the change the load moves with the second tug, and the first one is free."""
     sim = abd.Simulation(tugs("left"), device=device)
     sim.run(steps=5)
     other = sim.recompiled(tugs("right"))
@@ -196,7 +196,7 @@ def told_by_names(sim: abd.Simulation, table: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_reordered_bodies_keep_the_history_of_their_pairs(device):
-    """Contact stiffness and springs of friction, which the other body of a pair holds then."""
+    """Contact stiffness and friction springs stay with their pairs."""
     sim = abd.Simulation(slope("ground", "low", "high"), device=device)
     sim.run(steps=40)
     other = sim.recompiled(slope("high", "low", "ground"))

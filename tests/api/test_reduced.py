@@ -1,4 +1,4 @@
-"""A simulation's mechanism for control, against closed forms and against the simulation itself."""
+"""The mechanism of a simulation for control, compared with closed forms and with the simulation."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def double_pendulum(h: float = H) -> abd.Scene:
 
 
 def test_matrices_equal_textbook_formulas():
-    """Of the hanging double pendulum, in relative angles."""
+    """The hanging double pendulum has the textbook matrices in relative angles."""
     sim = abd.Simulation(double_pendulum(), device=NAME)
     arm = sim.reduced()
     assert arm.names == ("pin 0.theta", "pin 1.theta") and arm.loops == ()
@@ -41,7 +41,7 @@ def test_matrices_equal_textbook_formulas():
 
 
 def test_the_matrices_follow_the_state():
-    """Swinging, the next step accelerates as forward dynamics say."""
+    """The acceleration of the next step of a swinging pendulum is that of forward dynamics."""
     sim = abd.Simulation(double_pendulum(), device=NAME)
     sim.joints["pin 0"].set_coordinate("theta", 0.7)
     sim.run(steps=50)
@@ -53,7 +53,7 @@ def test_the_matrices_follow_the_state():
 
 
 def test_a_linearised_step_is_the_matrix_exponential():
-    """About the hanging rest, to second order in h; efforts change the velocities by h M^-1; nothing moves by asking."""
+    """About hanging rest this holds to second order in h; efforts change velocities by h M^-1, and queries change no state."""
     sim = abd.Simulation(double_pendulum(), device=NAME)
     q = sim.stepper.q.copy()
     arm = sim.reduced()

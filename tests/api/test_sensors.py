@@ -1,4 +1,4 @@
-"""Sensors: what they record, when, and as text."""
+"""Values, intervals and texts of sensors."""
 
 import csv
 
@@ -70,7 +70,7 @@ def test_interval_of_records_and_csv(sim, tmp_path):
 
 
 def test_sensors_are_in_the_trajectory_of_a_run(scene, tmp_path):
-    """One column per value at every frame, in a resumed run too."""
+    """The trajectory has one column per value and frame, also in a resumed run."""
 
     def simulate(model, device):
         made = Simulation(model, "numpy")

@@ -1,4 +1,4 @@
-"""Springs between a body and a point of the world: they pull as they say, follow their point, and are kept."""
+"""Springs between a body and a point of the world: force, moving point, storage."""
 
 import copy
 
@@ -28,7 +28,7 @@ def block(**solver) -> abd.Scene:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_spring_has_the_frequency_of_its_mass(device):
-    """m x'' = -k (x - x0): by a quarter of a period the block is at the middle, at full speed."""
+    """After a quarter of the period of m x'' = -k (x - x0) the block is at the middle with full speed."""
     scene = block()
     scene.gravity = (0, 0, 0)
     sim = abd.Simulation(scene, device=device)
@@ -44,7 +44,7 @@ def test_spring_has_the_frequency_of_its_mass(device):
 
 @pytest.mark.parametrize("device", LONG)
 def test_spring_force_balances_the_weight(device):
-    """A stiff spring at a corner, set down: the force is the weight, and the block hangs below its corner."""
+    """The force of a stiff spring at a corner is the weight, and the block hangs below its corner."""
     sim = abd.Simulation(block(dt=0.01), device=device)
     body = sim.bodies["block"]
     spring = body.spring_to((0, 0, 1.2), stiffness=2e3, damping=60.0, at=(0, 0, 0.1))
@@ -60,7 +60,7 @@ def test_spring_force_balances_the_weight(device):
 
 @pytest.mark.parametrize("device", LONG)
 def test_spring_pulls_a_body_against_friction(device):
-    """A point that goes on at a constant speed: the force that is left is that of friction, the work that of its drive."""
+    """At constant speed the spring force is the friction, and the work is that of the drive."""
     scene = block(dt=0.01)
     scene.body("block").position = (0, 0, 0.1003)
     sim = abd.Simulation(scene, device=device)

@@ -1,4 +1,4 @@
-"""Bodies, joints and pairs that are switched off and on while a simulation runs."""
+"""Bodies, joints and pairs that are switched off and on in a running simulation."""
 
 import copy
 

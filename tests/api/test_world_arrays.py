@@ -1,4 +1,4 @@
-"""Arrays of all worlds: the same numbers as views give one by one, efforts, resets, and the Gymnasium environment."""
+"""Arrays of all worlds equal single views; efforts, resets, and the Gymnasium environment."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def test_efforts_of_all_are_those_of_single_coordinates(device):
 
 
 def test_worlds_reset_as_single_simulations():
-    """A world that goes back makes the bits of a new simulation, and the others go on as if nothing had been."""
+    """A reset world equals a new simulation bitwise, and other worlds do not change."""
     sim, other = (abd.Simulation(arm().replicate(3), device="cpu") for _ in range(2))
     alone = abd.Simulation(arm().replicate(1), device="cpu")
     for _ in range(4):
@@ -190,7 +190,7 @@ def test_wrappers_and_seeds():
 
 
 def test_seeds_of_worlds_are_independent_of_other_worlds():
-    """A seed for every world: its episodes are the same in another place, and with other worlds."""
+    """The episodes of a seed are the same in any world and with other worlds present."""
     gymnasium = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
     mechanism = abd.Mechanism(arm(box=False).compile())
 

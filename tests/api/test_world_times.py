@@ -1,4 +1,4 @@
-"""Worlds with time steps and times of their own: each is bit for bit what it is alone with that time step."""
+"""Worlds with different time steps and times equal single runs bit for bit."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_joints_drives_motions_and_loads_use_the_time_of_their_world(solver, ste
 
 
 def test_mechanism_in_a_world_starts_as_in_a_single_run():
-    """Undamped: steps that are tried find the forces that it begins with, in every group of worlds, and after a reset."""
+    """Undamped joint forces at the start are those of a single run, in all groups of worlds and after a reset."""
     scene = abd.Scene(solver={"tolerance": 1e-4})
     scene.add_body("rod", box=(0.5, 0.05, 0.05), position=(0.25, 0, 0))
     scene.add_hinge("pivot", abd.WORLD, "rod", anchor=(0, 0, 0), axis=(0, 1, 0))
@@ -216,7 +216,7 @@ def test_invalid_time_steps_are_refused():
 @pytest.mark.parametrize("device", [NAME, "numpy"])
 @pytest.mark.parametrize("short", [0, 1])
 def test_targets_of_excluded_worlds_do_not_count(device, short):
-    """While one world takes short substeps, the driven joints of the other one are away from the targets of its time."""
+    """Driven joints of a world that waits for the substeps of another one may be far from their targets."""
 
     def chain() -> abd.Scene:
         scene, parent = abd.Scene(), abd.WORLD

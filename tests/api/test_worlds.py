@@ -1,4 +1,4 @@
-"""Scenes many times over: copies in worlds of their own, which are what each is alone, and go back to the start alone."""
+"""Replicated scenes: each world equals a single run and is reset separately."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def of_world(simulation: abd.Simulation, world: int) -> np.ndarray:
     ("device", "worlds", "boxes", "steps"), [("cpu", 6, 3, 25), ("cpu", 17, 3, 8), ("numpy", 2, 2, 10)]
 )
 def test_world_equals_a_single_run_bitwise(monkeypatch, device, worlds, boxes, steps):
-    """Thrown at different speeds, so that impacts, sliding and steps in pieces fall into different steps: of 6 worlds recorded,
-    of 17 launched one by one; alone they are recorded."""
+    """Worlds with different impacts, sliding and substeps equal single runs, recorded (6 worlds) and launched one by one (17
+    worlds)."""
     if worlds > 6:
         monkeypatch.setattr(small_scenes, "SMALL", boxes + 1)
         monkeypatch.setattr(small_scenes, "MOST", boxes + 1)
@@ -56,7 +56,7 @@ def test_world_equals_a_single_run_bitwise(monkeypatch, device, worlds, boxes, s
 
 @pytest.mark.parametrize(("seeds", "steps"), [((18, 62), 27), ((5, 6), 29)])
 def test_substeps_of_a_world_do_not_affect_other_worlds(seeds, steps):
-    """In the last step one of the worlds alone takes two substeps."""
+    """In the last step one of the worlds takes two substeps."""
     heaps = [heap(seed) for seed in seeds]
     many, alone = side_by_side(heaps, "cpu"), [abd.Simulation(scene, device="cpu") for scene in heaps]
     for step in range(steps):
@@ -88,7 +88,7 @@ def test_worlds_with_joints_and_drives_equal_single_runs():
     ],
 )
 def test_worlds_with_joints_and_substeps_equal_single_runs(monkeypatch, device, steps, wrist, others):
-    """As they do alone, with drives by their own times; limits, friction, rotors and springs too."""
+    """This holds with drives by their own times, limits, friction, rotors and springs."""
     monkeypatch.setattr(verdict, "FAR", 0.05)  # slower contacts shorten steps
     scenes = [armed(k, wrist, **others) for k in (range(4) if device == "cpu" else (4, 5))]
     count = len(scenes)
@@ -159,7 +159,7 @@ def test_single_worlds_can_be_reset():
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_reset_worlds_equal_a_fresh_simulation(integrator):
-    """With the contact law that a start within reach of the ground has, and without a history."""
+    """Contact parameters at the start are the same, and there is no history."""
     scene = abd.Scene(solver={"dt": 0.01, "integrator": integrator})
     scene.add_material("default", mu=0.5)
     scene.add_body("ground", half_space={})

@@ -1,4 +1,4 @@
-"""Backends against each other: the same steps from definitions and kernels, and the same bits from every run."""
+"""Backends agree: definitions and kernels take the same steps, and every run has the same bits."""
 
 import numpy as np
 import pytest
@@ -156,7 +156,7 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
 
 @pytest.mark.parametrize("backend", [WarpBackend, NumpyBackend])
 def test_start_moves_prescribed_bodies_exactly_to_their_targets(backend):
-    """Also one that contact has strained: where it is set on its goal, the arc has been there before."""
+    """This includes a body that contact has strained."""
     model = workshop().compile()
     pusher = model.bodies.names.index("pusher")
     q, qd, n = model.bodies.q.copy(), model.bodies.qd, len(model.bodies)
@@ -181,7 +181,7 @@ def test_repeated_runs_are_bitwise_equal():
 
 @pytest.mark.skipif(wp.config.mode == "debug", reason="kernels that check indices run on one thread")
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
-    """Every launch that may be cut is cut into as many slices as there are threads, however small it is."""
+    """All divisible launches are divided by the number of threads, whatever their size."""
     whole = Device.launch
 
     def cut(self, kernel, count, *inputs, grain=1, begin=0):
@@ -211,7 +211,7 @@ def test_a_restored_checkpoint_continues_bit_for_bit(device, make, steps, integr
 
 
 def test_linear_solvers_agree():
-    """Direct solution and PCG to its tolerance; and so do runs that use them."""
+    """The direct solution and conjugate gradients agree to tolerance, and so do runs with them."""
     simulation = abd.Simulation(workshop(), device=NAME)
     simulation.run(steps=10)
     kernels = started(WarpBackend(simulation.model, NAME), simulation.model, simulation)

@@ -1,4 +1,4 @@
-"""The list of candidates over a step: what is kept when it is renewed, in which order, how much capacity it may take."""
+"""Candidate lists within a step: reuse at renewal, order, capacity."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def moved(model, q: np.ndarray):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_renewed_list_is_complete_and_reuses_earlier_pairs(seed):
-    """Five bodies walk at different speeds; at every turn of the way the list holds all that comes near on it."""
+    """The list contains all close pairs of five bodies that move at different speeds, in all steps."""
     model = scene([0, 1, 2, 0, 1], states(5, seed, 0.8), radius=np.array([0.0, 0.01, 0.02, 0.0, 0.005]))
     found = Candidates(model, DEVICE, PairLaw(model))
     limits, searched, kept, named = unlimited(5), 0, 0, 0

@@ -1,4 +1,4 @@
-"""Every branch of CUDA, on the processor: the same steps as the processor's own."""
+"""The branches of CUDA on the processor take the same steps as its own."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ SCENES = ("falling_box", "box_stack", "card_house", "chain", "ragdoll", "gear_tr
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_scenes_take_the_same_steps(scene):
-    """Sums have another order there, so that states differ by rounding."""
+    """Steps are the same; states differ by rounding, since sums have another order."""
     emulated, plain = (abd.Simulation(scene, device=name) for name in (EMULATED, "cpu"))
     assert emulated.backend.device.wide and emulated.backend.iteration is not None
     if scene == "card_house":
@@ -27,7 +27,7 @@ def test_scenes_take_the_same_steps(scene):
 
 @pytest.mark.parametrize("scene", [*SCENES, "wrecking_ball"])
 def test_order_of_threads_does_not_change_results(scene):
-    """Sums whose order threads decide, or items that read what others write, would."""
+    """Any dependence on the order of threads in sums, or between items, changes the result."""
     one, other = (abd.Simulation(scene, device=name) for name in (EMULATED, f"{EMULATED}:1"))
     for _ in range(3):
         here, there = one.step(), other.step()

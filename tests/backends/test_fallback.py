@@ -1,4 +1,4 @@
-"""What a user without capacity on a GPU is told; by fakes of what Warp answers."""
+"""Messages for a GPU without capacity, simulated by Warp's answers."""
 
 from dataclasses import dataclass
 

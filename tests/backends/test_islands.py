@@ -1,4 +1,4 @@
-"""Islands: which bodies are connected, that they do not wait for one another, and their sleep."""
+"""Islands: connected bodies, independent convergence, sleep."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_islands_do_not_influence_each_other(device):
 
 @pytest.mark.parametrize("make", [WarpBackend, NumpyBackend])
 def test_each_island_has_its_own_step_length(make):
-    """The falling box goes its whole way while the floor stops the other one."""
+    """The falling box takes its whole step while contact with the floor limits that of the other one."""
     model = two_worlds_apart().compile()
     backend, n = make(model), len(model.bodies)
     names = model.bodies.names
@@ -71,7 +71,7 @@ def test_each_island_has_its_own_step_length(make):
 
 @pytest.mark.parametrize("make", [WarpBackend, NumpyBackend])
 def test_converged_islands_do_not_move(make):
-    """In an iteration, which tells that of the others."""
+    """They stay during the iterations of other islands."""
     model = two_worlds_apart().compile()
     backend, n, names = make(model), len(model.bodies), model.bodies.names
     q, qd = model.bodies.q, model.bodies.qd
@@ -150,7 +150,7 @@ def test_sleep_resumes_bit_for_bit():
 
 
 def test_a_run_that_sleeps_balances_its_friction():
-    """Nothing is left to do, and that is no failure."""
+    """A run in which all islands sleep does not fail with repeated lagging."""
     scene = abd.Scene(solver={"dt": DT, "d_hat": 1e-3, "sleep_speed": 1e-2, "sleep_time": 0.05, "friction_iterations": -1})
     scene.add_material("stone", mu=0.5)
     scene.add_body("floor", half_space={}, material="stone")
@@ -162,7 +162,7 @@ def test_a_run_that_sleeps_balances_its_friction():
 
 
 def test_changing_contacts_resume_bit_for_bit():
-    """The order of elimination depends on pairs of earlier steps, which the state holds."""
+    """The state contains the elimination order, which depends on pairs of earlier steps."""
     random = np.random.default_rng(4)
     scene = abd.Scene(solver={"dt": DT, "d_hat": 1e-3})
     scene.add_material("stone", mu=0.3)

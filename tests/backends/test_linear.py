@@ -1,4 +1,4 @@
-"""Linear solvers against dense LAPACK: trees, loops, nets, contacts that come and go; factors; the choice of a solver."""
+"""Linear solvers against dense LAPACK: trees, loops, nets, changing contacts; factors; choice of a solver."""
 
 import numpy as np
 import pytest
@@ -129,7 +129,7 @@ def test_a_matrix_that_is_not_positive_definite_names_the_body(device):
 
 
 def test_conjugate_gradients_without_positive_curvature_stop(device):
-    """Contacts that couple more than the bodies' own blocks carry: further iterations cannot converge."""
+    """Contacts that couple more than the diagonal blocks carry do not converge, and the solver stops."""
     pairs = chain(40)
     system = System(device, 40, NOTHING, pairs)
     system.diagonal[:] = np.eye(12)
@@ -142,7 +142,7 @@ def test_conjugate_gradients_without_positive_curvature_stop(device):
 
 
 def test_record_is_valid_for_any_matrix_pattern():
-    """Patterns with more rows per level, more levels or fewer blocks are solved by the record of the first one."""
+    """The record of the first pattern solves patterns with more rows per level, more levels or fewer blocks."""
     wide = Device(WIDE)
     n, graphs = 40, Graphs(wide)
     patterns = [random_pairs(n, 200, seed=3), chain(n), star_of_chains(39, 1), random_pairs(n, 150, seed=4)]

@@ -1,5 +1,4 @@
-"""The tree over the bodies: worlds in one place have subtrees of their own, and what a world costs does not depend on how many
-there are; bodies far away leave the others apart."""
+"""The tree over the bodies: separate subtrees of worlds at one place, constant cost per world, distant bodies."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def heap(seed: int, boxes: int = 6) -> abd.Scene:
 
 @pytest.mark.device
 def test_pairs_of_a_world_equal_those_of_a_single_run():
-    """Also after all bodies have moved far: the tree over them is built anew then."""
+    """This holds also after all bodies have moved far and the tree is rebuilt."""
     together = heap(0).replicate(WORLDS)
     for world in range(WORLDS):
         for body in heap(world).spec.body:
@@ -66,7 +65,7 @@ def pairs(found: Candidates, path: Path, bodies: slice, far: bool) -> np.ndarray
 
 
 def test_distant_body_does_not_deepen_the_tree():
-    """Also some beyond all bounds, which overlap one another or not: the same pairs as the processor's own tree gives."""
+    """The pairs equal those of the processor's tree, also with bodies beyond all bounds."""
     scene = abd.Scene()
     for k in range(216):
         place = 0.2 * np.array([k % 6, k // 6 % 6, k // 36])
@@ -89,7 +88,7 @@ def test_distant_body_does_not_deepen_the_tree():
 @pytest.mark.slow
 @pytest.mark.device
 def test_four_times_the_worlds_cost_four_times_as_much():
-    """CPU time to start and to step; a pair of worlds that were tested against each other would make it sixteen times."""
+    """CPU time at the start and per step is linear; tests between worlds would make it quadratic."""
     costs = []
     for worlds in (16, 512, 2048):
         scene = heap(7, 5)

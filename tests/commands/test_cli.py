@@ -1,4 +1,4 @@
-"""The command line as a user meets it: output, exit status, files, interruption and resumption, no traceback."""
+"""The command line: output, exit status, files, interruption, resumption, no traceback."""
 
 import json
 import os
@@ -130,7 +130,7 @@ def test_options(scene):
 
 
 def test_failure_is_status_1(scene, capsys):
-    """One Newton iteration and a tolerance out of reach: the run stops at its first step, and says why."""
+    """With one Newton iteration and an unattainable tolerance the run stops at its first step and prints the reason."""
     assert run(scene, "-o", "solver.max_newton=1", "-o", "solver.tolerance=1e-14", "-o", "solver.retries=0") == 1
     assert "step 1 failed" in capsys.readouterr().err
     report = json.loads(Path("runs/fall-1/report.json").read_text())

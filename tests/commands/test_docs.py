@@ -1,5 +1,5 @@
-"""README and documentation: snippets run, commands are understood, links lead somewhere, Sphinx builds without warnings; names in
-the code keep to the glossary."""
+"""README and documentation: snippets run, commands and links are valid, Sphinx builds without warnings, and names in the code
+are those of the glossary."""
 
 import io
 import json

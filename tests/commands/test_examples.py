@@ -1,4 +1,4 @@
-"""The examples of the documentation run, and show what they are for; small sizes, so that it takes seconds."""
+"""The examples of the documentation run with small sizes and show their results."""
 
 import importlib.util
 from types import ModuleType

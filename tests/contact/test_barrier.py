@@ -28,7 +28,7 @@ def test_log_barriers_equal_ipctk(kind, xi):
 
 @pytest.mark.parametrize("xi", SEPARATIONS)
 def test_cubic_is_the_scalar_function_of_ipctk(xi):
-    """ipctk's cubic is a function of one scalar; ours feeds it the distance and differentiates by the square."""
+    """ipctk's function of the distance, differentiated by the squared distance, equals the barrier."""
     reference = ipctk.CubicBarrier()
     for distance in xi + D_HAT * FRACTIONS:
         gap = np.array([distance - xi])

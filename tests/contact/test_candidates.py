@@ -1,4 +1,4 @@
-"""Body pairs and the broad phase: who may touch, that nothing near is missed, and the sum against ipctk's own."""
+"""Body pairs and the broad phase: allowed pairs, completeness, and the sum against that of ipctk."""
 
 from dataclasses import replace
 
@@ -95,7 +95,7 @@ def test_pairs_in_reach_are_listed_once_in_order():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_candidates_contain_all_close_pairs_along_a_path(seed):
-    """Whatever comes within d_hat anywhere on an arc is on the list; a half-space is among the bodies."""
+    """All pairs closer than d_hat anywhere on an arc are listed, including those with a half-space."""
     model = bodies_over_a_plane(seed)
     surfaces, pairs = Surfaces.of(model), body_pairs(model)
     path = random_path(model, seed, shift=0.4, turn=0.8)

@@ -1,4 +1,4 @@
-"""Conservative advancement: safe against ipctk and dense sampling, and not more careful than stated."""
+"""Conservative advancement is safe against ipctk and dense sampling, and not more careful than stated."""
 
 from dataclasses import replace
 
@@ -125,7 +125,7 @@ def test_half_space_is_closed_form_on_straight_paths():
 @pytest.mark.parametrize("turning", ["together", "on one another"])
 @pytest.mark.parametrize("stencil", STENCILS[:2])
 def test_rotation_at_small_gaps_is_accepted(stencil, turning):
-    """Where the gap stays what it is no march is stopped by it: common rotation, and edges that turn on one another."""
+    """Motions at a constant gap are not limited: common rotation, and edges that rotate on each other."""
     q, contacts = one_body_each(7, 400, stencil)
     q[1::2, :3] = q[0::2, :3]
     near = closest(contacts.positions(q), contacts)
@@ -155,7 +155,7 @@ def test_rotation_at_small_gaps_is_accepted(stencil, turning):
 )  # fmt: skip
 @pytest.mark.parametrize("turn", [0.0, 1e-7, 1e-6])
 def test_almost_parallel_or_unequal_edges_stop_before_contact(first, second, gap, angle, turn):
-    """Edges that fly towards one another, in any pose: there the triple product of the lines proof is all rounding."""
+    """Edges that approach each other in any pose stop, also where the triple product consists of rounding."""
     count, rng = 100, np.random.default_rng(3)
     frames = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
     x = np.zeros((count, 4, 3))
@@ -218,7 +218,7 @@ def test_violated_start_gives_zero_and_no_motion_gives_one():
 
 
 def test_codimensional_stencils():
-    """A point against an edge and against a point, as degenerate triangles, on ipctk's paths."""
+    """A point against an edge and against a point, as degenerate triangles, agree with ipctk."""
     path, contacts = approaching(5, 80, Stencil.POINT_TRIANGLE, turn=0.0, strain=0.2)
     contacts.rest[:, 3] = contacts.rest[:, 2]
     contacts.rest[::2, 2:] = contacts.rest[::2, 1:2]
@@ -232,7 +232,7 @@ def test_codimensional_stencils():
 
 
 def test_paths():
-    """First order equal to the direction; rates by finite differences; the bounds hold on the whole arc."""
+    """Arcs agree with the direction to first order, rates with finite differences, and bounds hold on the whole arc."""
     path, contacts = approaching(6, 60, Stencil.EDGE_EDGE, turn=0.8, strain=0.2)
     rest = np.zeros((len(path.p), 3))
     rest[contacts.owners[:, 0]], rest[contacts.owners[:, 3]] = contacts.rest[:, 0], contacts.rest[:, 3]

@@ -1,4 +1,4 @@
-"""The certificate holds for a good run and reports every planted violation with its frame and bodies."""
+"""The certificate holds for a valid run and reports every inserted violation with frame and bodies."""
 
 import json
 import sys
@@ -150,7 +150,7 @@ def cord(*ends, radius):
 
 @pytest.mark.parametrize("radius, separation, gap", [(0.04, 0.0, 0.02), (0.04, 0.03, -0.01), (0.06, 0.0, -0.02)])
 def test_thick_rods_and_minimum_separation(tmp_path, radius, separation, gap):
-    """Rods have no triangle to pierce: what counts is their distance less both radii."""
+    """Rods intersect if their distance is below the sum of their radii."""
     rods = [cord((-1, 0, 0), (1, 0, 0), radius=radius), cord((0, -1, 0.1), (0, 1, 0.1), radius=radius)]
     write_run(tmp_path, rods, [(0, 0, 0)] * 2, solver={"minimum_separation": separation, "d_hat": 0.05})
     found = certify(tmp_path)
@@ -174,7 +174,7 @@ OVERLAPS = {
 
 @pytest.mark.parametrize("name", OVERLAPS)
 def test_pairs_that_may_overlap_are_not_reported(tmp_path, name):
-    """A third and fourth body that do intersect are reported."""
+    """Two other bodies that intersect are reported."""
     first, second, change = OVERLAPS[name]
     bodies = [BOX | first, BOX | second]
     write_run(tmp_path / "two", bodies, OVERLAPPING, change=change)
@@ -227,7 +227,7 @@ PATHS = {
 
 @pytest.mark.parametrize("name", PATHS)
 def test_paths_between_frames(tmp_path, name):
-    """Every state is free; velocities say which way round bodies turn."""
+    """All states are free; velocities determine the direction of rotation between them."""
     bodies, places, moves, spin, free = PATHS[name]
     move(write_run(tmp_path, bodies, places), moves, spin=spin)
     found = certify(tmp_path)
@@ -236,7 +236,7 @@ def test_paths_between_frames(tmp_path, name):
 
 
 def test_a_path_through_a_half_space(tmp_path):
-    """A whole turn of a box whose corner reaches deeper than its faces."""
+    """A full turn of a box whose corner reaches deeper than its faces is reported."""
     path = write_run(tmp_path, [BOX, FLOOR], [(0, 0, 2)])
     move(path, [(0, 0, 0)], spin=[(2 * np.pi, 0, 0)])
     assert certify(tmp_path).ok
@@ -247,7 +247,7 @@ def test_a_path_through_a_half_space(tmp_path):
 
 @pytest.mark.parametrize("moved", range(4))
 def test_paths_and_gaps_of_rods_of_many_radii(tmp_path, moved):
-    """Rods of radii from 0 to 0.2 m, 1 mm apart: only the pair that passes through one another is named."""
+    """Of rods with radii from 0 to 0.2 m, 1 mm apart, only the pair that intersects is reported."""
     radius = [0.0, 0.004, 0.01, 0.05, 0.2]
     rods = [cord((-1, 0, 0), (1, 0, 0), radius=r) for r in radius]
     heights = np.concatenate([[0.0], np.cumsum(np.array(radius[:-1]) + radius[1:] + 1e-3)])
@@ -270,7 +270,7 @@ def test_paths_over_several_substeps_are_unknown(tmp_path):
 
 
 def test_paths_along_the_iterates_are_unknown(tmp_path):
-    """Where the peg meets the edge of its socket, the direct arc leads through the edge, the iterates do not."""
+    """Where a peg meets the edge of its socket, the direct arc intersects the edge and the iterates do not."""
     simulation = Simulation("peg")
     simulation.run(steps=138, record=tmp_path / "run")
     found = certify(tmp_path / "run", every=1)

@@ -1,4 +1,4 @@
-"""`[[contact_filter]]`: bodies that pass through one another, and only those."""
+"""`[[contact_filter]]` excludes contact of its bodies and of no others."""
 
 import numpy as np
 import pytest

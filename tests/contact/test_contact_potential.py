@@ -114,7 +114,7 @@ def test_elements_are_positive_semi_definite(name, kind):
 
 
 def test_blocks_are_the_second_derivative_along_the_normal():
-    """Two flat faces pressed together: the distance is linear in the bodies, so nothing is left out."""
+    """For two flat faces the distance is linear in the states, so the block is exact."""
     contacts, _ = SCENES["boxes shifted both ways"].contacts()
     contacts = contacts[contacts.stencil == Stencil.POINT_TRIANGLE]
     parameters = ContactParameters(KAPPA, D_HAT)

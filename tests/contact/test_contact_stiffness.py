@@ -1,4 +1,4 @@
-"""The law of contact by pairs of bodies: activation, force, and what a pair's own law does with time."""
+"""Activation and force by pairs of bodies, and their change in time."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_given_parameters_apply_to_all_pairs():
 @pytest.mark.parametrize("kind", BARRIERS)
 @pytest.mark.parametrize("xi", [0.0, 0.05])
 def test_the_force_is_one_function_of_the_gap_in_activations(kind, xi):
-    """Also for an activation of its own; within what the curvature of d^2 makes of it where radii are as small as gaps."""
+    """This holds for pairs with their own activation, up to the curvature of d^2 at radii as small as gaps."""
     law = law_of(boxes({"barrier": kind}))
     forces = []
     for a in (1e-4, 1e-6):

@@ -139,7 +139,7 @@ def test_zero_length_edges():
 
 
 def test_nearly_parallel_edges_use_the_nearer_end():
-    """Between sines of 1e-10 and 1.6e-8 ipctk takes an end by its position alone, so it may see the farther one."""
+    """Between sines of 1e-10 and 1.6e-8 ipctk selects an end by its position, which may be the farther one."""
     for sine in (1e-9, 3e-9, 1e-8):
         rng = np.random.default_rng(9)
         for _ in range(50):

@@ -104,7 +104,7 @@ def test_kernels_equal_the_definition(name, per_item):
 
 @pytest.mark.parametrize("inside", [0.1, 0.3, 0.6])
 def test_crossing_near_an_edge_end_has_the_transverse_curvature(inside):
-    """Two edges that cross, `inside` activations before the end of one: moving along it changes T alone."""
+    """Moving a crossing along an edge, `inside` activations from its end, changes T only."""
     d_hat = 0.01
     scene = abd.Scene(solver={"d_hat": d_hat})
     scene.add_body("lower", box=(0.2, 0.1, 0.1), axis_angle={"axis": (1.0, 0.0, 0.0), "degrees": 45.0})
@@ -143,7 +143,7 @@ def test_crossing_near_an_edge_end_has_the_transverse_curvature(inside):
 
 @pytest.mark.parametrize("beside", [0.0, 1e-14, -1e-14])
 def test_corner_over_a_flat_diagonal_is_robust_to_rounding(beside):
-    """The model is that of one face: its normal is vertical, its stiffness along the floor the same in both directions."""
+    """The model equals that of one face: vertical normal, equal stiffness in all horizontal directions."""
     scene = abd.Scene(solver={"d_hat": 0.01})
     corners = [[x, y, 0.0] for x in (-2.0, 2.0) for y in (-2.0, 2.0)]
     scene.add_body("floor", surface={"vertices": corners, "triangles": [[0, 2, 3], [0, 3, 1]]}, kind="static")

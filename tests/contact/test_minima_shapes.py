@@ -1,4 +1,4 @@
-"""What local minima of distance count on flat, convex and concave surfaces: once each, continuously, for any triangles."""
+"""Local minima of distance on flat, convex and concave surfaces count once and continuously for any triangles."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ NODES = [GRID, np.sort(np.r_[-1.0, 1.0, np.random.default_rng(0).uniform(-1, 1, 
 @pytest.mark.parametrize("seed", [None, 1, 2])
 @pytest.mark.parametrize("nodes", NODES, ids=["even", "uneven"])
 def test_vertex_over_a_flat_surface_counts_once(nodes, seed):
-    """Inside triangles, and exactly over their edges, corners and the middles of edges, from above and from below."""
+    """This holds inside triangles and over edges, corners and midpoints of edges, from above and below."""
     floor = sheet(nodes, nodes)
     whole = None if seed is None else turned(np.eye(3), seed).T
     inner = nodes[1:-1]
@@ -197,7 +197,7 @@ def test_weight_is_positive_only_at_convex_edges_and_vertices():
 
 
 def test_weight_vanishes_for_concave_and_is_small_for_flat_edges():
-    """A box with a notch cut out of its top, and lids that are bent by less and less."""
+    """The shapes are a box with a notch and lids with decreasing bend."""
     profile = np.array([[0, 0], [3, 0], [3, 2], [2, 2], [2, 1], [1, 1], [1, 2], [0, 2.0]])
     vertices = np.concatenate([np.c_[profile, np.zeros(8)], np.c_[profile, np.ones(8)]])
     caps = np.array([[0, 5, 1], [1, 5, 4], [1, 4, 2], [2, 4, 3], [0, 7, 5], [5, 7, 6]])

@@ -68,7 +68,7 @@ def near(model, q: np.ndarray):
 @pytest.mark.parametrize("lying", [False, True])
 @pytest.mark.parametrize(("lower", "upper"), PAIRS)
 def test_round_pairs_repel_at_their_surfaces(lower, upper, lying):
-    """The gap is that of the ideal shapes, the force points from one to the other: parallel capsules included."""
+    """The gap is that of the ideal shapes, and the force acts along their connecting line, also for parallel capsules."""
     gap = 2e-4
     model = stacked(lower, upper, gap, lying)
     q = model.bodies.q
@@ -115,7 +115,7 @@ def test_a_body_inside_a_ball_is_found():
 
 
 def test_mass_and_inertia_are_those_of_the_solids():
-    """Against fine meshes, and the sphere against 2/5 m r^2; an explicit mass scales both."""
+    """They equal those of fine meshes and 2/5 m r^2 of the sphere; an explicit mass scales both."""
     spheres = [{"name": "a", "sphere": {"radius": 0.3}}, {"name": "b", "sphere": {"radius": 0.3}, "mass": 2.0}]
     capsules = [
         {"name": f"capsule {segments}", "capsule": {"radius": 0.3, "length": 0.8, "segments": segments}}
@@ -143,7 +143,7 @@ def test_ball_stays_round():
 @pytest.mark.parametrize("other", ["sphere", "capsule", "box"])
 @pytest.mark.parametrize("spin", [0.0, 1.0])
 def test_conservative_advancement_approaches_the_surface(other, spin):
-    """Half a metre of radius, a gap of 1e-5 m: the march ends within a fifth of the gap, and sliding past is free."""
+    """At a radius of 0.5 m the march ends within a fifth of a gap of 1e-5 m, and tangential motion is not limited."""
     parts = {"sphere": {"sphere": {"radius": 0.5}}, "capsule": {"capsule": {"radius": 0.5, "length": 1.0}}}
     top = {"sphere": 0.5, "capsule": 1.0, "box": 0.5}[other]
     bodies = [
@@ -171,7 +171,7 @@ def test_conservative_advancement_approaches_the_surface(other, spin):
 
 
 def test_skins_surround_the_ideal_shapes():
-    """No further out than the radius, and its points are on the surface or hidden within."""
+    """All points of a skin lie on the surface or within it."""
     model = compile_scene(
         SceneSpec(body=[{"name": k, **v[0], "position": (3 * n, 0, 0)} for n, (k, v) in enumerate(PARTS.items())])
     )
@@ -184,7 +184,7 @@ def test_skins_surround_the_ideal_shapes():
 
 
 def test_pictures_and_files_contain_round_bodies(tmp_path):
-    """A ball alone: a disc in the middle of the picture."""
+    """A single ball is a disc in the middle of the picture."""
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body("ball", sphere={"radius": 0.1})
     scene.add_body("other", sphere={"radius": 0.1}, position=(0.8, 0, 0))
@@ -224,7 +224,7 @@ def test_ball_on_a_slope_rolls_with_five_sevenths():
 
 
 def test_a_ball_slides_before_it_rolls():
-    """mu = 0.05: sliding ends at 2 v / (7 mu g) = 0.583 s; before, v = v0 - mu g t and w r = 5/2 mu g t."""
+    """With mu = 0.05 sliding ends at 2 v / (7 mu g) = 0.583 s; before, v = v0 - mu g t and w r = 5/2 mu g t."""
     mu = 0.05
     speeds = rolling(mu=mu, duration=0.9, sphere={"radius": 0.1})
     t = 0.01 * np.arange(1, len(speeds) + 1)
@@ -235,7 +235,7 @@ def test_a_ball_slides_before_it_rolls():
 
 
 def test_capsule_rolls_according_to_its_inertia():
-    """v = v0 / (1 + I / (m r^2)) with I about the axis, held up by both ends of its segment."""
+    """The speed is v0 / (1 + I / (m r^2)) with I about the axis."""
     capsule = {"radius": 0.1, "length": 0.3}
     (body,) = SceneSpec(body=[{"name": "a", "capsule": capsule}]).body
     bodies = compile_scene(SceneSpec(body=[body])).bodies
@@ -246,7 +246,7 @@ def test_capsule_rolls_according_to_its_inertia():
 
 
 def test_parallel_capsules_support_each_other():
-    """One lies along the other: edge pairs fade where they are parallel, their ends do not."""
+    """The ends of parallel capsules carry the load that their edge pairs lose."""
     scene = abd.Scene(solver={"d_hat": 1e-3})
     side = {"axis_angle": {"axis": (0.0, 1.0, 0.0), "degrees": 90.0}}
     scene.add_body("lower", kind="static", capsule={"radius": 0.1, "length": 0.6}, **side)
@@ -265,7 +265,7 @@ POINT = {"surface": {"vertices": [(0.0, 0.0, 0.0)], "points": [0]}}
     "point", [{"sphere": {"radius": 0.1}}, {**POINT, "radius": 0.1}, {**POINT, "mass": 1.0, "inertia": (0.01,) * 3}]
 )
 def test_a_scene_of_one_point_runs(point):
-    """Its size is that of the ball about it; without one that of the scene counts."""
+    """Its size is that of the ball around the point, or of the scene if there is no ball."""
     scene = abd.Scene()
     scene.add_body("ground", half_space={})
     scene.add_body("ball", **point, position=(0, 0, 0.0002 if "mass" in point else 0.1002))
@@ -296,7 +296,7 @@ def test_processor_and_definitions_agree_on_round_bodies():
 
 
 def test_a_pile_of_round_bodies_is_certified(tmp_path):
-    """Every state free, judged by ipctk with the radii; a run whose ball is made larger afterwards is not."""
+    """All states are free for ipctk with the radii; after enlarging a ball the run is rejected."""
     run(pile(), compile_scene(pile()), tmp_path / "run", device=NAME, steps=40, simulate=Simulation)
     found = certify(tmp_path / "run", every=5)
     assert found.ok and 0.0 < found.smallest_gap < 1e-3

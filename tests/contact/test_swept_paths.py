@@ -1,4 +1,4 @@
-"""The way between two states is free, or the step is taken again: arcs, proofs, kernels, and bodies thrown at each other."""
+"""The path between two states is collision-free, or the step is repeated: arcs, proofs, kernels, fast bodies."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_proven_fraction_of_a_swept_path_is_exact(stencil, turn):
 
 
 def test_gaps_can_open_from_and_close_to_tiny_values():
-    """A fifth of the smaller gap is kept, not a fifth of the first one: what leaves a contact is free both ways."""
+    """A fifth of the smaller gap remains, so that separation is not limited."""
     q, contacts = one_body_each(9, 40, Stencil.POINT_PLANE)
     q[::2, 3:] = np.eye(3).ravel()
     x = contacts.positions(q)[:, 0]
@@ -105,7 +105,7 @@ def test_bodies_do_not_pass_on_the_reference_backend():
 
 
 def test_fast_impact_equals_that_at_a_hundredth_of_the_step():
-    """A spinning box that comes half its size per step strikes with the attitude that it has where it meets the plate."""
+    """A spinning box that moves half its size per step hits the plate with the attitude at the impact."""
     pair_of = thrown.PAIRS["box at fixed plate"]
     for seed in (0, 1000):
         end, fine = (thrown.run(pair_of, 0.5, 1.0, seed, NAME, finer) for finer in (1, 100))
@@ -116,7 +116,7 @@ def test_fast_impact_equals_that_at_a_hundredth_of_the_step():
 @pytest.mark.parametrize("integrator", ["bdf1", "bdf2", "generalized_alpha"])
 @pytest.mark.parametrize("device", ["numpy", NAME])
 def test_late_collision_is_resolved_in_a_short_substep(device, integrator):
-    """Two boxes close by 0.6 of their size per step, flat at each other."""
+    """Two boxes approach each other flat by 0.6 of their size per step."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": integrator})
     for side in (-1.0, 1.0):
         scene.add_body(f"box {side:g}", box=(0.2,) * 3, position=(0.2 * side, 0, 0), velocity=(-6.0 * side, 0, 0))

@@ -1,4 +1,4 @@
-"""Bodies slide and fall on triangles as on a half-space, whatever the triangles."""
+"""Bodies slide and fall on triangles as on a half-space, for any triangulation."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_sliding_over_triangles_equals_sliding_over_a_half_space(cells, directio
 
 
 def test_a_cube_that_falls_flat_on_triangles_does_not_spin_on_any_device():
-    """The symmetric point of a square's diagonal and corners: the plain sum of pairs leaves a spin there."""
+    """The symmetric points of a square are its diagonal and corners, where the plain sum of pairs causes a spin."""
     states = {}
     for device in ("cpu", "numpy"):
         scene = abd.Scene()
@@ -66,7 +66,7 @@ def test_a_cube_that_falls_flat_on_triangles_does_not_spin_on_any_device():
 
 
 def test_the_activation_of_a_cube_depends_on_neither_frame_nor_triangulation():
-    """A cube has no principal axes of its own: its thinnest extent is its edge, whichever axes its mesh has."""
+    """The thinnest extent of a cube is its edge, for any axes of its mesh."""
     import trimesh
 
     cube, turned = trimesh.creation.box((0.2, 0.2, 0.2)), trimesh.transformations.rotation_matrix(0.7, (1.0, 2.0, 3.0))
@@ -80,7 +80,7 @@ def test_the_activation_of_a_cube_depends_on_neither_frame_nor_triangulation():
 
 @pytest.mark.parametrize("name", ["cpu", "numpy"])
 def test_corner_over_a_triangle_fan_has_the_force_of_a_face(name: str):
-    """24 slivers meet at the centre; the corner is off it by rounding or more, up to 1e-8 m."""
+    """24 slivers meet at the centre; the corner is up to 1e-8 m from it."""
     angles = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
     rim = np.stack([0.18 * np.cos(angles), 0.18 * np.sin(angles), np.zeros(24)], axis=1)
     triangles = [[0, k + 1, (k + 1) % 24 + 1] for k in range(24)]

@@ -1,4 +1,4 @@
-"""Slips along arcs: what rolls does not slip, however far it turns in a step; what is carried slips as fast as it ends."""
+"""Slips along arcs: rolling bodies have none, carried ones that of their end velocity, for any rotation per step."""
 
 from dataclasses import replace
 
@@ -42,7 +42,8 @@ def on_a_plane(shape: dict) -> abd.Scene:
 @pytest.mark.parametrize("shape", [BALL, CAPSULE])
 @pytest.mark.parametrize("w", [0.01, 0.3, 1.0, 2.5, np.pi, 5.0])
 def test_rolling_body_has_no_slip(shape, w):
-    """By r w with a turn of w: the slip is 0 (r (w - sin w) along chords), the resistance to rolling follows the turn."""
+    """A displacement r w with a rotation w has no slip (along chords r (w - sin w)); rolling resistance follows the
+    rotation."""
     model = on_a_plane(shape).compile()
     q = model.bodies.q.copy()
     turn = np.array([[0.0, 0.0, 0.0], [0.0, w, 0.0]])
@@ -90,7 +91,7 @@ def frozen_on(model: Model, q: np.ndarray, course: Course) -> tuple[friction.Lag
     ("turn", "below", "parted"), [(-0.4, 0.2, (0.05, 0.02)), (0.3, 0.2, (0.05, 0.02)), (2.5, 0, (0, 0)), (0, 5, (0, 0))]
 )
 def test_carried_body_slips_with_the_end_velocities(turn, below, parted):
-    """``dp_i + w_i x a_i - dp_j - w_j x a_j`` at the place of the vertex, on faces too: that is where the arms lead then."""
+    """The slip is ``dp_i + w_i x a_i - dp_j - w_j x a_j`` at the final position of the vertex, also on faces."""
     model, q, course = flat_box(np.array([*parted, 0.0]), turn, below)
     lagged, frozen = along_arcs(*frozen_on(model, q, course), q, course, model.bodies.radius)
     slips = friction.stretch(lagged, frozen.positions(course.end - q), EPS)
@@ -105,7 +106,7 @@ def test_carried_body_slips_with_the_end_velocities(turn, below, parted):
 
 
 def test_rotation_about_a_sticking_corner_has_no_slip():
-    """Of the four corners that one: it came on no chord, so that nothing is added to it; on the others arcs are."""
+    """Of four corners the sticking one has no arc correction; the others have one."""
     model, q, course = flat_box(np.zeros(3), 0.3, 0.0)
     corner = np.array([0.05, 0.03, 0.0])
     back = corner - rotations(-course.turn[1:])[0] @ corner
@@ -163,7 +164,7 @@ def test_kernels_equal_the_definition(name):
 @pytest.mark.device
 @pytest.mark.parametrize("radius", [0.02, 0.01])
 def test_small_and_large_balls_roll_alike(radius):
-    """5/7 g sin a, by 0.35 and 0.7 rad in the last step: chords brake by 0.6 and 2 %."""
+    """They roll at 5/7 g sin a, by 0.35 and 0.7 rad in the last step; chords would brake by 0.6 and 2 %."""
     slope = 0.1
     scene = abd.Scene(gravity=(G * np.sin(slope), 0.0, -G * np.cos(slope)), solver={"dt": 0.01})
     scene.add_material("default", mu=0.5)
@@ -181,7 +182,7 @@ def test_small_and_large_balls_roll_alike(radius):
 @pytest.mark.parametrize("turn", [0.5, 1.7, 2.5, np.pi, 5.0])
 @pytest.mark.parametrize("floor", ["plane", "mesh"])
 def test_spinning_ball_slows_down_until_it_rolls(shape, turn, floor):
-    """By ``mu g r m / I`` within 2 %, however far it turns in a step; energy never grows."""
+    """It slows by ``mu g r m / I`` within 2 % for any rotation per step; energy does not grow."""
     h, mu, r = 0.01, 0.5, 0.02
     scene = abd.Scene(solver={"dt": h})
     scene.add_material("default", mu=mu)

@@ -1,4 +1,4 @@
-"""Friction in the contact set of local minima: edges share friction, and what takes away from others leaves the model convex."""
+"""Friction in the contact set of local minima: shared friction of edges, convex model with negative parts."""
 
 import numpy as np
 import pytest

@@ -43,7 +43,7 @@ def slide(mu: float, steps: int = 100, **solver) -> tuple[np.ndarray, abd.Simula
 
 @pytest.mark.parametrize("below", [0.01, 0.05, 0.3])
 def test_a_box_slides_below_the_threshold(below):
-    """Acceleration g (sin - mu cos) within 1 %; at 0.01 below the threshold that is 0.086 m/s^2."""
+    """The acceleration is g (sin - mu cos) within 1 %; at 0.01 below the threshold 0.086 m/s^2."""
     mu = tan(SLOPE) - below
     speeds, _, reports = slide(mu)
     expected = G * (sin(SLOPE) - mu * cos(SLOPE))
@@ -56,7 +56,7 @@ def test_a_box_slides_below_the_threshold(below):
 @pytest.mark.parametrize("drop", [2e-4, 4e-3])
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 def test_sliding_on_triangles_equals_sliding_on_a_half_space(integrator, drop, off):
-    """A box on a plate: edges of both meshes neither brake nor steer it, and what sticks comes to rest."""
+    """Edges of a plate neither brake nor turn a box, and a sticking box comes to rest."""
     mu = tan(SLOPE) + off
     scene = abd.Scene(solver={"integrator": integrator})
     scene.add_material("rough", mu=mu)
@@ -77,7 +77,7 @@ def test_sliding_on_triangles_equals_sliding_on_a_half_space(integrator, drop, o
 
 @pytest.mark.parametrize("above", [0.01, 0.1, 1.0])
 def test_viscous_static_friction_creeps(above, record_property):
-    """By f1(y) = tan/mu of smoothed friction: y = eps_v (1 - sqrt(1 - tan/mu)) < 1 mm/s."""
+    """The creep follows from f1(y) = tan/mu: y = eps_v (1 - sqrt(1 - tan/mu)) < 1 mm/s."""
     mu = tan(SLOPE) + above
     speeds, simulation, _ = slide(mu, stick="viscous")
     creep = simulation.model.settings.eps_v * (1.0 - sqrt(1.0 - tan(SLOPE) / mu))
@@ -89,7 +89,7 @@ def test_viscous_static_friction_creeps(above, record_property):
 @pytest.mark.parametrize("above", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_a_box_sticks_above_the_threshold(integrator, above):
-    """Its springs give way by eps_v dt at most, and then nothing moves."""
+    """Its springs stretch by at most eps_v dt, and then it does not move."""
     speeds, _, reports = slide(tan(SLOPE) + above, integrator=integrator)
     assert abs(H * speeds[10:].sum()) < 1e-3 * H
     assert np.abs(speeds[-20:]).max() < 1e-12
@@ -97,7 +97,7 @@ def test_a_box_sticks_above_the_threshold(integrator, above):
 
 
 def test_the_work_of_friction_is_its_force_times_the_path():
-    """-mu m g cos(slope) per metre while the box slides; the other energies follow but for the loss of the scheme."""
+    """A sliding box loses mu m g cos(slope) per metre; the other energies follow up to the loss of the integrator."""
     mu = tan(SLOPE) - 0.3
     speeds, simulation, reports = slide(mu)
     kinetic, gravity, work = (
@@ -114,7 +114,7 @@ def test_the_work_of_friction_is_its_force_times_the_path():
 @pytest.mark.parametrize("kind", BARRIERS)
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 def test_the_resting_gap_balances_the_weight(integrator, kind):
-    """Four corners on a half-space: ``-4 kappa_c dE/dd = m g`` at the reported gap, with E = b(d^2)."""
+    """At the reported gap of four corners on a half-space, ``-4 kappa_c dE/dd = m g`` with E = b(d^2)."""
     scene = abd.Scene(solver={"integrator": integrator, "barrier": kind})
     scene.add_body("ground", half_space={"normal": (0.0, 0.0, 1.0), "offset": 0.0})
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0.0, 0.0, 0.1 + 3e-4))
@@ -131,7 +131,7 @@ def test_the_resting_gap_balances_the_weight(integrator, kind):
 
 @pytest.mark.parametrize(("integrator", "within"), [("bdf1", 0.05), ("bdf2", 0.03)])
 def test_a_rolling_sphere_gains_five_sevenths_of_the_slope(integrator, within):
-    """An icosphere of 2562 vertices, on a gentle slope, because implicit Euler brakes a spin by h w^3."""
+    """An icosphere of 2562 vertices rolls down a gentle slope, since implicit Euler brakes a spin by h w^3."""
     angle, radius = 0.1, 0.1
     ball = {"sphere": {"radius": radius, "subdivisions": 4}}
     simulation, downhill = on_incline(angle, 0.5, radius, {"integrator": integrator}, **ball)
@@ -147,7 +147,7 @@ def test_a_rolling_sphere_gains_five_sevenths_of_the_slope(integrator, within):
 @pytest.mark.parametrize("speed", [0.5, 2.0, 5.0])
 @pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_friction_acts_in_the_step_of_an_impact(device, speed):
-    """Its impulse is mu times the normal one in that very step, and the whole of it once the box rests."""
+    """The friction impulse in the step of an impact is mu times the normal one."""
     mu = 0.3
     scene = abd.Scene(solver={"dt": H})
     scene.add_material("rough", mu=mu)

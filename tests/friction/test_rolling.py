@@ -32,7 +32,7 @@ def test_tangents_are_unit_vectors_in_the_plane():
 @pytest.mark.device
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 def test_a_rolling_ball_slows_down(integrator):
-    """By 5/7 g c / r, within 1 %; friction's work is what it loses."""
+    """The deceleration is 5/7 g c / r within 1 %, and the work of friction is the energy loss."""
     c, v = 2e-3, 1.0
     solver = {"integrator": integrator}
     motion = {"velocity": (v, 0.0, 0.0), "angular_velocity": (0.0, v / R, 0.0)}
@@ -45,7 +45,7 @@ def test_a_rolling_ball_slows_down(integrator):
 
 @pytest.mark.device
 def test_a_spinning_ball_stops_and_stays():
-    """After 2/5 r^2 w / (g c), slowing down by 5/2 g c / r^2, within 1 %."""
+    """It stops after 2/5 r^2 w / (g c), with 5/2 g c / r^2 within 1 %."""
     c, w = 2e-3, 10.0
     simulation = abd.Simulation(ball(spinning=c, angular_velocity=(0.0, 0.0, w)), device=NAME)
     stop = 0.4 * R * R * w / (G * c)
@@ -59,7 +59,7 @@ def test_a_spinning_ball_stops_and_stays():
 @pytest.mark.parametrize("share", [0.9, 1.3])
 @pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_a_ball_rests_on_a_slope_below_the_angle_of_rolling(device, share):
-    """tan < c / r holds it, without friction it would slide, and c alone does not."""
+    """With tan < c / r the ball rests; without friction it slides, and c alone does not hold it."""
     c = 5e-3
     angle, scene = np.arctan(share * c / R), ball(c)
     scene.gravity = (G * np.sin(angle), 0.0, -G * np.cos(angle))
@@ -87,7 +87,7 @@ def test_pair_coefficients_are_given_or_geometric_means():
 @pytest.mark.device
 @pytest.mark.parametrize("facets", [6, 12])
 def test_rolling_prism_loses_the_impact_energy_at_each_facet(facets):
-    """The momentum about the new edge is kept: the spin falls by (k + cos(2 pi / n)) / (k + 1), k = I / (m R^2)."""
+    """The momentum about the new edge is conserved: the spin falls by (k + cos(2 pi / n)) / (k + 1), k = I / (m R^2)."""
     tilt, spin = 0.6 * pi / facets, 0.6 * sqrt(G / R)
     scene = abd.Scene(solver={"dt": 5e-4})
     scene.add_material("rough", mu=3.0)
@@ -112,7 +112,7 @@ def test_rolling_prism_loses_the_impact_energy_at_each_facet(facets):
 
 @pytest.mark.parametrize("motion", ["level", "slope", "set down"])
 def test_a_cylinder_rolls_as_a_smooth_one(motion):
-    """Within 0.5 % after 1 s at dt 10 ms and 1 m/s or down a slope of 0.1 rad; meshes of 32 facets keep 0.92."""
+    """It deviates by at most 0.5 % after 1 s at 1 m/s or on a slope of 0.1 rad; meshes of 32 facets keep 0.92."""
     angle = 0.1 if motion == "slope" else 0.0
     scene = abd.Scene(gravity=(G * sin(angle), 0.0, -G * cos(angle)))
     scene.add_material("rough", mu=0.5)

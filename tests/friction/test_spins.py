@@ -1,4 +1,4 @@
-"""What spins flat on the spot is braked by friction as closed forms say, however far it turns in a step."""
+"""Friction brakes bodies that spin in place as in closed forms, for any rotation per step."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def brakes(scene: abd.Scene, steps: int = 6) -> tuple[np.ndarray, int]:
 @pytest.mark.parametrize("floor", ["plane", "mesh"])
 @pytest.mark.parametrize("turn", [0.1, 0.3, 0.9, 2.5])
 def test_spinning_box_is_braked_at_its_corners(turn, floor, stick):
-    """By ``mu g h r m / I``, r the distance of the corners: along chords by 0.906 of that at 0.9 rad per step."""
+    """It slows by ``mu g h r m / I``, r the distance of the corners; chords give 0.906 of that at 0.9 rad per step."""
     scene = on_ground(floor, stick=stick)
     scene.add_body("body", box=BOX, position=(0.0, 0.0, THICK + 1e-5), angular_velocity=(0.0, 0.0, turn / H))
     fall, newton = brakes(scene)
@@ -53,7 +53,7 @@ def test_spinning_box_is_braked_at_its_corners(turn, floor, stick):
 @pytest.mark.device
 @pytest.mark.parametrize("turn", [0.3, 0.9])
 def test_spinning_plate_is_braked_by_bodies_under_its_face(turn):
-    """The arm on the plate is where the corners of the foot are in the end, not where the material that lay there has gone."""
+    """The lever arm on the plate is that of the final position of the corners, not of the material below them at the start."""
     scene = on_ground("foot")
     scene.add_body("body", **PLATE, angular_velocity=(0.0, 0.0, turn / H))
     fall, _ = brakes(scene)
@@ -63,7 +63,7 @@ def test_spinning_plate_is_braked_by_bodies_under_its_face(turn):
 @pytest.mark.device
 @pytest.mark.parametrize("turn", [0.3, 0.6])
 def test_body_on_a_turntable_sticks(turn):
-    """Off its axis: from the eighth step on by 2e-6 of its distance per step or less."""
+    """From the eighth step on it slips off the axis by at most 2e-6 of its distance per step."""
     scene = abd.Scene(gravity=(0.0, 0.0, -400.0), solver={"dt": H})
     scene.add_material("default", mu=2.0)
     motion = {"angular_velocity": (0.0, 0.0, turn / H)}

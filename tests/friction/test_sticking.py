@@ -1,4 +1,4 @@
-"""Contacts that stick: what their springs remember, and that bodies at rest stay."""
+"""Sticking contacts: state of their springs, and rest of bodies."""
 
 from math import atan, cos, degrees, sin
 
@@ -43,7 +43,7 @@ def follow(simulation: abd.Simulation, steps: int, along: np.ndarray) -> np.ndar
 @pytest.mark.parametrize("contact_set", ["minima", "ipc"])
 @pytest.mark.parametrize("floor", [0, 7])
 def test_a_box_near_the_angle_of_friction_stays(floor, contact_set):
-    """Contacts with edges of the floor come and go while springs take their load."""
+    """Contacts with edges of the floor change while springs take their load."""
     scene, downhill = on_slope(0.95, floor=floor, solver={"contact_set": contact_set})
     places = follow(abd.Simulation(scene, device=NAME), 150, downhill)
     assert np.ptp(places[20:]) < 1e-7
@@ -51,7 +51,7 @@ def test_a_box_near_the_angle_of_friction_stays(floor, contact_set):
 
 @pytest.mark.device
 def test_anchors_of_kernels_equal_the_definition():
-    """A box that slides, turns and comes to rest on triangles, step by step from the same state."""
+    """A box slides, rotates and comes to rest on triangles, compared in each step from the same state."""
     scene, _ = on_slope(0.5, floor=3, velocity=(0.3, 0.2, 0.0), angular_velocity=(0.0, 0.0, 1.0))
     defined, device = abd.Simulation(scene, device="numpy"), abd.Simulation(scene, device=NAME)
     some = 0
@@ -71,7 +71,8 @@ def test_anchors_of_kernels_equal_the_definition():
 
 @pytest.mark.device
 def test_friction_at_the_start_does_not_depend_on_rounding():
-    """At the start the activation of a pair is its gap: by rounding, it is in contact with almost no force, or not."""
+    """At the start the activation of a pair equals its gap, so that rounding decides whether there is contact with almost no
+    force."""
     scene, _ = on_slope(0.5, floor=3, velocity=(0.3, 0.2, 0.0), angular_velocity=(0.0, 0.0, 1.0))
     velocities = []
     for rounding in (-1e-14, 1e-14):
@@ -98,7 +99,7 @@ def test_restored_run_sticks_as_the_original(integrator):
 
 @pytest.mark.device
 def test_a_box_rides_on_a_turntable():
-    """Its springs turn with it: after one turn it is where it was, on the table."""
+    """Its friction springs rotate with it: after one turn it is at its initial place on the table."""
     scene = abd.Scene()
     scene.add_material("rough", mu=0.5)
     turning = {"angular_velocity": (0.0, 0.0, np.pi)}

@@ -1,4 +1,4 @@
-"""Friction of contact that is so stiff that its forces are anything while bodies are within Newton's tolerance."""
+"""Friction of contacts so stiff that forces vary within Newton's tolerance."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Surfaces whose material moves, conveyor belts: Coulomb's friction against the material, by closed forms."""
+"""Conveyor belts: Coulomb friction relative to the moving material, by closed forms."""
 
 import numpy as np
 import pytest

@@ -155,7 +155,7 @@ def test_robots_move_as_in_mujoco_for_a_second(name, integrator):
     [*((name, {}) for name in ROBOTS), ("urdf/atlas.urdf", {"allow_overlaps": True, "missing_meshes": "boxes"})],
 )
 def test_robots_run_two_seconds_with_contact(name, options, tmp_path):
-    """As `abd run` does; 50 frames are certified, since the solver has proven the swept paths between them."""
+    """As in `abd run`; 50 frames are certified, since the solver has proven the swept paths between them."""
     scene = abd.load(fixture(name), **options)
     model = scene.started()
     steps = round(2.0 / model.settings.dt)

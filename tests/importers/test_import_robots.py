@@ -1,4 +1,4 @@
-"""What URDF and MJCF say, and what the scene says then: shapes, contacts, joints, drives, options, and the report."""
+"""URDF and MJCF files and their scenes: shapes, contacts, joints, drives, options, report."""
 
 import sys
 from importlib.util import find_spec
@@ -83,7 +83,7 @@ MIRRORS = ("1 -1 1", "-1 -1 -1", "-2 1 0.5", "-1 1 -1")
 @pytest.mark.parametrize("scale", MIRRORS)
 @pytest.mark.parametrize("suffix", [".urdf", ".xml"])
 def test_mirrored_meshes_keep_their_outer_side_mass_and_inertia(suffix, scale, tmp_path):
-    """Beside the same mesh with the mirror in its file, its faces turned over."""
+    """They equal the same mesh with the mirror in its file and reversed faces."""
     (tmp_path / "m.obj").write_text(TETRAHEDRON)
     factors = np.array(scale.split(), dtype=float)
     points = np.array([line.split()[1:] for line in TETRAHEDRON.splitlines() if line[0] == "v"], dtype=float) * factors
@@ -287,7 +287,7 @@ NAMES = (
 
 @pytest.mark.parametrize("suffix", [".urdf", ".xml"])
 def test_names_of_the_file_are_kept(suffix, tmp_path):
-    """Bodies and joints of all names are told apart in Python, in a scene file, in a trajectory, and in what is exported."""
+    """Bodies and joints of any name stay distinct in Python, scene files, trajectories and exports."""
     if suffix == ".urdf":
         links = "".join(link(name, 1.0 + k) for k, name in enumerate(NAMES))
         joints = "".join(joint(name, "continuous", "base", name, xyz=f"{k} 0 0") for k, name in enumerate(NAMES))
@@ -386,7 +386,7 @@ def test_ranges_without_extent_are_reported_in_urdf(kind, limit, words, tmp_path
     ],
 )
 def test_missing_and_infinite_bounds_in_urdf(limit, ends, tmp_path):
-    """An end that is not given is 0."""
+    """A missing bound is 0."""
     one = joint("j", "prismatic", "base", "arm", f'<limit {limit} effort="10" velocity="1"/>')
     scene = load(f'<robot name="r">{link("base")}{link("arm")}{one}</robot>', tmp_path, ".urdf")
     assert scene.joint("j").coordinate["z"].range == ends
@@ -613,7 +613,7 @@ def test_commands_take_robots(tmp_path, capsys):
 
 
 def test_check_reports_errors_of_an_imported_scene(tmp_path, monkeypatch):
-    """Findings of a scene that an importer made count as those of a native one do."""
+    """Findings of an imported scene are reported like those of a native one."""
     from abd.commands.check import check
     from abd.scene.importers.robots.scene import Robot
 

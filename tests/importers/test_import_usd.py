@@ -186,7 +186,7 @@ SWITCHES = {"kinematic": (True, True), "disabled": (False, False), "both": (Fals
 @pytest.mark.parametrize("switch", SWITCHES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_anchors_need_no_mass_and_keep_their_colliders(maker, shape, switch):
-    """A body that no force moves, turned and lifted, carries a box on a hinge; what collides is where the stage has it."""
+    """An immobile body that is turned and lifted carries a box on a hinge, with its collider in place."""
     place = {"at": (0, 0, 1), "turn": (0, 90, 0)}
     if shape in ("own", "open"):
         attributes = {"size": 0.3}
@@ -219,7 +219,7 @@ def test_anchors_need_no_mass_and_keep_their_colliders(maker, shape, switch):
 
 
 def test_prims_of_equal_names_get_distinct_names(maker):
-    """The name of a prim stays its own, whatever the paths of others come to."""
+    """The name of a prim does not change because of other paths."""
     for k, parent in enumerate(("A", "B", "C")):
         maker.stage.DefinePrim(f"/World/{parent}", "Xform")
         maker.shape("box", parent=f"/World/{parent}", at=(k, 0, 0), size=0.1)
@@ -360,7 +360,7 @@ def test_hinges_and_sliders_along_every_axis(maker, kind, axis):
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "d6"])
 @pytest.mark.parametrize("limits, stops", [((None, 5.0), 5.0), ((-90.0, 5.0), 5.0), ((5.0, 5.0), 5.0), ((0.0, 0.0), 0.0)])
 def test_bodies_come_to_rest_at_their_limits(maker, kind, limits, stops, swapped):
-    """Also where only one end is given, and where both are the same; units are degrees and decimetres."""
+    """This includes ranges with one bound and with two equal bounds; units are degrees and decimetres."""
     maker.scene(9.81, direction=(1, 0, 0))
     arm = maker.frame("arm", (0, 0, 0.5))
     apply(UsdPhysics.MassAPI, arm, mass=1.0, diagonalInertia=Gf.Vec3f(0.1, 0.1, 0.1))
@@ -385,7 +385,7 @@ def test_bodies_come_to_rest_at_their_limits(maker, kind, limits, stops, swapped
 
 
 def test_joint_to_the_world_on_either_side_is_the_same_motion(tmp_path):
-    """Body 1 is the world in one of the stages: the coordinate changes its sign, the motion does not."""
+    """With the world as body 1 the coordinate changes its sign, the motion does not."""
     end = []
     for swapped in (False, True):
         maker = Maker(tmp_path / f"side{swapped}.usda")

@@ -1,4 +1,4 @@
-"""`abd.newton.SolverABD` in the loops that users of Newton write; `newton` may want an environment of its own."""
+"""`abd.newton.SolverABD` in the loops of Newton's users; `newton` may need a separate environment."""
 
 import importlib.util
 
@@ -87,7 +87,7 @@ def cube_mesh(half):
 
 @with_newton
 def test_every_shape_comes_to_rest_on_the_plane():
-    """Each stands on what it stands on: the height of its origin is known."""
+    """The final height of the origin is that of the shape."""
     builder = newton.ModelBuilder()
     builder.default_shape_cfg.mu = 0.5
     builder.add_ground_plane()

@@ -1,4 +1,4 @@
-"""The rigid-ipc importer: every rule of the format on small scenes, and the 25 scenes beside the checkout."""
+"""The rigid-ipc importer: the rules of the format on small scenes, and 25 scenes next to the checkout."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Checkpoints come back bit for bit, whatever is in them and whenever the writer dies."""
+"""Checkpoints are restored bit for bit, for any content and any interruption of the writer."""
 
 import h5py
 import numpy as np

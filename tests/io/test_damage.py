@@ -1,4 +1,4 @@
-"""Full disks leave files that can be read and resumed; files that are not as they were written are refused in one line."""
+"""Full disks leave readable, resumable files; modified files are rejected in one line."""
 
 import resource
 import shutil
@@ -124,7 +124,7 @@ def test_broken_links_are_reported(whole, tmp_path, capsys):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_random_damage_causes_no_traceback(seed, whole, tmp_path):
-    """In a process of its own: HDF5 itself may not survive."""
+    """The test runs in a separate process, since HDF5 may crash."""
     run = tmp_path / "run"
     shutil.copytree(whole, run)
     data = bytearray((run / "trajectory.h5").read_bytes())

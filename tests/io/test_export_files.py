@@ -1,4 +1,4 @@
-"""OBJ, VTK and rerun: what other readers find in the files."""
+"""OBJ, VTK and rerun files, read by other programs."""
 
 import h5py
 import numpy as np

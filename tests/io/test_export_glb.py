@@ -1,4 +1,4 @@
-"""GLB: what trimesh reads back, the animation, what is lost, and Khronos' validator where node has it."""
+"""GLB read back by trimesh: animation, losses, and the validator of Khronos if node has it."""
 
 import json
 import shutil

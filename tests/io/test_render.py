@@ -1,4 +1,4 @@
-"""Pictures and films: what is there is shown, where it is."""
+"""Pictures and films show the right objects at the right places."""
 
 import os
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""report.json: sums, extremes, and that it is JSON whatever happened."""
+"""report.json: sums, extremes, and valid JSON in all cases."""
 
 import json
 import math
@@ -49,7 +49,7 @@ def test_fields_and_sums(tmp_path):
 
 
 def test_energy_drift():
-    """What the integration gave over the energy that moved."""
+    """The drift is the integration error over the exchanged energy."""
     _, _, (_, report) = tallied(1)
 
     def step(kinetic, gravity, gave):

@@ -1,4 +1,4 @@
-"""The driver of a run: end, interruption, failure, and a resumed run that equals one that never stopped."""
+"""The driver of a run: end, interruption, failure; a resumed run equals an uninterrupted one."""
 
 import json
 import os
@@ -112,7 +112,7 @@ def test_a_finished_run_can_be_continued(tmp_path):
 
 
 def test_a_killed_run_is_resumed_from_its_checkpoint(tmp_path):
-    """The process dies without closing the file: frames after the last flush are computed again."""
+    """After a kill, the frames after the last flush are computed again."""
     start(tmp_path / "whole", 9)
 
     def die():
@@ -166,7 +166,7 @@ def test_the_digest_depends_on_every_part_of_the_model():
 
 
 def test_the_digest_depends_on_drives_couplings_and_functions():
-    """Drives count by what they do, custom functions by their text: the same scene read twice has one digest."""
+    """The digest of a scene is the same in each reading; drives count by effect, custom functions by text."""
     model, table = scene().compile(), np.array([[0.0, 0.0], [1.0, 2.0]])
 
     def residual(z):

@@ -1,4 +1,4 @@
-"""The trajectory file: contents, growth, and what is left of it when its writer is killed."""
+"""The trajectory file: contents, growth, and remains after its writer is killed."""
 
 import io
 from dataclasses import replace
@@ -89,7 +89,7 @@ def test_contents_follow_the_contract(tmp_path):
 
 
 def test_joints_of_all_kinds_of_coordinates(tmp_path):
-    """Names, kinds and drawing attributes of a joint, and one column per coordinate."""
+    """The file has names, kinds and drawing attributes of joints, and one column per coordinate."""
     drawing = {"show": True, "color": (1.0, 0.5, 0.0), "style": "arrow"}
     model = scene().compile()
     ends = model.joints[0].parent_frame, model.joints[0].child_frame
@@ -168,7 +168,7 @@ class RecordedFile(io.BytesIO):
 
 
 def test_every_prefix_of_the_writes_is_readable(tmp_path, monkeypatch):
-    """A killed process leaves a prefix of its writes behind: all announced frames and one checkpoint are in each."""
+    """Any prefix of the writes of a killed process has all announced frames and one checkpoint."""
     recorded = RecordedFile()
     opened = h5py.File
 

@@ -1,4 +1,4 @@
-"""Runs and simulations in the browser: what is sent to it, and with a real one, what it shows."""
+"""Runs and simulations in the browser: sent data, and the page in a real browser."""
 
 import io
 import shutil

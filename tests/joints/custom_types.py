@@ -1,4 +1,4 @@
-"""Joint types as users define them, for tests: the slotted hinge in four forms, and cubes."""
+"""User-defined joint types for tests: the slotted hinge in four forms, and cubes."""
 
 import numpy as np
 import warp as wp

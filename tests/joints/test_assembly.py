@@ -1,4 +1,4 @@
-"""Setting joint coordinates: exact walks along open chains, projection through loops, and what is said about each."""
+"""Setting joint coordinates: exact along open chains, projection through loops, reported states."""
 
 from dataclasses import replace
 
@@ -166,7 +166,7 @@ def test_strain_is_removed_and_open_joints_are_closed():
 
 @pytest.mark.parametrize("theta", [THETA + 1e-3, 0.3, 2.9, -2.0, THETA + 4.0 * np.pi])
 def test_the_angles_of_a_four_bar_follow_its_crank(theta):
-    """The crank turns round (0.5 + 1.2 < 1.1 + 0.75), so that every angle can be reached."""
+    """The crank can turn fully (0.5 + 1.2 < 1.1 + 0.75)."""
     model = four_bar().compile()
     outcome = assemble(model, model.bodies.q, {(0, "theta"): theta})
     assert outcome.converged and outcome.residual.max() <= 1e-12
@@ -199,7 +199,7 @@ def test_bodies_attached_to_a_loop_keep_their_coordinates():
 
 
 def test_loops_are_independent():
-    """A four-bar on the coupler of another is carried along as it is; a request that stops leaves the other's alone."""
+    """A four-bar on the coupler of another one moves rigidly with it, and a failed request does not change the other loop."""
     scene = four_bar()
     scene.joint("phi").range = (PHI - 0.2, PHI + 0.1)
     corners = np.array([[0.0, 0.0, 2.0], [0.0, 0.0, 3.0], [1.0, 0.0, 3.2], [1.0, 0.0, 2.0]])
@@ -256,7 +256,7 @@ def test_the_range_of_a_dependent_angle_stops_a_request():
 
 
 def test_rocker_stops_at_the_reach_of_its_loop():
-    """Its smallest angle is where crank and coupler lie in one line."""
+    """At the smallest angle crank and coupler are collinear."""
     l0, l1, l2, l3 = LENGTHS
     least = np.pi - np.arccos((l0**2 + l3**2 - (l1 + l2) ** 2) / (2.0 * l0 * l3))
     model = four_bar().compile()
@@ -274,7 +274,7 @@ def test_locked_angle_locks_its_loop():
 
 
 def test_reversed_axes_are_detected_and_corrected():
-    """A hinge with opposite axes satisfies rx = ry = 0 as well."""
+    """A hinge with opposite axes also satisfies rx = ry = 0."""
     model = four_bar().compile()
     q = rigid_states(model.bodies.q)
     flip = np.diag([-1.0, -1.0, 1.0])

@@ -1,4 +1,4 @@
-"""Assembly of every joint type, and of loops whose closed forms are known."""
+"""Assembly of all joint types, and of loops with closed forms."""
 
 from dataclasses import replace
 
@@ -59,7 +59,7 @@ def test_every_type_has_independent_rows_and_its_freedoms(kind):
 
 @pytest.mark.parametrize("held", [("x",), ("y", "z")])
 def test_world_axes_can_be_constrained_with_a_moving_parent(held):
-    """Exudyn's constrainedAxes: no function of the two frames, but a component of a vector row."""
+    """Exudyn's constrainedAxes are components of a vector row, not functions of two frames."""
     rng = np.random.default_rng(5)
     ball = Joint("ball", "spherical", 0, 0, 1, frame(rng), frame(rng), parameters={"constrained": held})
     hinge = Joint("hinge", "hinge", 0, WORLD, 0, frame(rng), frame(rng))
@@ -116,7 +116,7 @@ def test_a_slider_crank_follows_its_slider_up_to_its_dead_centre():
 
 @pytest.mark.parametrize("angle", [0.3, 1.2, 2.6])
 def test_cardan_joint_has_its_nonuniform_speed_ratio(angle):
-    """``tan(b) = tan(a) / cos(bend)`` or its reciprocal, by the yoke that the angle is counted from."""
+    """``tan(b) = tan(a) / cos(bend)`` or its reciprocal, depending on the reference yoke."""
     bend = 0.6
     along = np.array([np.sin(bend), 0.0, np.cos(bend)])
     scene = abd.Scene()
@@ -156,7 +156,7 @@ def test_slack_rope_is_ignored():
 
 
 def test_a_taut_rope_stops_an_angle():
-    """The tip is at most 1.9 m below: ``|tip - high| = 2 cos((pi/2 - |angle|)/2)``."""
+    """The tip is at most 1.9 m below the anchor: ``|tip - high| = 2 cos((pi/2 - |angle|)/2)``."""
     model = arm_on_a_rope(1.9)
     outcome = assemble(model, model.bodies.q, {(0, "theta"): -1.4})
     lowest = -(np.pi / 2.0 - 2.0 * np.arccos(0.95))
@@ -165,7 +165,7 @@ def test_a_taut_rope_stops_an_angle():
 
 
 def test_profile_segment_is_that_of_the_solution():
-    """A point that starts beyond the corner of a step is put onto the piece that it is nearest to."""
+    """A point that starts beyond a corner is assigned to the nearest segment."""
     profile = ((-1.0, 0.0), (0.0, 0.0), (1.0, 1.0))
     joint = Joint("ramp", "segmented_planar_connector", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"segments": profile})
     model = bodies_with([joint], 1)

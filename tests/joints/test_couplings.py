@@ -1,4 +1,4 @@
-"""Couplings by a function of several coordinates, and couplings that are switched while a simulation runs."""
+"""Couplings by functions of several coordinates, and couplings switched in a running simulation."""
 
 import copy
 
@@ -31,7 +31,7 @@ def wheels(device=NAME, count=3, drives=(), torque=0.0, integrator="generalized_
 @pytest.mark.parametrize("device", ["numpy", NAME])
 @pytest.mark.parametrize("enforcement", ["penalty", "exact"])
 def test_a_formula_of_two_coordinates_holds(device, enforcement):
-    """q0 = 0.3 sin(q1) (1 + q2) while q1 and q2 are driven."""
+    """The relation q0 = 0.3 sin(q1) (1 + q2) holds while q1 and q2 are driven."""
     drives = [None, {"mode": "position", "target": "2 * t"}, {"mode": "position", "target": "3 * t"}]
     simulation = wheels(device, drives=drives, enforcement=enforcement, **FORM)
     simulation.run(steps=15)
@@ -43,7 +43,7 @@ def test_a_formula_of_two_coordinates_holds(device, enforcement):
 
 @on_host
 def test_coupling_does_no_work():
-    """Virtual work: a torque on q0 that drives hold at q1 and q2 is felt there by f's derivatives."""
+    """The reaction of a torque on q0 at the drives of q1 and q2 follows from the derivatives of f (virtual work)."""
     held = [None, {"mode": "position", "target": 0.0}, {"mode": "position", "target": 0.0}]
     simulation = wheels(drives=held, torque=0.5, enforcement="exact", **FORM)
     simulation.run(steps=5)
@@ -132,7 +132,7 @@ def test_coupling_can_be_switched_and_is_part_of_checkpoints():
 @pytest.mark.parametrize("device", ["numpy", NAME])
 @pytest.mark.parametrize("stiffness", [20.0, 1e6])
 def test_a_force_by_a_formula_of_its_coordinate_is_the_spring_of_the_same_stiffness(device, stiffness):
-    """Implicit, however stiff; a built-in spring beside it takes the same path in as many iterations."""
+    """The path and the iterations equal those of a built-in spring, for any stiffness."""
     runs = []
     for spring in ({"stiffness": stiffness}, {"force_formula": f"-{stiffness} * q"}):
         scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-8, "integrator": "bdf1"})

@@ -1,4 +1,4 @@
-"""Joint types that users define: what is refused, and types of scene files."""
+"""User-defined joint types: rejected definitions, and types of scene files."""
 
 import numpy as np
 import pytest

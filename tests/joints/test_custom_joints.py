@@ -1,4 +1,4 @@
-"""Joint types that users define: the slotted hinge in three forms against the built-in one, derivatives, gaps, errors."""
+"""User-defined joint types: the slotted hinge in three forms against the built-in one, derivatives, gaps, errors."""
 
 import functools
 import math

@@ -20,7 +20,7 @@ def pair(**joint) -> abd.Scene:
 
 
 def test_an_offset_of_a_held_axis_follows_time():
-    """An axis that a position drive holds is a held axis with an offset: as exact as the joint, on a parent that turns."""
+    """An axis with a position drive is constrained with an offset, as exactly as the joint, on a rotating parent."""
     drive = {"mode": "position", "target": "0.02*sin(3*t)"}
     others = ["y", "z", "rx", "ry", "rz"]
     sim = abd.Simulation(pair(constrained=others, enforcement="exact", coordinate={"x": {"drive": drive}}), device=NAME)
@@ -32,7 +32,7 @@ def test_an_offset_of_a_held_axis_follows_time():
 
 @pytest.mark.skipif(DEVICE.wide, reason="users' functions are Python, which runs on the processor")
 def test_a_bushing_by_functions_of_its_coordinates():
-    """All axes free, and a force or torque by a formula along each of them: the bushing of the same stiffness."""
+    """Forces by formulas along six free axes equal a bushing of the same stiffness."""
     gains = {"x": 400.0, "y": 300.0, "z": 500.0, "rx": 3.0, "ry": 4.0, "rz": 5.0}
     forces = {name: {"force_formula": f"-{k} * q",} for name, k in gains.items()}
     scenes = [pair(constrained=[], coordinate=forces), abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})]

@@ -79,7 +79,7 @@ def test_a_barrier_limit_is_never_violated_and_carries_the_torque(device):
 
 @devices
 def test_limits_hold_at_high_speed_without_damping(device):
-    """30 rad/s, a third of a radian per step, against both ends."""
+    """At 30 rad/s, a third of a radian per step, both limits hold."""
     angles = Arms(device, spin=30.0, lower=-0.2, upper=0.25).run(60)
     assert angles.max() < 0.25
     assert angles.min() > -0.2
@@ -88,7 +88,7 @@ def test_limits_hold_at_high_speed_without_damping(device):
 
 @devices
 def test_a_damped_limit_stops_inelastically(device):
-    """What comes back is the barrier's energy alone: a few per cent of the speed of the hit."""
+    """The rebound is the energy of the barrier, a few per cent of the speed."""
     angles = Arms(device, spin=3.0, upper=0.3, limit_damping=50.0).run(30)
     assert angles.max() < 0.3
     assert 0.0 <= angles[-2, 0] - angles[-1, 0] < 0.05 * 0.03
@@ -127,7 +127,7 @@ def test_a_velocity_drive_turns_at_its_speed(device, keys):
 
 
 def test_spring_has_its_frequency(device):
-    """bdf2 at 300 steps per period: phase to second order."""
+    """With bdf2 at 300 steps per period the phase is of second order."""
     k = 10.0
     period = 2.0 * math.pi * math.sqrt(INERTIA / k)
     arms = Arms(device, stiffness=k, rest=0.2, dt=period / 300, integrator="bdf2")
@@ -186,7 +186,7 @@ def test_friction_and_brakes_hold_below_their_torque(device, name):
 @devices
 @pytest.mark.parametrize("enforcement", ["penalty", "exact"])
 def test_a_gear_turns_the_other_arm(device, enforcement):
-    """theta_0 = 3 theta_1: the torque sees I + I/9."""
+    """With theta_0 = 3 theta_1 the torque acts on I + I/9."""
     coupling = Coupling("gear", 0, "theta", (CouplingTerm(1, "theta"),), scale=3.0, enforcement=enforcement)
     angles = Arms(device, torque=0.2, count=2, couplings=[coupling]).run(20)
     assert angles[-1, 0] == pytest.approx(3.0 * angles[-1, 1], abs=1e-8 if enforcement == "exact" else 1e-4)
@@ -216,7 +216,7 @@ def test_inactive_joint_has_no_effect():
 
 @devices
 def test_friction_grows_with_the_load_of_its_joint(device):
-    """A block of 2 kg on a slider along x: mu m g hinders it, 5 N cannot move it and 12 N do."""
+    """A block of 2 kg on a slider has the friction mu m g: 5 N does not move it, 12 N does."""
     moved = []
     for push in (5.0, 12.0):
         scene = abd.Scene(solver={"dt": 0.01, "integrator": "bdf1"})
@@ -233,7 +233,7 @@ def test_friction_grows_with_the_load_of_its_joint(device):
 
 
 def test_bearing_friction_uses_its_radius_and_resumes_from_checkpoints():
-    """Spinning down under gravity: torque mu r m g; bit for bit the same from a checkpoint."""
+    """The torque is mu r m g under gravity; a checkpoint continues bit for bit."""
     scene = abd.Scene(solver={"dt": 0.01})
     scene.add_body("wheel", box=(0.2, 0.2, 0.2), mass=3.0, angular_velocity=(0, 10.0, 0))
     scene.add_hinge("j", abd.WORLD, "wheel", anchor=(0, 0, 0), axis=(0, 1, 0), coordinate={"theta": {"friction_load": 2e-3}})

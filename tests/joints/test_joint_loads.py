@@ -109,7 +109,7 @@ def test_constraint_wrenches_equal_loads(case, enforcement):
 @pytest.mark.parametrize("case", HELD)
 @pytest.mark.parametrize("enforcement", ["penalty", "exact"])
 def test_free_axes_are_free(case, enforcement):
-    """One step from rest along every free twist; what is left is rounding, K eps / h^2."""
+    """One step from rest along all free twists has an error of rounding, K eps / h^2."""
     loaded = Loaded(case, enforcement)
     _, size, Vt = np.linalg.svd(loaded.gradient)
     free = Vt[np.count_nonzero(size > 1e-9) :]
@@ -139,7 +139,7 @@ def test_rope_carries_load_only_when_taut():
 @pytest.mark.parametrize("kind", ["linear", "rotary"])
 @pytest.mark.parametrize("zeta", [True, 0.3])
 def test_critical_damping_is_critical(ends, kind, zeta):
-    """An opening x0 at rest closes by ``x'' + 2 zeta w x' + w^2 x = 0``, so that ``zeta = w x0^2 / (4 int x'^2 dt)``."""
+    """An opening x0 follows ``x'' + 2 zeta w x' + w^2 x = 0``, hence ``zeta = w x0^2 / (4 int x'^2 dt)``."""
     dt, compliance, opening = 2e-3, 1e-3 if kind == "linear" else 0.15, 0.01
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "tolerance": 1e-8, "integrator": "bdf2"})
     scene.add_body("a", box=(SIDE, SIDE, SIDE), mass=2.0, kappa=1e11)
@@ -165,7 +165,8 @@ def test_critical_damping_is_critical(ends, kind, zeta):
 
 @pytest.mark.parametrize("kind", ["linear", "rotary", "inertial"])
 def test_dampings_of_bodies_slow_them_exponentially(kind):
-    """Frame damping ``-d v``, ``-d w`` and inertial damping ``-d M v``; the world feels what the body loses."""
+    """The reaction on the world is the loss of the body under frame damping ``-d v``, ``-d w`` and inertial damping ``-d M
+    v``."""
     dt, box = 2e-3, (0.3, 0.2, 0.1)
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
     motion = {"velocity": (1, 2, 0), "angular_velocity": (0, 0, 0.5)}
@@ -201,7 +202,7 @@ def test_a_damper_between_bodies_acts_on_their_relative_motion():
     "kind, coordinate", [("slider", "z"), ("cylindrical", "z"), ("planar", "x"), ("hinge", "theta"), ("planar", "theta")]
 )
 def test_a_limit_between_bodies_that_are_pushed_carries_the_load(kind, coordinate, dt):
-    """A child of 1 kg (or 1 kg m^2) pushes a parent of 3 along: the end of the range carries three quarters of the load."""
+    """A child of 1 kg (or 1 kg m^2) pushes a parent of 3: the limit carries three quarters of the load."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
     for name, mass in (("parent", 3.0), ("child", 1.0)):
         scene.add_body(name, proxy=True, mass=mass, inertia=(mass,) * 3)

@@ -1,4 +1,4 @@
-"""The admissible pose of a joint that is nearest to a pose, and read-outs that every number of a limit agrees with."""
+"""The nearest admissible pose of a joint, and consistent read-outs of a limit."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def far(P: np.ndarray, T: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", NEAREST)
 def test_the_projection_is_the_nearest_admissible_pose(kind):
-    """No admissible pose around it is nearer: its place first, then its rotation."""
+    """No other admissible pose is nearer, by position first, then rotation."""
     rng = np.random.default_rng(3)
     joint = joint_of(kind, rng)
     for _ in range(2):
@@ -75,7 +75,7 @@ def test_balls_have_bounds_of_their_positions_velocities_and_efforts():
     ("kind", "enforcement"), [("slider", "exact"), ("prismatic", "compliant"), ("hinge", "compliant"), ("hinge", "exact")],
 )
 def test_reported_coordinates_are_within_limits(kind, enforcement):
-    """Hit so hard that bodies strain and joints open: coordinate, gap and row are one number, within the range."""
+    """After an impact that strains bodies and opens joints, coordinate, gap and row agree within the range."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": "bdf1"})
     scene.add_body("base", box=(0.4, 0.3, 0.2), mass=1.0, angular_velocity=(60.0, -40.0, 30.0), kappa=1e5)
     scene.add_body("tip", box=(0.2, 0.4, 0.3), mass=2.0, position=(0.6, 0.2, 0.1), velocity=(30.0, -60.0, 40.0), kappa=1e5)
@@ -111,7 +111,7 @@ MISCOUNTED = pytest.mark.xfail(strict=True, reason="an angle is read a turn beyo
     "seed", [*range(6), *(pytest.param(k, marks=[pytest.mark.slow, *[MISCOUNTED] * (k == 13)]) for k in range(6, 40))],
 )
 def test_reported_coordinates_are_within_limits_in_random_trials(seed):
-    """Bodies of random shape and stiffness on a random joint, thrown against the ends of its ranges until a step is refused."""
+    """Random bodies on a random joint are thrown at the limits until a step fails."""
     rng = np.random.default_rng(seed)
     kind, enforcement = str(rng.choice(list(RANGED))), str(rng.choice(["penalty", "exact", "compliant"]))
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": float(10.0 ** rng.uniform(-4, -2))})

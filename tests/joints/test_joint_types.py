@@ -98,7 +98,7 @@ def test_coordinates_invert_the_transform(case):
 
 @pytest.mark.parametrize("case", DESCRIBED)
 def test_angles_count_over_many_turns(case):
-    """Single-turn angles within their branch, any number of whole turns beside them."""
+    """Single-turn angles stay within their branch; whole turns are counted."""
     joint, rng = joint_of(case), np.random.default_rng(3)
     coordinates = TYPES[joint.type].coordinates(joint)
     counting = (MeasureKind.ANGLE, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT)
@@ -143,7 +143,7 @@ def test_rank_of_constraints_equals_that_of_the_type(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_penalty_rows_span_the_constraints(case):
-    """Measured and linear rows together stop the same twists as `constraints`, to first order."""
+    """Measured and linear rows together constrain the same twists as `constraints`, to first order."""
     joint, rng = joint_of(case), np.random.default_rng(7)
     kind = TYPES[joint.type]
     T = admissible(case, rng)
@@ -212,7 +212,7 @@ def test_projection_ends_in_an_admissible_pose_and_keeps_one(case):
 
 @pytest.mark.parametrize("skew", [0.0, 0.4, -0.7])
 def test_skewed_universal_has_the_printed_matrix(skew):
-    """joints.md section 2, ZY."""
+    """The matrix is that of joints.md, section 2, ZY."""
     joint = Joint("j", "universal", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"skew": skew})
     r, p = 0.7, -1.1
     cr, sr, cp, sp, ca, sa, vp = np.cos(r), np.sin(r), np.cos(p), np.sin(p), np.cos(skew), np.sin(skew), 1 - np.cos(p)
@@ -274,7 +274,7 @@ def test_legacy_revolute_counts_clockwise_and_roll_pitch_is_that_of_the_parent()
 
 @pytest.mark.parametrize("case", ["hinge", "cylindrical", "slotted_hinge", "planar", "screw"])
 def test_rows_of_an_axis_are_far_from_zero_where_the_axes_are_opposite(case):
-    """That state is stationary, and not one where the joint seems closed."""
+    """The stationary state with opposite axes is not a closed joint."""
     joint = Joint("j", case, 0, WORLD, 0, np.eye(4), np.eye(4), length=0.5, parameters=CASES[case][1])
     flipped = np.diag([1.0, -1.0, -1.0])
     gaps = [flipped @ row.child[1:] - row.parent[1:] for row in TYPES[case].rows(joint)]

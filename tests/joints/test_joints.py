@@ -46,7 +46,7 @@ def opening(type: str, integrator: str, load: float, stiffness: float) -> float:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("type", TYPES)
 def test_hanging_weights_open_joints_by_the_formula(type, integrator):
-    """Two bodies under each other: the world joint carries both, the one between them the lower."""
+    """The upper of two joints carries both bodies, the lower one the last."""
     scene = empty(integrator)
     scene.add_body("upper", box=(0.2, 0.3, 0.4), position=(0.0, 0.0, -0.3))
     scene.add_body("lower", box=(0.1, 0.1, 0.3), position=(0.0, 0.0, -0.8))
@@ -64,7 +64,7 @@ def test_hanging_weights_open_joints_by_the_formula(type, integrator):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_spherical_joint_follows_its_linear_recursion(integrator):
-    """Held at its centre of mass a body is a mass on a spring: (m + K) x' = m xt + c h^2 m g, from rest."""
+    """A body held at its centre of mass is a mass on a spring: (m + K) x' = m xt + c h^2 m g, from rest."""
     scene = empty(integrator)
     scene.add_body("weight", box=(0.2, 0.3, 0.4))
     scene.add_spherical("joint", abd.WORLD, "weight", anchor=(0.0, 0.0, 0.0))
@@ -89,7 +89,7 @@ def test_a_spherical_joint_follows_its_linear_recursion(integrator):
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("length", [0.1, 0.3])
 def test_a_couple_across_a_hinge_tilts_it_by_the_formula(length, integrator):
-    """Points at +- L carry tau / (2 L) each: they open by c h^2 tau / (2 K L), the body tilts by that over L."""
+    """Points at +- L carry tau / (2 L) and open by c h^2 tau / (2 K L)."""
     tau = 5.0
     scene = empty(integrator, gravity=(0.0, 0.0, 0.0))
     scene.add_body("weight", box=(0.2, 0.3, 0.4), torque=(0.0, 0.0, tau), kappa=1e11)
@@ -107,7 +107,7 @@ def test_a_couple_across_a_hinge_tilts_it_by_the_formula(length, integrator):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_couple_on_a_fixed_joint_turns_it_by_the_formula(integrator):
-    """Three unit directions of weight K: 2 K sin(theta) = c h^2 tau; one across the axis moves by 2 sin(theta/2)."""
+    """With three unit directions of weight K, 2 K sin(theta) = c h^2 tau; a transverse one moves by 2 sin(theta/2)."""
     tau = np.array([0.0, 7.0, 0.0])
     scene = empty(integrator, gravity=(0.0, 0.0, 0.0))
     scene.add_body("weight", box=(0.2, 0.3, 0.4), torque=tuple(tau))
@@ -124,7 +124,7 @@ def test_a_couple_on_a_fixed_joint_turns_it_by_the_formula(integrator):
 
 @pytest.mark.parametrize("collide", [False, True])
 def test_connected_bodies_have_contact_only_with_collide(collide):
-    """A flap falls onto the table it is hinged to: it rests on it, or passes through."""
+    """A flap that falls on the table of its hinge rests there with `collide`, and passes through it otherwise."""
     scene = empty("bdf1")
     scene.add_body("table", kind="static", box=(0.6, 0.4, 0.1), position=(0.3, 0.0, -0.05))
     scene.add_body("flap", box=(0.4, 0.2, 0.02), position=(0.25, 0.0, 0.2), euler={"order": "xyz", "degrees": (0, -30, 0)})

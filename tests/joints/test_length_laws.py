@@ -1,5 +1,4 @@
-"""Connectors whose force is a function of their length, gap or speed, by closed forms and beside springs and dampers that are
-built in."""
+"""Connectors with a force by length, gap or speed, compared with closed forms and built-in springs and dampers."""
 
 import numpy as np
 import pytest
@@ -36,7 +35,7 @@ def place(scene: abd.Scene, steps: int, device: str = NAME) -> tuple[float, floa
 
 @on_host
 def test_inverse_square_attraction_follows_kepler():
-    """v^2 / 2 = (c / m) (1 / r - 1), and the force is that of the place."""
+    """The speed follows v^2 / 2 = (c / m) (1 / r - 1)."""
     x, v, force = place(pulled({"force_formula": "-3 / length**2"}, dt=0.005, spectral_radius=1.0), 130)
     assert x < 0.65 and v == pytest.approx(-np.sqrt(3.0 * (1.0 / x - 1.0)), rel=2e-3)
     assert force == pytest.approx(-3.0 / x**2, rel=1e-6)
@@ -46,7 +45,7 @@ def test_inverse_square_attraction_follows_kepler():
 @pytest.mark.parametrize("device", sorted({NAME, "numpy"}))
 @pytest.mark.parametrize("stiffness", [200.0, 1e6])
 def test_a_linear_law_is_the_spring_of_the_same_stiffness(device, stiffness):
-    """The same steps, however stiff, with a damper beside it."""
+    """Both take the same steps for any stiffness and damping."""
     common = {"rest_length": 0.9, "damping": 3.0}
     laws = {"stiffness": stiffness}, {"force_formula": f"-{stiffness} * gap"}
     one, other = (place(pulled(law | common, integrator="bdf1"), 8, device) for law in laws)
@@ -55,7 +54,7 @@ def test_a_linear_law_is_the_spring_of_the_same_stiffness(device, stiffness):
 
 @on_host
 def test_a_function_that_only_pulls_carries_where_it_is_taut():
-    """A cubic rope: slack it does nothing, and it carries m g where a gap^3 = m g."""
+    """A slack cubic rope has no force; it carries m g where a gap^3 = m g."""
     abd.coupling_function("cubic rope", lambda at: -5e4 * max(0.0, at[1]) ** 3)
     try:
         scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-9, "integrator": "bdf1"})
@@ -75,7 +74,7 @@ def test_a_function_that_only_pulls_carries_where_it_is_taut():
 
 @on_host
 def test_a_law_is_kept_by_files_and_scales(tmp_path):
-    """Lengths ten times as large fall ten times as far in the same time."""
+    """A scene of ten times the size falls ten times as far in the same time."""
     scene = pulled({"force_formula": "-3 / length**2 - gap", "rest_length": 0.2})
     scene.save(tmp_path / "tie.toml")
     assert place(abd.load(tmp_path / "tie.toml"), 20) == place(scene, 20)
@@ -88,7 +87,7 @@ def test_a_law_is_kept_by_files_and_scales(tmp_path):
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 @pytest.mark.parametrize("damping", [30.0, 1e6])
 def test_a_law_linear_in_the_speed_is_the_damper_of_the_same_constant(device, integrator, damping):
-    """The same steps and force, however stiff, by a formula or a function."""
+    """Both take the same steps with the same force, by a formula or a function."""
     abd.coupling_function("dashpot", lambda at: -damping * at[3])
     laws = {"stiffness": 0.0, "damping": damping}, {"force_formula": f"-{damping} * speed"}, {"force_function": "dashpot"}
     try:
@@ -101,7 +100,7 @@ def test_a_law_linear_in_the_speed_is_the_damper_of_the_same_constant(device, in
 
 @on_host
 def test_quadratic_damping_follows_its_closed_form():
-    """v = v0 / (1 + c v0 t / m), x = 1 + m / c ln(1 + c v0 t / m); its work is the energy lost."""
+    """The motion is v = v0 / (1 + c v0 t / m), x = 1 + m / c ln(1 + c v0 t / m), and the work is the energy loss."""
     scene = pulled({"force_formula": "-5 * speed * abs(speed)"}, speed=2.0, spectral_radius=1.0)
     sim = abd.Simulation(scene, device=NAME)
     reports = [sim.step() for _ in range(50)]
@@ -116,7 +115,7 @@ def test_quadratic_damping_follows_its_closed_form():
 
 @on_host
 def test_a_blow_off_damper_has_corners_and_saturates():
-    """Few iterations per step, and the body comes to rest where m v^2 / 2 = F s."""
+    """It takes few iterations per step, and the body stops where m v^2 / 2 = F s."""
     laws = {
         "corners": lambda at: -float(np.clip(1000.0 * at[3], -10.0, 10.0)),
         "saturates": lambda at: -10.0 * float(np.tanh(at[3] / 0.01)),
@@ -135,7 +134,7 @@ def test_a_blow_off_damper_has_corners_and_saturates():
 
 @on_host
 def test_coordinate_law_depends_on_the_rate():
-    """A slider and a hinge that a formula brakes, beside built-in damping; a file and ten times the lengths keep it."""
+    """A formula brakes a slider and a hinge like built-in damping, also from a file and at ten times the size."""
     kinds = ("slider", "z", 5.0, {"velocity": (2.0, 0, 0)}), ("hinge", "theta", 0.05, {"angular_velocity": (2.0, 0, 0)})
     for kind, name, damping, velocity in kinds:
         ends = []
@@ -159,7 +158,7 @@ def test_dashpot_resumes_from_a_checkpoint_bitwise():
 
 
 def test_force_law_is_not_a_constraint():
-    """Velocities at the start are left as they are, and it is no row that closes."""
+    """It neither changes initial velocities nor adds a constraint row."""
     sim = abd.Simulation(pulled({"force_formula": "-gap"}, speed=2.0), device="numpy")
     assert sim.bodies["a"].linear_velocity[0] == 2.0 and not sim.joints["tie"].rows and not len(sim.joints["tie"].multipliers)
 

@@ -1,4 +1,4 @@
-"""Ends of ranges that give back: restitution, together with contacts, rotors and locks."""
+"""Restitution of limits, with contacts, rotors and locks."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_limit_restitution_is_the_speed_ratio(e, integrator, device):
 @pytest.mark.parametrize("e", [0.2, 0.9])
 @pytest.mark.parametrize("dt", [1e-3, 1e-4])
 def test_limit_restitution_does_not_depend_on_the_step(dt, e):
-    """Of the many short steps in which it leaves the barrier none pushes it."""
+    """The barrier does not push in the short steps in which the coordinate leaves it."""
     assert bounced(arm(e, dt, rate=4.0), after=round(0.01 / dt)) == pytest.approx(e, abs=1e-3)
 
 
@@ -67,7 +67,7 @@ def test_a_slider_between_free_bodies_keeps_their_momentum(dt):
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 def test_rotor_reverses_with_its_joint(integrator):
-    """A rotor ten times as heavy as the arm: what it remembers of its speed does not drag the arm on."""
+    """A rotor ten times as heavy as the arm does not keep its old speed after the impact."""
     assert bounced(arm(0.5, integrator=integrator, armature=0.5)) == pytest.approx(0.5, abs=5e-3)
 
 
@@ -86,7 +86,7 @@ def test_weight_comes_to_rest_at_its_limit():
 
 
 def test_impact_is_transmitted_through_a_cart_to_its_limit():
-    """A box flies at a cart that a force holds at its end: it is handed to the end and back to the box."""
+    """A box hits a cart at its limit, which returns the impact to the box."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 1e-3})
     scene.add_material("steel", restitution=1.0)
     scene.add_body("cart", box=(0.1, 0.1, 0.1), mass=1.0, material="steel")
@@ -111,7 +111,7 @@ def struck(shape: dict, axis: tuple, **joint) -> abd.Simulation:
 
 
 def test_locked_arm_is_a_wall_in_an_impact():
-    """A box bounces off an arm whose coordinate is locked, as from the world, and the arm stays."""
+    """A box rebounds from a locked arm as from the world, and the arm does not move."""
     sim = struck({"box": (0.1, 0.1, 0.1), "position": (0.3, 0, 0.12)}, (0, 1, 0), locked=True)
     for _ in range(25):
         sim.step()
@@ -146,7 +146,7 @@ def test_limit_restitution_can_be_set_in_scenes_and_at_run_time():
 
 
 def test_rotor_inertia_counts_in_an_impact():
-    """A box strikes an arm with a rotor of inertia a: elastically, they part as a box and a mass ``(I + a) / r^2`` do."""
+    """After an elastic impact a box and an arm with rotor inertia a separate like the box and a mass ``(I + a) / r^2``."""
     r, rotor = 0.3, 0.2
     inertia = (0.4**2 + 0.1**2) / 12.0 + 0.2**2 + rotor
     sim = struck({"sphere": {"radius": 0.05}, "position": (r, 0, 0.11)}, (0, -1, 0), armature=rotor)

@@ -1,4 +1,4 @@
-"""Redundant rows, mobility, and loops that no rigid bodies can close."""
+"""Redundant rows, mobility, and loops that rigid bodies cannot close."""
 
 from dataclasses import replace
 
@@ -107,7 +107,7 @@ def test_a_loop_whose_link_is_too_short_names_its_joints():
 
 
 def test_joint_between_two_fixed_points_is_named():
-    """A bar with a hinge at each end, whose ends are further apart than it is long."""
+    """The error names both hinges of a bar that is too short for their distance."""
     scene = abd.Scene()
     scene.add_body("bar", **BODY)
     scene.add_hinge("one", abd.WORLD, "bar", anchor=(0.0, 0.0, 0.0), axis=Z)

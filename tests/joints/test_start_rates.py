@@ -1,4 +1,4 @@
-"""Velocities at t = 0: rates of coordinates that are asked for, and velocities that joints do not allow."""
+"""Velocities at t = 0: requested rates of coordinates, and velocities that violate joints."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_joint_through_the_centre_of_mass_has_its_initial_rate(kind, coordinate,
 
 
 def test_inconsistent_velocities_are_projected_with_a_note():
-    """Of 6 rad/s about its own centre a bar on a hinge at its end keeps (L^2/12) / (L^2/3) = 1/4."""
+    """A bar on a hinge at its end keeps (L^2/12) / (L^2/3) = 1/4 of a spin of 6 rad/s about its centre."""
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body("bar", box=(1.0, 0.01, 0.01), position=(0.5, 0, 0), angular_velocity=(0, 6.0, 0))
     scene.add_hinge("root", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0))

@@ -1,4 +1,4 @@
-"""Joints that start exactly at an end of what they may do are accepted, and the end holds from the first step."""
+"""Joints may start exactly at a limit, which holds from the first step."""
 
 import numpy as np
 import pytest

@@ -44,7 +44,7 @@ def test_damping_slows_a_ball_exponentially(damping, speed, dt):
 
 @pytest.mark.parametrize("dt", STEPS)
 def test_damping_acts_on_the_relative_velocity(dt):
-    """Of two bodies the sum of the angular momenta stays, the difference of the velocities decays."""
+    """The total angular momentum of two bodies is constant, and the velocity difference decays."""
     simulation = ball(dt, 0.4 * AXIS, (0.0, 3.0, 0.0), carried=True, rotary_damping=0.04)
     simulation.run(duration=0.5)
     apart = 3.0 * np.exp(-0.5 * 0.04 * (1.0 / INERTIA + 0.1 / INERTIA))
@@ -56,7 +56,7 @@ def test_damping_acts_on_the_relative_velocity(dt):
 @pytest.mark.parametrize("dt", STEPS)
 @pytest.mark.parametrize("angle", [0.0, 1e-8, 0.3, 1.5, 3.0])
 def test_ball_with_stiffness_is_a_torsion_pendulum(angle, dt):
-    """Whatever the angle; from none it is set going by its velocity."""
+    """This holds from rest at any angle, and from zero with an initial velocity."""
     stiffness, speed = 0.5, 2.0 if angle < 1e-3 else 0.0
     simulation = ball(dt, angle * AXIS, speed * AXIS, rotary_stiffness=stiffness)
     simulation.run(duration=0.6)
@@ -104,7 +104,7 @@ def test_a_ball_keeps_within_its_range(largest, dt):
 
 @pytest.mark.parametrize("keys", [{"rotary_damping": 0.01}, {"rotary_stiffness": 0.4, "rotary_damping": 0.01}])
 def test_a_ball_turns_freely_beyond_any_angle(keys):
-    """Turning about changing axes leaves every set of three angles somewhere; nothing happens there."""
+    """Rotation about changing axes passes the singularities of all sets of three angles."""
     scene = abd.Scene()
     scene.add_body("bar", box=(0.3, 0.06, 0.04), position=(0.15, 0, 0), mass=0.5, angular_velocity=(7.0, -12.0, 3.0))
     scene.add_joint("spherical", "ball", abd.WORLD, "bar", anchor=(0, 0, 0), enforcement="exact", **keys)
@@ -116,7 +116,7 @@ def test_a_ball_turns_freely_beyond_any_angle(keys):
 
 @pytest.mark.parametrize("angle", [0.0, 1e-14, 1e-9, 1e-4, 0.03, 0.032, 0.5, 1.57, 2.0, 3.1, np.pi - 1e-7])
 def test_the_rotation_vector_is_that_of_the_pose(angle):
-    """And so is its change with a small turn, on both sides of where a series takes over."""
+    """Its derivative by a small rotation is correct on both sides of the series."""
     T = np.eye(4)
     T[:3, :3] = Rotation.from_rotvec(angle * AXIS).as_matrix()
     measures = [rotation_vector(k) for k in range(3)]

@@ -41,7 +41,7 @@ def test_rotation_beyond_pi_per_step_is_reported_and_substepped(caplog):
 
 
 def test_a_free_spin_of_more_than_a_turn_per_frame_is_counted():
-    """No row of the joint has to do with its angle: a hinge that nothing drives."""
+    """A free hinge without drive counts its turns."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.02})
     scene.add_body("wheel", box=(0.2, 0.2, 0.2), angular_velocity=(0, 0, 400.0), kappa=1e12)
     scene.add_hinge("j", abd.WORLD, "wheel", anchor=(0, 0, 0), axis=(0, 0, 1))
@@ -52,7 +52,7 @@ def test_a_free_spin_of_more_than_a_turn_per_frame_is_counted():
 
 @pytest.mark.parametrize(("device", "small"), [("numpy", 0), (NAME, 0), (NAME, 64)])
 def test_free_angle_keeps_turning(device, small, monkeypatch):
-    """It has an initial value and no row: a step is refused for what it turns within it, not since the start."""
+    """A step fails for rotation within it, not for rotation since the start."""
     monkeypatch.setattr(small_scenes, "SMALL", small)
     simulation = arm(device, gravity=(0, 0, -9.81), dt=0.02, enforcement="exact", initial=0.5)
     reports = [simulation.step() for _ in range(45)]
@@ -94,7 +94,7 @@ def test_a_gear_of_a_hundred_counts_all_turns():
     ids=["holds", "sticks", "near its edge", "brake", "position", "pd", "pd with friction"],
 )
 def test_sticking_and_saturated_efforts_take_few_iterations(keys, integrator):
-    """49 N m to hold: near the edge of what they hold and beyond it, in every step and not only in the first ones."""
+    """Efforts near and beyond the limit of 49 N m take few iterations in all steps."""
     simulation = arm(gravity=(0, 0, -9.81), integrator=integrator, **keys)
     counts = [simulation.step().newton_iterations for _ in range(25)]
     assert max(counts) <= 3
@@ -103,7 +103,7 @@ def test_sticking_and_saturated_efforts_take_few_iterations(keys, integrator):
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 @pytest.mark.parametrize("friction", [40.0, 20.0])
 def test_friction_that_slips_takes_few_iterations(friction, integrator):
-    """Up to five where it begins to slip, of which a step from rest knows nothing, then three."""
+    """The first sliding step takes up to five iterations, later ones three."""
     simulation = arm(gravity=(0, 0, -9.81), integrator=integrator, friction=friction)
     counts = [simulation.step().newton_iterations for _ in range(25)]
     assert counts[0] <= 5 and max(counts[1:]) <= 3
@@ -114,7 +114,7 @@ def test_friction_that_slips_takes_few_iterations(friction, integrator):
 @devices
 @pytest.mark.parametrize("friction", [55.0, 25.0])
 def test_friction_keeps_its_state_between_steps(device, friction):
-    """Its first expectation is the speed of the last step: where that is right, a second step confirms the first one."""
+    """The first guess is the rate of the last step: if it is right, a second step confirms it."""
     simulation = arm(device, gravity=(0, 0, -9.81), integrator="bdf1", dt=1e-3, friction=friction)
     most = 2 if friction > 49.05 else 3
     counts = [simulation.step().newton_iterations for _ in range(12)]
@@ -122,7 +122,7 @@ def test_friction_keeps_its_state_between_steps(device, friction):
 
 
 def test_a_chain_held_by_friction_and_drives_takes_few_iterations():
-    """Three bars near the edge of what friction holds, what a drive at its limit holds, and friction that slips."""
+    """Three bars are near the limits of friction and drives, or slip."""
     scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01, "integrator": "bdf1"})
     keys = (
         {"friction": 58.0},
@@ -170,7 +170,7 @@ def test_deflection_of_a_compliant_tilt_limit():
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_undamped_limit_has_no_rebound(integrator, dt, phase):
-    """5 rad/s against an end without damping: less than 1 % of it comes back, whatever the step, and where in it."""
+    """At 5 rad/s and without damping, less than 1 % returns, for any step and phase."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "integrator": integrator})
     upper = 0.02 + 5.0 * (20 + phase) * dt
     spin = {"angular_velocity": (0, 0, 5), "velocity": (0, 2.5, 0)}

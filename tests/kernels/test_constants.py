@@ -1,4 +1,4 @@
-"""Numbers that a definition and its kernels both have are the same: kernels know nothing of `abd`, so that they stand twice."""
+"""Constants of definitions and kernels are equal, since kernels do not import `abd`."""
 
 from importlib import import_module
 

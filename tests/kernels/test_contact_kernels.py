@@ -34,7 +34,7 @@ PER_ITEM = pytest.mark.parametrize("per_item", [False, True], ids=["by runs", "p
 @PER_ITEM
 @pytest.mark.parametrize("name", SCENES)
 def test_energies_gradients_and_blocks_equal_the_definition(name, per_item):
-    """Bodies so heavy that the curvature of the distance does not count."""
+    """Bodies are so heavy that the curvature of the distance is negligible."""
     model, q = heavy(SCENES[name]), SCENES[name].bodies.q
     kernels = Kernels(model, standing(q), per_item=per_item)
     listed = kernels.listed()
@@ -80,7 +80,7 @@ def test_gradient_agrees_with_finite_differences(name):
 
 @pytest.mark.parametrize("name", SCENES)
 def test_internal_forces_and_torques_sum_to_zero(name):
-    """Contact between bodies; a half-space, which takes no force, is left out."""
+    """This holds between bodies; half-spaces take no force and do not count."""
     model, q = SCENES[name], SCENES[name].bodies.q.copy()
     if "crowd" in name:
         plane = model.bodies.plane.copy()
@@ -146,7 +146,7 @@ def test_times_of_impact_equal_the_definition(motion):
 
 @pytest.mark.parametrize("motion", MOTIONS)
 def test_candidates_contain_all_close_pairs_on_arcs(motion):
-    """Whatever comes within d_hat anywhere on a path is listed, once; among bodies of which some share a mesh."""
+    """All pairs closer than d_hat anywhere on a path are listed once, also for shared meshes."""
     count = 0
     for seed in range(4):
         model = bodies_over_a_plane(seed)

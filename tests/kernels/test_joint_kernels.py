@@ -90,7 +90,7 @@ def test_errors_and_multipliers_of_exact_rows_equal_their_definition():
 
 
 def test_joint_gradient_and_blocks_agree_with_finite_differences():
-    """The energy is a quadratic form: central differences with a large step are exact up to rounding."""
+    """The energy is quadratic, so that central differences with a large step are exact up to rounding."""
     kernels, q = JointKernels(0), random_states(N, 1)
     coupling = kernels.device.coupling
     low, high, blocks = (DEVICE.read(array) for array in (coupling.row, coupling.column, coupling.blocks))

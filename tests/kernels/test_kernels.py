@@ -166,7 +166,7 @@ def test_body_kernels_agree_with_finite_differences(name):
 
 @pytest.mark.parametrize("name", [name for name in ENERGIES if name != "couples"])
 def test_body_blocks_are_the_derivatives_of_the_gradients(name):
-    """Near-rigidity: at rotations, where the projected blocks are the Hessians themselves."""
+    """At rotations the projected blocks of near-rigidity are the Hessians."""
     data, _ = ENERGIES[name]
     kernels, step, q = BodyKernels(data), step_data(3), random_states(N, 4, strain=0.0)
     h = 1e-6
@@ -178,7 +178,7 @@ def test_body_blocks_are_the_derivatives_of_the_gradients(name):
 
 
 def test_projection_equals_its_definition():
-    """P v, P_i B P_j and, on the diagonal, + 1 - P, for every kind of fixed degree of freedom."""
+    """P v, P_i B P_j and 1 - P on the diagonal agree for all kinds of fixed degrees of freedom."""
     rng = np.random.default_rng(0)
     translation = rng.integers(0, 2, (N, 3)).astype(float)
     data = body_constants(1, rotation=np.arange(N, dtype=np.int32) % 3, translation=translation)
@@ -223,7 +223,7 @@ def test_barriers_equal_their_definition(kind, xi):
 
 @pytest.mark.parametrize("turn", [0.0, 0.1, 2.0])
 def test_arcs_equal_their_definition(turn):
-    """Positions on the arc, and the kernel that lays an arc along a direction with its bounds."""
+    """Positions on arcs, and bounds of arcs along a direction, agree."""
     data = body_constants(1, rotation=np.arange(N, dtype=np.int32) % 3)
     rng = np.random.default_rng(2)
     q, direction = (random_states(N, 3), np.concatenate([rng.normal(size=(N, 3)), turn * rng.normal(size=(N, 9))], axis=1))

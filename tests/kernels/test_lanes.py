@@ -39,7 +39,7 @@ def test_scans(size, order):
 @pytest.mark.parametrize("size", [1, 33, 700])
 @pytest.mark.parametrize(("operation", "fold"), [(sums.SUM, np.sum), (sums.MIN, np.min), (sums.MAX, np.max)])
 def test_reductions(size, operation, fold):
-    """To rounding, since lanes add in another order, but always in the same one."""
+    """They agree to rounding, and always have the same order."""
     values, found = np.random.default_rng(size).normal(size=size), []
     for order in ORDERS:
         with lanes(order) as device:
@@ -66,7 +66,7 @@ def test_solves(graph, solver):
 
 @pytest.mark.parametrize("scene", ["box_stack", "chain", "ragdoll", "gear_train", "falling_box"])
 def test_scenes_take_the_steps_of_the_processor(scene):
-    """As many Newton iterations and contacts, states to rounding; hand-written kernels take part as on CUDA."""
+    """Newton iterations and contacts are equal, states agree to rounding; hand-written kernels take part as on CUDA."""
     plain = abd.Simulation(scene, device="cpu")
     with lanes(1) as device:
         laned = abd.Simulation(scene, device=EMULATED)

@@ -62,7 +62,7 @@ class Numbers:
 
 @pytest.mark.parametrize("n", SIZES)
 def test_products_with_three_couplings(raw_device, n):
-    """Bodies without entries, with one or with more than a warp looks up at once; merged pairs; done bodies."""
+    """This includes bodies without entries, with one, and with more than a warp reads at once; merged pairs; done bodies."""
     hub = np.array([(0, k) for k in range(1, n)], dtype=int).reshape(-1, 2)
     loose = random_pairs(n, n // 2, seed=1)
     system = System(raw_device, n, hub, loose, loose[::2, ::-1], seed=n)
@@ -90,7 +90,7 @@ def test_products_with_three_couplings(raw_device, n):
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("begin", [0, 1])
 def test_updates_of_conjugate_gradients(raw_device, n, begin):
-    """Several islands, one of which has converged."""
+    """One of several islands has converged."""
     numbers = Numbers(raw_device, n)
     done, island = numbers.done(n + begin), numbers.integers(np.arange(n + begin) % 3)
     weights = np.array([[2.0, 0.0, 0.75], [0.0, 3.0, 0.5]])
@@ -112,7 +112,7 @@ def test_updates_of_conjugate_gradients(raw_device, n, begin):
 
 @pytest.mark.parametrize("pairs", SIZES)
 def test_partial_sums_are_combined(raw_device, pairs):
-    """Pairs with no further run, one, several; capacity for pairs and runs that are not there."""
+    """Pairs have none, one or several further runs; capacity exceeds their number."""
     numbers = Numbers(raw_device, pairs)
     further = numbers.rng.integers(0, 4, size=pairs) * (np.arange(pairs) % 2)
     rest = np.concatenate([[0], np.cumsum(further)])
@@ -128,7 +128,7 @@ def test_partial_sums_are_combined(raw_device, pairs):
 
 @pytest.mark.parametrize("n", SIZES)
 def test_contributions_of_bodies_are_summed(raw_device, n):
-    """Done bodies, bodies of no pair, and one of more pairs than a warp looks up at once."""
+    """This includes done bodies, bodies of no pair, and one with more pairs than a warp reads at once."""
     numbers = Numbers(raw_device, n)
     pairs = np.array([(0, k) for k in range(1, n)] + [(2, 1)] * (n > 2), dtype=int).reshape(-1, 2)
     pairs = pairs[(pairs % 7 != 3).all(axis=1)]
@@ -167,7 +167,7 @@ def in_levels(monkeypatch):
 
 @pytest.mark.parametrize("joined", [False, True])
 def test_conjugate_gradients(raw_device, in_levels, joined):
-    """Block-Jacobi, and the factor of bodies and joints, as preconditioners."""
+    """The preconditioners are block-Jacobi and the factor of bodies and joints."""
     joints = chain(20) if joined else NOTHING
     loose = random_pairs(20, 12, seed=3)
     system = System(raw_device, 20, joints, loose, loose[::2, ::-1], stiffness=1.0)
@@ -178,7 +178,7 @@ def test_conjugate_gradients(raw_device, in_levels, joined):
 
 @pytest.mark.skipif(NAME == EMULATED, reason="its launches cover the capacity, the emulated raw kernels their items")
 def test_a_step_of_a_scene():
-    """Contact and friction of a stack, by conjugate gradients: blocks of a real matrix, which cancel in products."""
+    """Contact and friction of a stack are solved by conjugate gradients, with cancellation in products."""
     simulation = abd.Simulation(abd.load("box_stack", ["solver.linear_solver=pcg", "solver.contact_set=ipc"]), device=NAME)
     simulation.backend.iteration.graphs.whole = False  # launches of records are not watched
     for _ in range(30):  # until the boxes stand on one another

@@ -1,4 +1,4 @@
-"""Figures of a step, laws and memories of joint rows: the kernels against the definitions."""
+"""Step statistics, laws and histories of joint rows: kernels against definitions."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def begun(backend, patch) -> list[np.ndarray]:
 
 
 def test_history_of_joint_rows_equals_the_definition(simulation):
-    """Memories move through both sides and stay the same; a target changes in between."""
+    """Histories agree after each step, also when a target changes."""
     slide = simulation.joints["slider4"].coordinate()
     slide.apply_force(2.0)
     stepper, system, backend = simulation.stepper, simulation.stepper.joints, simulation.backend
@@ -128,7 +128,7 @@ def test_contact_statistics_equal_the_definitions():
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 5000])
 def test_totals_do_not_depend_on_threads_or_capacity(count):
-    """Folded in chunks of 64: three levels for 5000 items; nothing is left over from larger counts."""
+    """Totals are folded in chunks of 64 (three levels for 5000 items), without remains of larger counts."""
     totals = Totals(DEVICE, {"other": Section(1, 1), "contact": Section(4, statistics.CONTACT_SUMS)})
     rng = np.random.default_rng(count)
     scene = abd.Scene()

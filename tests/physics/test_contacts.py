@@ -82,7 +82,7 @@ def test_bodies_do_not_pass_each_other(name, sizes, spin):
 @pytest.mark.parametrize("sizes", [1, 5])
 @pytest.mark.parametrize("name", ["box at box", "ball at ball", "box at fixed plate"])
 def test_impacts_match_those_of_a_hundredth_of_the_step(name, sizes):
-    """Momentum and energy within 20 % in most of six trials."""
+    """Momentum and energy agree within 20 % in most of six trials."""
     momentum = energy = 0
     for seed in range(0, 6000, 1000):
         end, fine = (run(PAIRS[name], sizes, 0.0, seed, "cpu", finer) for finer in (1, 100))

@@ -81,7 +81,7 @@ def test_states_and_counts_are_the_same(name):
 
 @pytest.mark.parametrize("friction_iterations", [1, 2])
 def test_sleeping_islands_wake_up(friction_iterations):
-    """A runner hits a sleeper: its island is renumbered within an iteration, and takes part again."""
+    """A moving body hits a sleeping island, which takes part within the iteration."""
     solver = {"sleep_speed": 2e-3, "sleep_time": 0.1, "friction_iterations": friction_iterations}
     scene = abd.Scene(solver={"dt": 0.01, "d_hat": 1e-3, **solver})
     scene.add_material("stone", mu=0.5)
@@ -111,7 +111,7 @@ def test_sleeping_islands_wake_up(friction_iterations):
     ],
 )
 def test_failures_and_retries(scene, steps, reason):
-    """The same substeps; and the state after a failure is the one before."""
+    """Substeps are the same, and the state after a failure is the one before."""
     direct, recorded = pair(scene())
     substeps = []
     for _ in range(steps):
@@ -168,7 +168,7 @@ def end_of(number: int, ends: list, device: str, steps: int) -> None:
 
 @pytest.mark.parametrize(("device", "steps"), [("cpu", 30), ("emulated", 12)])
 def test_threads_can_record_concurrently(device, steps):
-    """On CUDA they share a stream, in which one that records has to be the only one."""
+    """On CUDA threads share a stream, in which only one may record at a time."""
     alone, together = [None] * len(AT_ONCE), [None] * len(AT_ONCE)
     for number in range(len(AT_ONCE)):
         end_of(number, alone, device, steps)

@@ -1,4 +1,4 @@
-"""Islands and exclusive sums formed on the device equal those formed on the host."""
+"""Islands and exclusive sums formed on the device equal those of the host."""
 
 from types import SimpleNamespace
 

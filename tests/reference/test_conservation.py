@@ -130,7 +130,7 @@ def shares_lost(integrator: str, h: float, spin: np.ndarray, duration: float) ->
 @pytest.mark.parametrize("turn", [0.05, 1.0, 5.0])
 @pytest.mark.parametrize("axis", [(0.0, 0.0, 1.0), (4.0, 1.0, -5.0)], ids=["principal axis", "tumbling"])
 def test_a_free_spinner_loses_nothing(integrator, turn, axis):
-    """By `turn` rad per step, for a second."""
+    """It rotates by `turn` rad per step for a second."""
     spin = turn / 0.01 * np.array(axis) / np.linalg.norm(axis)
     momentum, energy = shares_lost(integrator, 0.01, spin, 1.0)
     assert abs(momentum) < 1e-10 and abs(energy) < 1e-6
@@ -182,7 +182,7 @@ def test_a_torque_about_a_principal_axis_follows_the_discrete_rotation(integrato
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_torque_and_force_work_equals_the_gain_of_energy(integrator):
-    """What is missing is the scheme's own loss, and falls with h."""
+    """The difference is the loss of the integrator, which decreases with h."""
     missing = []
     for h in (0.01, 0.005):
         loads = {"force": (5.0, 0.0, -3.0), "torque": (0.0, 0.0, 1.0)}
@@ -207,7 +207,7 @@ def two_boxes(integrator: str, mu: float, tolerance: float = 1e-3) -> abd.Scene:
 @pytest.mark.parametrize("mu", [0.0, 0.5])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_an_impact_keeps_the_linear_momentum(integrator, mu):
-    """Forces of contact and friction are equal and opposite, and Newton steps keep the centre of mass."""
+    """Forces of contact and friction are opposite, and Newton steps keep the centre of mass."""
     simulation, reports = run(two_boxes(integrator, mu), 40)
     begin = simulation.model.bodies.mass[1] * np.array([3.0, 0.0, 0.0])
     drift = max(np.linalg.norm(report.momentum["linear"] - begin) for report in reports)

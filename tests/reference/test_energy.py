@@ -1,4 +1,4 @@
-"""What conservative mechanisms keep of their energy and momenta, and how that converges."""
+"""Energy and momenta of conservative mechanisms, and their convergence."""
 
 import mechanisms
 import numpy as np
@@ -18,7 +18,7 @@ STEPS = {"slider_crank": 5e-3, "governor": 5e-3, "double_pendulum": 5e-3, "stiff
 
 @pytest.mark.parametrize("name", STEPS)
 def test_energy_is_conserved(name):
-    """But for 3 % over 2000 of the longest steps, and a quarter of that over the same time in steps half as long."""
+    """The error is 3 % in 2000 of the longest steps, and a quarter of that with steps half as long."""
     lost = []
     for parts in (1, 2):
         simulation = abd.Simulation(getattr(mechanisms, name)(STEPS[name] / parts), device=NAME)
@@ -41,7 +41,7 @@ def cart(dt: float) -> abd.Simulation:
 
 
 def test_momentum_along_a_rail_is_conserved():
-    """Exactly; the energy by the order of the integrator."""
+    """Momentum is exact; the energy has the order of the integrator."""
     lost = []
     for parts in (1, 2):
         simulation = cart(0.01 / parts)
@@ -77,7 +77,7 @@ def test_free_mechanisms_conserve_energy_and_momenta(device):
 
 @pytest.mark.parametrize("frequency", [50.0, 400.0])
 def test_vibration_does_not_affect_slow_motions(frequency):
-    """A pendulum swings by 0.005 rad on a compliant hinge, or a spring, on which it bounces far more."""
+    """A pendulum swings by 0.005 rad on a compliant hinge or spring that vibrates far more."""
     start, swung = 0.005, []
     for kind in ("compliant", "spring"):
         scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01})
@@ -101,7 +101,7 @@ def test_vibration_does_not_affect_slow_motions(frequency):
 
 
 def test_pendulum_at_rest_stays_at_rest():
-    """What its load strains it with in the first steps sets nothing in motion."""
+    """The strain in the first steps causes no motion."""
     for enforcement in ("exact", "penalty"):
         scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01})
         for k in range(3):

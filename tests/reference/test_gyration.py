@@ -42,14 +42,14 @@ def test_a_spinning_top_has_the_eigenvalues_of_generalized_alpha(radius, ratio):
 
 @pytest.mark.parametrize("radius", [0.8, 0.9])
 def test_a_top_in_coarse_steps_keeps_its_energy(radius):
-    """0.48 rad per step."""
+    """It rotates by 0.48 rad per step."""
     simulation = abd.Simulation(mechanisms.top(8e-3, spectral_radius=radius), device=NAME)
     energy = energies(simulation, 1000)
     assert abs(energy[-1] - energy[0]) < 1e-4 * 0.5 * 0.02 * 150.0**2
 
 
 def test_a_rod_on_two_balls_keeps_the_spin_about_itself():
-    """Of a spatial slider-crank in steps of 10 ms: no force turns the rod about its own axis."""
+    """No force changes the spin of the rod of a spatial slider-crank about its axis, at steps of 10 ms."""
     simulation = abd.Simulation(mechanisms.slider_crank(0.01), device=NAME)
     rod, spins = simulation.model.bodies.names.index("rod"), []
     thin = gyration.thin_axis(simulation.model.bodies.moment)[rod]

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.device
 
 @pytest.mark.parametrize(("spin", "error"), [(150.0, 1e-5), (1500.0, 1e-4)])
 def test_a_fast_top_keeps_its_spin_and_precesses(spin, error):
-    """At 0.15 and 1.5 rad per step, for 50 ms, against Euler's equations."""
+    """At 0.15 and 1.5 rad per step it follows Euler's equations for 50 ms."""
     simulation = abd.Simulation(mechanisms.top(1e-3, spin), device=NAME)
     newton = [simulation.step().newton_iterations for _ in range(50)]
     axis, height, about_axis, about_tip = mechanisms.turned((0, 1, 0), 0.5)[:, 2], 0.5, 0.02, 0.05 + 0.5**2
@@ -44,7 +44,7 @@ def test_mechanisms_are_of_second_order():
 
 @pytest.mark.parametrize("small", [0, 64])
 def test_rounding_of_stiff_bodies_does_not_damp_small_steps(small, monkeypatch):
-    """Where the near-rigidity energy changes by rounding alone, no step is shortened."""
+    """Steps in which the elastic energy changes by rounding only are not shortened."""
     monkeypatch.setattr(small_scenes, "SMALL", small)
     simulation = abd.Simulation(cases.four_bar(0.005 / 16, integrator="generalized_alpha"), device=NAME)
     reports = [simulation.step() for _ in range(250)]
@@ -54,7 +54,7 @@ def test_rounding_of_stiff_bodies_does_not_damp_small_steps(small, monkeypatch):
 
 
 def test_free_body_keeps_its_spin_during_other_collisions():
-    """Turns of 0.5 rad per step: with the bits that it has alone, and neither braked nor tilted."""
+    """At 0.5 rad per step it is bitwise equal to a run without other bodies."""
 
     def wheel(*, others: bool) -> list[np.ndarray]:
         scene = abd.Scene(solver={"dt": 0.01})
@@ -76,7 +76,7 @@ def test_free_body_keeps_its_spin_during_other_collisions():
 
 
 def test_the_weights_of_generalized_alpha_keep_constant_forces_exact():
-    """Whatever the last step was: displacement h^2 f/2 and impulse h f, and the mean stays f."""
+    """For any last step the displacement is h^2 f/2, the impulse h f, and the mean force f."""
     for h, before in ((0.01, 0.01), (0.005, 0.01), (0.01, 0.005)):
         rule = scheme("generalized_alpha", h, before)
         k = rule.motion[Mode.SMOOTH]
@@ -86,7 +86,7 @@ def test_the_weights_of_generalized_alpha_keep_constant_forces_exact():
 
 @pytest.mark.parametrize("moment", [(1.0, 2.0, 3.0), (1e-6, 1.0, 1.2), (1.0, 1.0, 1.0), (0.0, 0.0, 1.0)])
 def test_free_motion_keeps_the_energy(moment):
-    """100 steps of 5 rad, from momenta that stay by definition."""
+    """Momenta are exact by definition in 100 steps of 5 rad."""
     A, s = np.eye(3)[None], np.array([moment])
     spin = 5.0 * np.array([0.6, 0.48, 0.64])
     L = np.einsum("nij,j->ni", free_motion.inertia(A, s), spin)
@@ -111,7 +111,7 @@ def crank(J: float, turn: float, name: str = NAME, **solver) -> abd.Simulation:
 @pytest.mark.parametrize("turn", [0.2, 0.3, 0.45])
 @pytest.mark.parametrize("radius", [0.8, 0.95])
 def test_a_crank_that_turns_far_in_a_step_gains_no_energy(J, turn, radius):
-    """With a radius of 0.8 in all steps it would gain several times of what it has, at 0.3 rad; the first step takes."""
+    """At 0.3 rad per step a spectral radius of 0.8 would multiply its energy; the first step reduces it."""
     energies = mechanisms.energies(crank(J, turn, spectral_radius=radius), 300)
     change = energies / (0.5 * (J + 0.25) * (100.0 * turn) ** 2) - 1.0
     assert change.max() < 0.0 and change.min() > {0.2: -0.06, 0.3: -0.13, 0.45: -0.5}[turn]
@@ -119,7 +119,7 @@ def test_a_crank_that_turns_far_in_a_step_gains_no_energy(J, turn, radius):
 
 
 def test_definitions_and_kernels_use_the_same_radii():
-    """Through two changes of the radius, down and up again."""
+    """They agree while the radius falls and rises again."""
     ends = []
     for name in ("numpy", NAME):
         simulation = crank(0.01, 0.14, name, tolerance=1e-9)

@@ -84,7 +84,7 @@ def our_slider_chain(h: float) -> list[np.ndarray]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_hinges_and_a_slider_converge_to_exudyn():
-    """Both extrapolated to h = 0: 3e-6 m, 1e-5 rad and 1e-5 of the largest force apart, of 1e-4 at h = 2.5 ms."""
+    """Extrapolated to h = 0, they differ by 3e-6 m, 1e-5 rad and 1e-5 of the largest force (1e-4 at h = 2.5 ms)."""
     exact = richardson(exudyn_slider_chain(250), exudyn_slider_chain(500))
     coarse, fine = our_slider_chain(0.005), our_slider_chain(0.0025)
     extrapolated = richardson(coarse, fine)
@@ -149,7 +149,7 @@ def our_masked_ball(h: float, duration: float) -> list[np.ndarray]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_ball_with_two_world_axes_equals_exudyn():
-    """Displacement, velocity, force and torque of its outputs, while both bodies turn, at h = 1 ms."""
+    """Displacement, velocity, force and torque agree while both bodies rotate, at h = 1 ms."""
     for peer, ours in zip(exudyn_masked_ball(400, 0.1), our_masked_ball(1e-3, 0.1), strict=True):
         assert np.abs(ours - peer).max() < 1e-6, (ours, peer)
 
@@ -222,7 +222,7 @@ def our_arm(h: float, duration: float) -> list[np.ndarray]:
 
 
 def test_an_arm_with_springs_rotor_and_motor_converges_to_mujoco():
-    """Angles, slide, rates, forces and torques after 0.4 s; each of second order, and closer still when extrapolated."""
+    """Angles, slide, rates, forces and torques converge with second order after 0.4 s."""
     duration = 0.4
     peer = mujoco_arm(duration)
     coarse, fine = our_arm(0.005, duration), our_arm(0.0025, duration)

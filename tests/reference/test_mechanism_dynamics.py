@@ -114,7 +114,7 @@ def test_mass_matrix_is_the_jacobian_of_inverse_dynamics(seed):
 
 @SEEDS
 def test_power_flow(seed):
-    """The rate of the energy is the power of the torques and of the external wrenches."""
+    """The rate of the energy is the power of torques and external wrenches."""
     _, mechanism, rng = random_tree(seed)
     q, v = state(mechanism, rng)
     torque, wrenches = rng.standard_normal(len(v)), rng.standard_normal((len(mechanism.fixed), 6))
@@ -128,7 +128,7 @@ def test_power_flow(seed):
 
 @SEEDS
 def test_joint_wrenches_accelerate_every_body(seed):
-    """Newton and Euler hold for each body; torques are wrenches along motions."""
+    """The equations of Newton and Euler hold for each body, with torques along motions."""
     made, mechanism, rng = random_tree(seed)
     q, v = state(mechanism, rng)
     acceleration, rate = rng.standard_normal(len(v)), mechanism.rate(q, v)
@@ -178,7 +178,7 @@ def test_flipped_joints_make_the_same_mechanism():
 
 
 def test_loops_and_static_bodies():
-    """A chain between a static body and the world closes a loop; what is switched off is not there."""
+    """A chain between a static body and the world is a loop; inactive joints do not count."""
     rng = np.random.default_rng(8)
     ends = [(0, 1), (1, 2), (WORLD, 2), (2, 1)]
     joints = [joint_of("hinge", rng, pair, f"j{k}") for k, pair in enumerate(ends)]
@@ -203,7 +203,7 @@ def test_loops_and_static_bodies():
 
 
 def test_four_bar_follows_its_reference():
-    """RigidBodyDynamics.jl's four-bar from rest: angles, the force that closes the loop, energy, and the closure."""
+    """Angles, loop force, energy and closure equal those of RigidBodyDynamics.jl from rest."""
     l0, l1, l2, l3 = 1.10, 0.5, 1.20, 0.75
     masses, centres, inertias = (0.5, 1.0, 0.75), (0.25, 0.60, 0.375), (0.333, 0.537, 0.4)
     down_y = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # its z is -y
@@ -245,7 +245,7 @@ def test_four_bar_follows_its_reference():
 
 @pytest.mark.parametrize("kind", ["hinge", "universal", "gimbal", "planar", "ellipsoid", "cylindrical"])
 def test_loops_stay_closed(kind):
-    """Along a motion with the acceleration found, the gap of the loop grows with the third power of time."""
+    """Along a motion with the computed acceleration the gap of the loop grows with the third power of time."""
     rng = np.random.default_rng(12)
     joints = [joint_of("free", rng, (WORLD, 0), "a"), joint_of("free", rng, (0, 1), "b")]
     made = model(np.ones(2), np.full((2, 3), 0.2), joints)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.device
     ],
 )
 def test_exact_joints_follow_the_reference_with_second_order(name, h, until, position, velocity, force):
-    """Largest errors [m, rad], [m/s, rad/s] and relative ones of forces; 0 where the reference has none."""
+    """The table has the largest errors [m, rad], [m/s, rad/s] and of forces; 0 without a reference."""
     case = cases.CASES[name]
     fine, coarse = (runs.run(case, step, until) for step in (h, 2.0 * h))
     for kind, bound in zip(runs.KINDS, (position, velocity, force)):
@@ -53,7 +53,7 @@ def test_exact_joints_follow_the_reference_with_second_order(name, h, until, pos
     ],
 )
 def test_mechanisms_follow_their_reference_for_seconds(name, h, until, position):
-    """Largest errors of positions [m, rad]; forces to 1e-3 of the largest."""
+    """Errors of positions [m, rad] are bounded, those of forces by 1e-3 of the largest."""
     outcome = runs.run(cases.CASES[name], h, until)
     assert runs.worst(outcome.errors, "position") <= position
     assert runs.worst(outcome.errors, "force") <= 1e-3
@@ -62,21 +62,21 @@ def test_mechanisms_follow_their_reference_for_seconds(name, h, until, position)
 
 @pytest.mark.parametrize(("name", "until", "position"), [("A02, N = 2", 1.0, 1e-3), ("A02, N = 40", 0.5, 2e-4)])
 def test_windows_with_redundant_rows_follow_their_closed_form(name, until, position):
-    """81 bars and 121 hinges, a third of whose rows are redundant."""
+    """The 81 bars and 121 hinges have redundant rows, a third of all."""
     outcome = runs.run(cases.CASES[name], 0.0025, until)
     assert runs.worst(outcome.errors, "position") < position
     assert outcome.residual[0] < 1e-9 and outcome.newton < 5.0
 
 
 def test_a_compliant_linkage_stays_close_to_the_rigid_one():
-    """ArtiSynth's compliance of 1e-6 m/N: its hinges open by less than 1 mm, the links are that far off."""
+    """With ArtiSynth's compliance of 1e-6 m/N, hinges open by less than 1 mm."""
     outcome = runs.run(cases.CASES["linkage, compliant"], 0.0025, 0.25)
     assert 1e-4 < outcome.residual[0] < 1e-3
     assert runs.worst(outcome.errors, "position") < 2e-3
 
 
 def test_forces_are_second_order_after_the_third_step():
-    """The bdf1 step at the start spoils the forces of three steps, whatever h is."""
+    """The bdf1 step at the start affects the forces of three steps for any h."""
     errors = {h: pivot_force_errors(h, round(0.1 / h)) for h in (0.01, 0.005)}
     for error in errors.values():
         assert error[:3].max() > 1.0 and error[3:].max() < 0.04
@@ -162,7 +162,7 @@ def test_exact_rows_hold_at_high_mass_ratios_and_in_loops(name, steps):
 
 
 def test_moving_penalty_joints_open_as_the_known_forces_predict():
-    """The spherical chain after 0.25 s: K = 100 (2 + 2) kg, forces from the reference, 0.2 % at h = 5 ms."""
+    """The spherical chain with K = 100 (2 + 2) kg opens as predicted within 0.2 % after 0.25 s at h = 5 ms."""
     h = 0.005
     simulation = abd.Simulation(cases.spherical_chain(h, "penalty", tolerance=1e-7), device=NAME)
     simulation.run(steps=50)
@@ -194,7 +194,7 @@ def pendulum_errors(integrator: str, h: float, times, joint: str = "spherical") 
     ],
 )
 def test_a_pendulum_stays_within_the_budget_of_its_integrator(integrator, h, budget):
-    """Twice the errors of the same scheme with an exactly rigid rod, at the default tolerance."""
+    """Errors are at most twice those of the scheme with a rigid rod, at the default tolerance."""
     errors = pendulum_errors(integrator, h, list(budget))
     assert np.all(errors <= 2.0 * np.array(list(budget.values())))
 
@@ -202,7 +202,7 @@ def test_a_pendulum_stays_within_the_budget_of_its_integrator(integrator, h, bud
 @pytest.mark.parametrize("joint", ["spherical", "hinge"])
 @pytest.mark.parametrize(("integrator", "order"), [("bdf1", 1.0), ("bdf2", 2.0)])
 def test_a_pendulum_converges_with_the_order_of_its_integrator(integrator, order, joint):
-    """Errors over the first 0.5 s; the joint's opening c h^2 f / K is of second order too."""
+    """Errors over the first 0.5 s have that order; the opening c h^2 f / K of the joint has order two."""
     times = [0.25, 0.5]
     coarse, fine = (np.max(pendulum_errors(integrator, h, times, joint)) for h in (0.01, 0.005))
     assert np.log2(coarse / fine) == pytest.approx(order, abs=0.15)

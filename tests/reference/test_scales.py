@@ -1,4 +1,4 @@
-"""No length, mass or time of its own: mechanisms of any size, and of any ratio of masses, take the same few iterations."""
+"""Mechanisms of any size and mass ratio take the same few iterations, without built-in length, mass or time."""
 
 import logging
 import math
@@ -70,7 +70,7 @@ def run(scene):
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3])
 @pytest.mark.parametrize("slower", [False, True])
 def test_motion_of_a_linkage_scales_with_size(size, slower):
-    """With gravity that grows with the size, or time that grows with its root."""
+    """Motion is the same with gravity proportional to size, or time to its root."""
     scale = {"gravity": 9.81, "dt": 0.01 * math.sqrt(size)} if slower else {"gravity": 9.81 * size, "dt": 0.01}
     expected, _, pose = run(bennett(1.0, 9.81, 0.01))
     newton, strain, found = run(bennett(size, **scale))
@@ -97,7 +97,7 @@ def loaded(kappa):
 
 
 def test_strain_is_reported_with_a_sufficient_kappa(caplog):
-    """From 1e-5 on, and again wherever it has grown tenfold while the link swings down."""
+    """Strain is reported from 1e-5 on, and again after each tenfold increase."""
     with caplog.at_level(logging.WARNING, logger="abd"):
         simulation = loaded(1e7)
         strains = [simulation.step().max_orthogonality_error for _ in range(40)]
@@ -192,7 +192,7 @@ def test_the_default_kappa_holds_known_loads_and_others_are_reported(name, caplo
 
 
 def test_allowed_strain_of_a_body_does_not_hide_others():
-    """The largest strain is known in every step, whose it is only where it is looked at: within ten steps."""
+    """The largest strain is known in each step, its body within ten steps."""
     model = pressed().model
     watch = StrainWatch(model, np.array([name == "flap" for name in model.bodies.names]))
     q = model.bodies.q.copy()

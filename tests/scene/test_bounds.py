@@ -1,4 +1,4 @@
-"""Files that ask for more than there is are refused at once, with the key that raises the bound."""
+"""Files with excessive demands are rejected at once, with the key of the bound."""
 
 import numpy as np
 import pytest

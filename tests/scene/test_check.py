@@ -1,4 +1,4 @@
-"""`abd check` tells everything that is wrong with a scene in one pass, and nothing else."""
+"""`abd check` reports exactly the problems of a scene in one pass."""
 
 import json
 
@@ -110,7 +110,7 @@ def expected():
 
 
 def test_a_scene_with_many_different_mistakes(scene, capsys):
-    """Mistakes of all tables and all stages, from misspelt keys to overlap at the start, in one pass and no other ones."""
+    """One pass reports exactly the errors of all tables and stages, from unknown keys to overlaps."""
     assert main(["check", str(scene), "--json"]) == 2
     found = json.loads(capsys.readouterr().out)
     assert found["summary"] == [] and all(one["key"] for one in found["problems"])
@@ -139,7 +139,7 @@ def test_errors_in_overrides_of_a_wrong_file_are_reported(scene, capsys):
 
 
 def test_consequences_of_an_error_are_not_reported(tmp_path, capsys):
-    """The overlap that a joint would allow, the coupling of a joint whose body is wrong, the filter of a body."""
+    """Overlaps, couplings and filters that depend on a wrong body or joint are not reported as well."""
     path = tmp_path / "wrong.toml"
     path.write_text(
         '[[body]]\nname = "a"\nbox = [1, 1, 1]\npositon = [9, 0, 0]\n'  # its place is not given

@@ -1,4 +1,4 @@
-"""Colors of bodies and materials: what may be written, what a scene keeps, what a run stores."""
+"""Colours of bodies and materials: allowed values, and storage in scenes and runs."""
 
 import h5py
 import numpy as np

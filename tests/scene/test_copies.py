@@ -1,4 +1,4 @@
-"""Copies of bodies and joints: what one table makes of thousands equals what thousands of tables make."""
+"""Copies of bodies and joints from one table equal thousands of separate tables."""
 
 from dataclasses import fields, replace
 from types import SimpleNamespace
@@ -88,7 +88,7 @@ def test_repeated_chain_equals_the_listed_one(keys):
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_rows_of_many_joints_are_those_of_each(kind):
-    """Rows and coordinates of joints side by side, bit for bit; between them stand joints of another type."""
+    """Rows and coordinates compiled together are bitwise equal to those of single joints."""
     rng, joints = np.random.default_rng(5), []
     for k in range(6):
         name = kind if k % 3 else "hinge"
@@ -128,7 +128,7 @@ def test_a_net_of_copies():
 
 
 def test_copies_with_different_anchors_are_compiled_separately():
-    """Weights on a bar: the anchors in the bar differ from copy to copy."""
+    """The anchors of weights on a bar differ between copies."""
     scene = abd.Scene("bar")
     scene.add_body("bar", **PROXY)
     scene.add_body("weight", position=(0, 0, -1), repeat={"count": (3, 1, 1), "step": (0.5, 0, 0)}, **PROXY)
@@ -224,7 +224,7 @@ def test_one_copy_can_be_changed(tmp_path, device):
 
 
 def test_activation_of_limits_is_bounded_by_body_size():
-    """In a long chain a thousandth of the scene's size would be many links."""
+    """In a long chain 0.001 of the scene's size would exceed many links."""
     scene = abd.Scene()
     scene.add_body("box", box=(0.4, 0.2, 0.4), repeat={"count": (10000, 1, 1), "step": (1, 0, 0)})
     assert scene.compile().settings.limit_reach == pytest.approx(0.05 * 0.6)

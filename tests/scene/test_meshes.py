@@ -1,4 +1,4 @@
-"""Mesh files, repair of surfaces, components, closedness although edges do not match, and the volume of solids."""
+"""Mesh files, repair of surfaces, components, closed surfaces with T-junctions, volumes of solids."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Scenes in another unit of length, and moved as a whole: the same motion follows."""
+"""Scenes in another unit of length, and moved as a whole, have the same motion."""
 
 import numpy as np
 import pytest
@@ -154,7 +154,7 @@ def test_keys_of_other_programs_are_accepted(caplog, color):
 
 
 def test_masses_that_count_in_the_stiffness():
-    """Of bodies that move by forces all of it, of static and kinematic ones what they are given; of the world none."""
+    """Dynamic bodies count fully, static and kinematic ones by their given mass, the world not at all."""
 
     def ratio(**base) -> float:
         scene = abd.Scene()

@@ -1,4 +1,4 @@
-"""Wrong scenes: every message names the file, the line, the key, and what to do."""
+"""Messages for invalid scenes name file, line, key and fix."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Joint types in a scene: what each needs and where it starts, parameters, and couplings that close rings."""
+"""Joint types in a scene: requirements, start, parameters, couplings that close rings."""
 
 import re
 from pathlib import Path
@@ -146,7 +146,7 @@ def test_the_example_of_the_readme_compiles(tmp_path):
 @pytest.mark.parametrize("type", ["hinge", "cylindrical", "slider", "planar", "screw"])
 @pytest.mark.parametrize("enforcement", ["penalty", "exact"])
 def test_opposed_axes_are_refused_with_both_directions(type, enforcement):
-    """Half a turn from closed every way round is as long as any other: no force would close the joint."""
+    """Opposite axes have no shortest direction of rotation, so that no force would close the joint."""
     points = {"parent_anchor": (0.5, 0, 0), "child_anchor": (-0.5, 0, 0)}
     more = {"lead": 0.01} if type == "screw" else {}
     for axis, refused in (((0, 0.05, -1), True), ((0, 1, -1), False)):
@@ -162,7 +162,7 @@ def test_opposed_axes_are_refused_with_both_directions(type, enforcement):
 
 
 def test_rings_of_couplings_turn_if_consistent_and_lock_otherwise():
-    """Three wheels, each geared to the others: the third relation says what the first two say already, or locks all."""
+    """The third relation of three coupled wheels follows from the first two or locks them."""
     scene = box_scene()
     for k, name in enumerate("pqr"):
         scene.add_body(f"wheel{k}", box=(1, 1, 1), position=(0, 0, 5 + 2 * k))

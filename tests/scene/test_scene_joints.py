@@ -138,7 +138,7 @@ def test_a_hinge_starts_at_its_initial_angle(degrees):
 
 
 def test_all_forms_of_placement_give_equal_frames():
-    """World features, features of the bodies, frames in the world and in the bodies, frames as matrices."""
+    """Forms are world and body features, frames in the world and on bodies, and matrices."""
     turn = Rotation.from_euler("xyz", (10, 20, 30), degrees=True).as_matrix()
     D = np.eye(4)
     D[:3, :3], D[:3, 3] = Rotation.from_rotvec((0.3, 0.5, -0.2)).as_matrix(), (1, 0.2, 0.3)
@@ -179,7 +179,7 @@ def test_measured_initial_values_count_turns_and_refuse_contradictions():
 
 
 def test_uniform_compliance_has_critical_damping():
-    """Of the reduced mass of both ends, and of the reduced inertia about the row's axis through the joint's point."""
+    """The damping uses the reduced mass of both ends, and the reduced inertia about the axis through the joint's point."""
     scene = box_scene()
     scene.add_body("light", box=(1, 1, 1), density=10, position=(0, 5, 0))
     place = {"anchor": (1, 0, 0), "axis": (0, 0, 1), "enforcement": "compliant"}

@@ -1,4 +1,4 @@
-"""Types: the keys of bodies and joints are those of the schema, and a user's file is clean under mypy and pyright."""
+"""Typed keys of bodies and joints equal the schema, and the code of a user passes mypy and pyright."""
 
 import importlib.util
 import json
@@ -34,7 +34,7 @@ def test_mypy():
 
 @pytest.mark.slow
 def test_pyright(tmp_path):
-    """Strictly for the user's file; libraries without types are not checked."""
+    """The user's file is strictly checked; libraries without types are not."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
     settings = {

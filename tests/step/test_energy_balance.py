@@ -1,4 +1,4 @@
-"""The energy balance of a run (`abd.step.energy_balance`), of which losses and gains of the integration are a part."""
+"""The energy balance of a run (`abd.step.energy_balance`), including losses and gains of the integration."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_the_energy_balance_closes_at_every_frame(make, steps):
 
 
 def test_implicit_euler_loses_the_energy_of_its_closed_form():
-    """A fall with bdf1: every step is ``h^2 g`` too deep, and ``1/2 m (g h)^2`` is gone."""
+    """In a fall with bdf1 each step is ``h^2 g`` too deep, and ``1/2 m (g h)^2`` is lost."""
     _, _, gave, _ = runs(free(solver={"integrator": "bdf1"}), 50)
     np.testing.assert_allclose(gave, -0.5 * 2.0 * (G * H) ** 2 * np.arange(1, 51), rtol=1e-9)
 
@@ -80,20 +80,20 @@ def test_losses_of_a_pendulum_are_those_of_the_integrator():
 
 
 def test_losses_of_an_impact_are_part_of_the_balance():
-    """Without friction and restitution it takes all of the fall."""
+    """Without friction and restitution an impact dissipates the energy of the fall."""
     _, _, gave, moved = runs(dropped(), 60)
     assert gave[-1] < -0.4 * moved and np.abs(gave[:5]).max() < 1e-9 * moved, "the fall itself is free"
 
 
 def test_work_of_a_torque_is_exact_for_any_rotation():
-    """100 N m on 0.1 kg m^2 for a second: by 10 rad in the last step."""
+    """100 N m act on 0.1 kg m^2 for a second, up to 10 rad per step."""
     simulation, _, gave, _ = runs(free(torque=(0.0, 0.0, 100.0), gravity=(0.0, 0.0, 0.0)), 100)
     assert simulation.step().energy["external_work"] == pytest.approx(0.5 * 0.1 * 1010.0**2, rel=1e-6)
     assert abs(gave[-1]) < 1e-6 * 5e4
 
 
 def test_work_of_drives_and_dampers_is_of_second_order():
-    """Counted with the forces at the ends of steps alone, a third of the energy would be the integration's."""
+    """Forces at step ends alone would put a third of the energy into `integration`."""
     found = []
     for h in (0.01, 0.005):
         _, _, gave, moved = runs(pendulum(damping=0.5, solver={"dt": h}, **PD), round(1.0 / h))
@@ -110,7 +110,7 @@ def test_changes_by_the_user_are_not_part_of_the_balance():
 
 
 def test_energy_of_an_inactive_joint_is_not_part_of_the_balance():
-    """A spring that is stretched by 0.2 m, 20 J."""
+    """A spring is stretched by 0.2 m with 20 J."""
     scene = free(gravity=(0.0, 0.0, 0.0), position=(0.2, 0.0, 0.0))
     spring = {"coordinate": {"z": {"stiffness": 1000.0, "rest": -0.2}}, "enforcement": "exact"}
     scene.add_joint("slider", "rail", abd.WORLD, "body", anchor=(0.2, 0, 0), axis=(1, 0, 0), **spring)
@@ -131,7 +131,7 @@ def test_the_balance_continues_from_a_checkpoint_bit_for_bit():
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_work_of_torques_counts_once_with_substeps_of_others(device):
-    """On a body far away that is left out of the pieces in which a box hits the ground."""
+    """The torque acts on a distant body that takes no part in the substeps of an impact."""
     scene = abd.Scene(solver={"dt": H})
     ends = {"position": (50.0, 0.0, 0.0), "torque": (0.0, 0.0, 100.0), "angular_velocity": (0.0, 0.0, 20.0)}
     scene.add_body("rotor", proxy=True, mass=2.0, inertia=(0.1,) * 3, **ends)
@@ -146,7 +146,7 @@ def test_work_of_torques_counts_once_with_substeps_of_others(device):
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_setting_the_same_gravity_keeps_the_balance(integrator):
-    """Of what hangs on a penalty, which stores by c h^2."""
+    """The joint is a penalty, whose energy contains c h^2."""
     scene = abd.Scene(gravity=(0.0, 0.0, -G), solver={"dt": H, "integrator": integrator})
     scene.add_body("block", box=(0.2, 0.2, 0.2), density=5000.0, position=(0.0, 0.0, -0.3))
     scene.add_hinge("pivot", abd.WORLD, "block", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="penalty")

@@ -1,4 +1,4 @@
-"""Forces read after each step, times its length, sum up to the change of momentum, in impacts too."""
+"""The sum of step length times force equals the change of momentum, also in impacts."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_contact_forces_of_a_box_that_hits_the_ground(dt: float, mu: float, rest
 
 
 def test_forces_of_a_frame_of_several_substeps(device: str):
-    """A box hits the ground at 20 m/s beside a hanging ball; forces are means over the same substeps."""
+    """A box hits the ground at 20 m/s next to a hanging ball; forces are means over the same substeps."""
     scene = abd.Scene(gravity=(0, 0, -GRAVITY), solver={"dt": 0.01, "tolerance": 1e-5})
     scene.add_body("ground", half_space={})
     scene.add_body("box", box=(0.2, 0.2, 0.05), mass=2.0, position=(0, 0, 0.3), velocity=(0, 0, -20.0))
@@ -65,7 +65,7 @@ def test_forces_of_a_frame_of_several_substeps(device: str):
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 @pytest.mark.parametrize("parent", [abd.WORLD, "beam"])
 def test_joint_forces_of_a_bar_that_hits_a_post(parent: str, restitution: float, device: str):
-    """The bar's momentum changes by its weight, the post and its hinge, which reacts to the impact."""
+    """The momentum of the bar changes by its weight, the post and the hinge reaction."""
     dt, steps = 0.0025, 80
     scene = abd.Scene(gravity=(0, 0, -GRAVITY), solver={"dt": dt, "tolerance": 1e-5})
     scene.add_material("default", restitution=restitution)

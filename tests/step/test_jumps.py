@@ -1,4 +1,4 @@
-"""What begins or ends at once, and forces of joints from the first step on: the integrator does not smear them."""
+"""Joint forces are accurate from the first step on and after sudden changes."""
 
 import mechanisms
 import numpy as np
@@ -49,7 +49,7 @@ def test_smooth_function_is_integrated_with_second_order():
 
 @pytest.mark.parametrize("before", [1, 5])
 def test_without_gravity_the_velocity_is_constant(before):
-    """After the first step too."""
+    """This holds after the first step too."""
     simulation = free_body()
     simulation.run(steps=before)
     simulation.gravity = (0, 0, 0)
@@ -79,7 +79,7 @@ def test_a_force_on_a_coordinate_gives_its_impulse():
 )  # fmt: skip
 @pytest.mark.parametrize("share", [1.0, 0.125])
 def test_joint_forces_are_correct_from_the_first_step(make, h, share):
-    """Within 10 % of what steps eight times finer say, at every one of the first eight."""
+    """The first eight steps agree within 10 % with steps eight times shorter."""
 
     def forces(step: float, every: int) -> np.ndarray:
         simulation = abd.Simulation(make(step, tolerance=1e-6, integrator="generalized_alpha"), device=NAME)
@@ -119,7 +119,7 @@ def locked() -> np.ndarray:
 @pytest.mark.parametrize("enforcement", ["exact", "penalty"])
 @pytest.mark.parametrize("dt", [1e-2, 2e-3])
 def test_a_lock_of_a_falling_mechanism_does_not_ring(locked, dt, enforcement):
-    """From the second step on, in every step: at 10 ms the arm turns by 0.05 rad per step."""
+    """The force is steady from the second step on; at 10 ms the arm rotates by 0.05 rad per step."""
     found, every = elbow(dt, "generalized_alpha", enforcement), round(dt / 2.5e-4)
     off = np.abs(found - locked[every - 1 :: every])[1:]
     assert off[:, 0].max() < (0.04 if dt > 5e-3 else 0.015) * np.abs(locked[1:, 0]).max()
@@ -130,7 +130,7 @@ def test_a_lock_of_a_falling_mechanism_does_not_ring(locked, dt, enforcement):
 @pytest.mark.parametrize("enforcement", ["exact", "penalty"])
 @pytest.mark.parametrize("how", ["rate", "target", "starts with a speed"])
 def test_a_drive_whose_speed_jumps_does_not_ring(how, enforcement, dt):
-    """It takes the impulse of the jump, of a bar of 1 kg m^2 without gravity, and nothing afterwards."""
+    """It exerts the impulse of the jump of a bar of 1 kg m^2, and no force afterwards."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
     scene.add_body("bar", box=(1, 0.1, 0.1), mass=3 / 1.01, inertia=(0.01, 0.25743, 0.25743), position=(0.5, 0, 0))
     drive = {"rate": {"mode": "velocity", "target": 0.0}, "target": {"mode": "position", "target": 0.0}}

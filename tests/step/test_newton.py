@@ -1,4 +1,4 @@
-"""The Newton step: its iterations whatever the stiffness, its failures, and what it holds exactly."""
+"""The Newton step: iterations for any stiffness, failures, exact constraints."""
 
 import numpy as np
 import pytest
@@ -53,14 +53,14 @@ def test_other_integrators_take_as_many_iterations(links):
 
 
 def test_simple_joint_of_the_affine_body_code():
-    """Autodesk's code takes 104.7 iterations per step here."""
+    """The code of Autodesk takes 104.7 iterations per step here."""
     _, reports = advance(fixture("affine-body-dynamics/scenes/simple_joint.json"), 100)
     assert np.mean([report.newton_iterations for report in reports]) <= 6.0
 
 
 @pytest.mark.parametrize(("name", "limit"), [("mechanisms/507-movements/092-piston", 25.0), ("pendulum/pendulum", 20.0)])
 def test_mechanisms_supported_by_contact_only(name, limit):
-    """Pins in holes, where the curvature of the contacts along a rotation decides: seconds per step in rigid-ipc."""
+    """Pins in holes need the curvature of the contacts along a rotation; rigid-ipc takes seconds per step."""
     scene = abd.load(fixture(f"rigid-ipc/scenes/{name}.json"))
     simulation = abd.Simulation(scene.override(["solver.max_newton=100", "solver.retries=0"]), device=NAME)
     iterations = [simulation.step().newton_iterations for _ in range(15)]
@@ -118,7 +118,7 @@ def test_a_blocked_kinematic_body_is_named():
 @pytest.mark.parametrize("dt", [0.01, 0.002])
 @pytest.mark.parametrize(("mass", "load"), [(1.0, 1.0), (0.01, 10.0), (0.01, 1000.0)])
 def test_a_light_kinematic_body_pushes_heavy_ones(mass, load, dt):
-    """It has no inertia: its own mass does not matter."""
+    """The result does not depend on the mass of the kinematic body."""
     scene = abd.Scene(solver={"dt": dt})
     scene.add_body("ground", half_space={})
     ram = {"kind": "kinematic", "motion": {"velocity": (0.5, 0, 0)}, "mass": mass}
@@ -150,7 +150,7 @@ def test_a_kinematic_body_may_lag_behind_its_target():
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_kinematic_bodies_reach_their_targets_exactly(integrator):
-    """Swinging and turning between two loose boxes that it pushes away."""
+    """The body swings and rotates between two loose boxes."""
     scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"integrator": integrator})
     formulas = {"x": "0.3*sin(2*t)", "rz": "0.5*t"}
     scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"formulas": formulas})
@@ -172,7 +172,7 @@ def test_kinematic_bodies_reach_their_targets_exactly(integrator):
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("fix", [["x"], ["y", "z"], ["rx", "ry"], ["ry", "rz"], ["rx", "ry", "rz"], ["z", "rx", "ry"]])
 def test_fixed_degrees_of_freedom_do_not_move(fix, integrator):
-    """World axes at t = 0 through the centre of mass, under loads and speeds in every direction, and in contact."""
+    """Axes through the centre of mass at t = 0 stay fixed under all loads, speeds and contact."""
     scene = abd.Scene(solver={"integrator": integrator})
     scene.add_body("ground", half_space={"normal": (0.1, 0.2, 1.0), "offset": -0.5})
     scene.add_body(

@@ -1,4 +1,4 @@
-"""Contacts at rest: what they do to the bodies they carry, and that they give nothing back."""
+"""Resting contacts: forces on bodies, and no rebound."""
 
 from math import cos, radians, sin
 
@@ -33,7 +33,7 @@ def rocking() -> abd.Simulation:
 
 @pytest.mark.parametrize("speed", [0.02, 0.1, 0.5, 2.0])
 def test_impacts_on_a_resting_box_do_not_rebound(speed):
-    """Whether the impact is more than the load or not: less leaves half of what gravity gives in a step at most."""
+    """An impact below the load leaves at most half of the speed that gravity adds in a step."""
     h = 0.01
     scene = ground(h, 0.5)
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0.0, 0.0, 0.1))
@@ -51,7 +51,7 @@ def test_impacts_on_a_resting_box_do_not_rebound(speed):
 
 @pytest.mark.parametrize("speed", [0.02, 0.05, 0.08])
 def test_slow_impact_of_boxes_on_the_ground_has_no_rebound(speed):
-    """They touch the ground all the time, and their impact is less than what ends second order by its force."""
+    """Boxes in resting contact have an impact below the force that ends second order."""
     h = 0.01
     scene = ground(h, 0.0)
     scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.5, 0.0, 0.05))
@@ -65,7 +65,7 @@ def test_slow_impact_of_boxes_on_the_ground_has_no_rebound(speed):
 
 @pytest.mark.parametrize("speed", [0.01, 0.05])
 def test_tightening_rope_has_no_rebound(speed):
-    """To a box that slides on the ground without friction, which it touches all the time."""
+    """The rope pulls a box that slides on the ground without friction."""
     h = 0.01
     scene = ground(h, 0.0)
     scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.0503), velocity=(speed, 0.0, 0.0))
@@ -80,7 +80,7 @@ def test_tightening_rope_has_no_rebound(speed):
 
 
 def test_impact_of_other_bodies_has_no_effect():
-    """A box slides as it does alone while others fall beside it."""
+    """A sliding box has the same motion with and without bodies that fall next to it."""
     def run(others: int) -> np.ndarray:
         scene = ground(0.01, 0.5)
         scene.add_body("box", box=(0.2, 0.2, 0.05), position=(0.0, 0.0, 0.025), velocity=(2.0, 0.0, 0.0))
@@ -94,7 +94,7 @@ def test_impact_of_other_bodies_has_no_effect():
 
 
 def test_applied_force_acts_from_its_step_on():
-    """All of it, on a box that slides without friction: it has no half step to wait for."""
+    """The full force acts in its step on a box that slides without friction."""
     h = 0.01
     scene = ground(h, 0.0)
     scene.add_body("box", box=(0.2, 0.2, 0.05), position=(0.0, 0.0, 0.025), velocity=(1.0, 0.0, 0.0))
@@ -116,7 +116,7 @@ def test_a_restored_run_continues_bit_for_bit():
 @pytest.mark.parametrize("dt", [0.01, 0.002])
 @pytest.mark.parametrize("acceleration", [(0.0, 0.0, 5.0), (0.0, 0.0, -5.0), (0.0, 0.0, 60.0)])
 def test_the_force_of_an_accelerated_plate_is_steady(acceleration, dt):
-    """Its velocity is not mistaken for an impact on the box that it carries, which follows without a jump."""
+    """The velocity of the plate is not mistaken for an impact, and the box follows without a jump."""
     scene = ground(dt, 0.5)
     along = {axis: f"0.5*{a}*t*t" for axis, a in zip("xyz", acceleration, strict=True)}
     scene.add_body("plate", box=(1.0, 1.0, 0.2), position=(0, 0, 2.9), kind="kinematic", motion={"formulas": along})
@@ -130,7 +130,7 @@ def test_the_force_of_an_accelerated_plate_is_steady(acceleration, dt):
 @pytest.mark.parametrize("gap", [5e-3, 1e-4, 1e-5])
 @pytest.mark.parametrize("mu", [0.0, 0.5])
 def test_contact_forces_balance_weight_and_inertia_in_each_step(mu, gap, dt):
-    """On a shaken plate, with and without friction, however small the gap is in which contact acts."""
+    """This holds on a shaken plate, with and without friction, for any activation."""
     scene = ground(dt, mu, d_hat=gap)
     shaken = {"formulas": {"z": "0.005*sin(10*pi*t)"}}
     scene.add_body("plate", box=(1.0, 1.0, 0.2), position=(0, 0, 1.0), kind="kinematic", motion=shaken)

@@ -1,4 +1,4 @@
-"""Restitution: the speeds that impacts give back, what they keep, and what they leave at rest."""
+"""Restitution: speeds after impacts, conserved quantities, rest."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ SPEED = 2.0
 @pytest.mark.parametrize("size", [(0.1, 0.1, 0.1), (1.0, 0.1, 0.02)])
 @pytest.mark.parametrize("kinematic", [False, True])
 def test_the_bounds_of_speeds_hold(size, kinematic):
-    """Of contacts at any point of two strained bodies that move, turn and deform at random."""
+    """Contacts are at any point of two strained bodies with random motion and deformation."""
     scene, random = abd.Scene(), np.random.default_rng(0)
     for k in range(2):
         driven = {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 1.0)}} if kinematic and k else {}
@@ -56,7 +56,7 @@ def falling(kind: str, e: float | None, speed: float = SPEED, mu: float = 0.0, *
 @pytest.mark.parametrize("e", [0.0, 0.3, 0.6, 0.9, 1.0])
 @pytest.mark.parametrize("kind", ["ball", "edge"])
 def test_the_speed_after_an_impact_is_e_times_that_before(kind, e, integrator):
-    """Within 0.01 of e, and nothing follows; the energy never grows; the body does not turn."""
+    """The ratio is within 0.01 of e; energy does not grow and the body does not rotate."""
     simulation = abd.Simulation(falling(kind, e, integrator=integrator), device=NAME)
     speeds, energies = [-SPEED], []
     for _ in range(12):
@@ -75,7 +75,7 @@ def test_the_speed_after_an_impact_is_e_times_that_before(kind, e, integrator):
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("kind", ["ball", "edge"])
 def test_default_restitution_is_zero(kind, dt):
-    """However short the step is: the barrier that stops a body pushes none away."""
+    """The barrier does not push a body away, for any step."""
     scene = falling(kind, None, dt=dt)
     simulation = abd.Simulation(scene, device=NAME)
     assert (simulation.model.materials.restitution == 0.0).all()
@@ -85,7 +85,7 @@ def test_default_restitution_is_zero(kind, dt):
 
 
 def test_a_slow_ball_comes_to_rest():
-    """Below 2 g h nothing bounces: no speed is left, and no energy is gained, with e = 1."""
+    """Below 2 g h and with e = 1 no speed is left, and no energy is gained."""
     simulation = abd.Simulation(falling("ball", 1.0, speed=0.0, d_hat=1e-4, dt=0.02), device=NAME)
     simulation.run(steps=30)
     assert np.abs(simulation.stepper.qd).max() < 2e-3
@@ -93,7 +93,7 @@ def test_a_slow_ball_comes_to_rest():
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_equal_boxes_exchange_their_velocities(device):
-    """e = 1, one after the other: the last one leaves with the velocity of the first, and nothing is lost."""
+    """With e = 1 the last box leaves with the velocity of the first, without loss."""
     scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": H, "d_hat": 1e-5})
     scene.add_material("m", restitution=1.0)
     for k in range(3):
@@ -111,7 +111,7 @@ def test_equal_boxes_exchange_their_velocities(device):
 
 
 def test_friction_acts_in_the_rebound():
-    """A ball that slips through the whole impact: mu (1 + e) of the normal speed, and its torque."""
+    """A ball that slips throughout the impact has the impulse mu (1 + e) of the normal speed, with its torque."""
     e, mu = 0.8, 0.1
     scene = falling("ball", e, mu=mu)
     scene.body("body").velocity = (3.0, 0.0, -SPEED)
@@ -129,7 +129,7 @@ def test_friction_acts_in_the_rebound():
 
 @pytest.mark.parametrize(("integrator", "gain"), [("bdf1", 1e-9), ("generalized_alpha", 1e-4)])
 def test_joints_stay_closed_in_an_impact(integrator, gain):
-    """A hammer on a hinge hits the ground with e = 1: it swings back with the same angular velocity."""
+    """A hammer on a hinge rebounds from the ground with the same angular velocity at e = 1."""
     scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": H, "d_hat": 1e-4, "integrator": integrator})
     scene.add_material("m", restitution=1.0)
     scene.add_body("ground", half_space={"normal": (0.0, 0.0, 1.0), "offset": 0.0}, material="m")
@@ -148,7 +148,7 @@ def test_joints_stay_closed_in_an_impact(integrator, gain):
 
 
 def test_the_definition_and_the_kernels_agree():
-    """A box that strikes with a corner, with friction: the same velocities."""
+    """Velocities of a box that hits with a corner and friction are equal."""
     states = []
     for device in ("numpy", NAME):
         scene = falling("edge", 0.7, mu=0.3, tolerance=1e-6, friction_tolerance=1e-6)
@@ -162,7 +162,7 @@ def test_the_definition_and_the_kernels_agree():
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_a_checkpoint_within_an_impact_continues_bit_for_bit(integrator):
-    """From every step around the impact."""
+    """The checkpoint is in each step around the impact."""
     scene = falling("edge", 0.5, mu=0.3, integrator=integrator)
     for before in range(6):
         one, other = (abd.Simulation(scene, device=NAME) for _ in range(2))
@@ -172,7 +172,7 @@ def test_a_checkpoint_within_an_impact_continues_bit_for_bit(integrator):
 
 
 def test_flat_plank_hits_two_posts_simultaneously():
-    """It leaves as it came, without a turn: what is symmetric stays so."""
+    """It rebounds without rotation."""
     scene = abd.Scene(solver={"dt": H})
     scene.add_material("m", restitution=0.8)
     for name, x in (("left", -0.4), ("right", 0.4)):
@@ -189,7 +189,7 @@ def test_flat_plank_hits_two_posts_simultaneously():
     ("angle", "dt", "gap"), [(0.4, H, 1e-4), (0.15, H, 1e-4), (0.4, 1e-2, 1e-4), (0.3, 1e-2, 1e-3), (0.8, 1e-2, 1e-3)]
 )
 def test_a_cradle_keeps_most_of_its_energy(angle, dt, gap):
-    """It never gains any, and keeps nine tenths over ten swings, whatever the step is."""
+    """Energy does not grow, and 0.9 remain over ten swings for any step."""
     length, radius = 0.3, 0.025
     scene = abd.Scene(solver={"dt": dt, "tolerance": 1e-4})
     scene.add_material("steel", restitution=1.0)
@@ -227,7 +227,7 @@ def in_a_row(starts: list[float], speeds: list[float], dt: float, e: float) -> t
 @pytest.mark.parametrize("gap", [1e-4, 1e-5])
 @pytest.mark.parametrize("e", [1.0, 0.5])
 def test_row_of_balls_transmits_an_impact_at_any_step(dt, gap, e):
-    """However little of it the contacts behind the first one have felt in its step: the last leaves with ((1 + e) / 2)^4."""
+    """The last ball leaves with ((1 + e) / 2)^4 of the speed."""
     starts = [-0.1 - 2e-3 - 5.5 * dt, *((0.1 + gap) * np.arange(4))]
     speeds, energies = in_a_row(starts, [1.0, 0.0, 0.0, 0.0, 0.0], dt, e)
     assert speeds[-1] == pytest.approx((0.5 + 0.5 * e) ** 4, abs=0.02)
@@ -238,7 +238,7 @@ def test_row_of_balls_transmits_an_impact_at_any_step(dt, gap, e):
 @pytest.mark.parametrize("dt", [1e-2, 1e-3])
 @pytest.mark.parametrize("delay", [0, 1, 2, 4])
 def test_impact_next_to_an_opening_contact(dt, delay):
-    """Balls come from both sides, one some steps later, while the contact between the two in the middle still opens."""
+    """Balls hit from both sides, one some steps later, while the middle contact opens."""
     starts = [-0.1 - 2.5 * dt, 0.0, 0.1 + 1e-4, 0.2 + 1e-4 + (2.5 + delay) * dt]
     speeds, energies = in_a_row(starts, [1.0, 0.0, 0.0, -1.0], dt, 1.0)
     assert speeds == pytest.approx([-1.0, 0.0, 0.0, 1.0], abs=0.02)
@@ -248,7 +248,7 @@ def test_impact_next_to_an_opening_contact(dt, delay):
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("shape", [{"sphere": {"radius": 0.05}}, {"box": (0.1, 0.1, 0.1)}])
 def test_a_welded_pair_bounces_as_one_body(dt, shape):
-    """That falls flat, of elastic bodies: their contacts with the ground strike and open together."""
+    """Both contacts of elastic bodies with the ground close and open together."""
     scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": dt})
     scene.add_material("m", restitution=1.0)
     scene.add_body("ground", half_space={}, material="m")

@@ -1,4 +1,4 @@
-"""A frame that fails, in all of its substeps or in a late one, leaves the state as it was, to the last bit; retries of parts."""
+"""A failed frame leaves the state unchanged to the last bit; retries by substeps."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_failed_frame_does_not_change_the_state(pair, after, monkeypatch):
 
 
 def test_substeps_complete_a_frame(pair, monkeypatch):
-    """Halves, where the whole fails: their works add up, and what the report says is of the end of the frame."""
+    """Two halves replace a frame that fails: work adds up, and the report is that of the end."""
     halved, _ = pair
     solve = Minimisation.solve
 

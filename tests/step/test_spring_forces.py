@@ -79,7 +79,7 @@ def test_reported_forces_equal_those_of_the_spring():
 
 
 def test_a_limit_dissipates_the_impact_while_a_spring_pulls():
-    """The step in which it acts is implicit Euler's, of the spring too: energy never grows."""
+    """Steps with an active limit are of implicit Euler, also for the spring: energy does not grow."""
     simulation = oscillator(0.5, range=(-1.5 * AWAY, 1.0))
     _, energies = run(simulation, 60)
     assert np.diff(energies).max() < 1e-9 * energies[0] and energies[-1] < 0.7 * energies[0]

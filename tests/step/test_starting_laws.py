@@ -1,4 +1,4 @@
-"""Bodies that start within the activation distance of contact: what would stay does not move, friction holds from the start."""
+"""Bodies that start within the activation distance: bodies at rest do not move, and friction acts from the start."""
 
 from math import cos, sin, tan
 
@@ -45,7 +45,7 @@ def test_placed_box_stays_in_place(floor, share, dt, integrator):
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_contacts_of_the_initial_state_exert_no_force(device):
-    """A pair that starts within its activation distance takes its gap as activation distance."""
+    """A pair within its activation distance takes its gap as activation distance."""
     scene = box_on("half-space", 0.25)
     model = scene.compile()
     stepper = Stepper(model, create(model, device), State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
@@ -56,7 +56,7 @@ def test_contacts_of_the_initial_state_exert_no_force(device):
 
 @pytest.mark.parametrize("neighbour", [False, True])
 def test_a_pile_settles_within_a_thousandth_of_its_boxes(neighbour):
-    """Nothing rises by more than 2 cm/s; a box beside it drifts by less than its activation distance."""
+    """No body rises faster than 2 cm/s; a box next to it drifts by less than its activation distance."""
     scene = abd.Scene(solver={"dt": 1e-3})
     scene.add_body("floor", half_space={})
     gap = 0.3 * D_HAT_SHARE * SIZE
@@ -91,7 +91,7 @@ def test_distant_bodies_do_not_affect_the_start():
 
 @pytest.mark.parametrize("gap", [0.0, 1e-16, 1e-9])
 def test_a_box_that_touches_a_slope_slides_as_one_that_is_near(gap):
-    """Rounding decides on which side of the slope its corners are."""
+    """Rounding determines on which side of the slope its corners are."""
     slope, h, steps = 0.5, 0.01, 5
     normal = np.array([np.sin(slope), 0.0, np.cos(slope)])
     scene = abd.Scene(solver={"dt": h, "integrator": "bdf1"})
@@ -132,7 +132,7 @@ def on_slope(mu: float, floor: str = "half-space", **body) -> abd.Scene:
 @pytest.mark.parametrize("floor", ["half-space", "box"])
 @pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_a_box_on_a_slope_is_held_from_the_start(device, floor):
-    """It settles by 1.2e-5 m, until the springs of sticking friction carry its weight, and stays there."""
+    """It settles by 1.2e-5 m until friction springs carry its weight, and stays."""
     simulation = abd.Simulation(on_slope(tan(SLOPE) / 0.95, floor), device=device)
     place = simulation.bodies["body"].position @ DOWNHILL
     moved = follow(simulation, 20, lambda _: float(simulation.bodies["body"].position @ DOWNHILL - place))

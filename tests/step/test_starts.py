@@ -1,4 +1,4 @@
-"""Starts: bodies that touch are separated, deeper overlap is refused wherever a state comes from."""
+"""Starts: touching bodies are separated, deeper overlaps are rejected, for any source of the state."""
 
 from itertools import product
 
@@ -250,7 +250,7 @@ def test_a_touching_scene_runs_and_resumes(tmp_path, capsys):
 
 
 def test_touching_balls_are_separated():
-    """Whose distances are 0 but for rounding of either sign."""
+    """The distance of the balls is 0 up to rounding of either sign."""
     balls = [{"name": f"o{k}", "sphere": {"radius": 0.05}, "position": (0.2 + 0.1 * k, 0, 0.5)} for k in range(8)]
     _, far = moved(compiled(*balls))
     assert 0.0 < far.max() < 5e-4

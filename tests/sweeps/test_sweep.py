@@ -1,4 +1,4 @@
-"""Sweeps: points, the table, what is skipped and repeated, and the command."""
+"""Sweeps: points, table, skipped and repeated runs, command."""
 
 import json
 import math

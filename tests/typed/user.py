@@ -1,5 +1,5 @@
 # pyright: strict
-"""What a user may write: checked by mypy and pyright (test_typed_keys.py), never run."""
+"""Valid code of a user: checked by mypy and pyright (test_typed_keys.py), never run."""
 
 from typing import assert_type
 

@@ -48,7 +48,7 @@ class JointKinematics:
 
     @property
     def is_floating(self) -> bool:
-        """The joint constrains nothing."""
+        """Return whether the joint has no constraint."""
         return self.num_constraints == 0
 
     @property

@@ -1,4 +1,8 @@
-"""Construction of the `JointSystem` from the joints and couplings of a model."""
+"""Construction of the `JointSystem` from the joints and couplings of a model.
+
+Kernels: ``cuda_kernels/joints/row_memory.py`` sets the laws of a step from these rows, ``measured_rows.py`` adds their gradients
+and blocks. `abd.joints.rows.system` and `abd.backends.reference.numpy_joints` are their definitions.
+"""
 
 from __future__ import annotations
 

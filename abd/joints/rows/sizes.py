@@ -89,7 +89,7 @@ def residual_scales(model: Model, label: np.ndarray) -> np.ndarray:
     """(j,) reference length [m] of the residuals of every joint.
 
     It is the size of the joint, or `RESIDUAL_FACTOR` a h^2 if that is less. Bodies are so stiff relative to their inertia in a
-    step of h that a larger residual is felt as a force, above all in overconstrained loops. If coordinates are so large
+    step of h that a larger residual causes a considerable force, mainly in overconstrained loops. If coordinates are so large
     that rounding alone exceeds `LINEAR_SHARE` of this length, the length is increased accordingly.
 
     Args:

@@ -54,7 +54,7 @@ class MeasureTable:
         return MeasureTable(**{e.name: getattr(self, e.name)[chosen] for e in fields(self) if e.name != "custom"})
 
     def of_bodies(self, bodies: np.ndarray) -> tuple[np.ndarray, MeasureTable]:
-        """Indices and table of the measures between bodies (n,) bool; of all measures where some are custom."""
+        """Indices and table of the measures between bodies (n,) bool; of all measures if some are custom."""
         if self.custom:
             return np.arange(len(self)), self
         ground = np.append(bodies, False)  # the last one stands for the world

@@ -35,7 +35,7 @@ def at_most_one(table: Spec, keys: Iterable[str], reason: str = "", remedy: str 
 
 
 def without_effect(table: Spec, keys: Iterable[str], where: str, remedy: str = "remove it") -> Iterator[Finding]:
-    """Yield a finding for every given key without effect; `where` is the case, such as "on a half-space"."""
+    """Yield a finding for every given key without effect; `where` names the case, such as "on a half-space"."""
     for key in given(table, keys):
         yield Finding((key,), f"has no effect {where}", getattr(table, key), remedy)
 

@@ -67,7 +67,7 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
         dt: time step [s], over which the initial velocity of a kinematic body is taken.
 
     Raises:
-        SceneError: mass properties that cannot be had, a motion that cannot be read.
+        SceneError: mass properties cannot be determined, or the motion cannot be read.
     """
     if spec.half_space is not None:
         return BodyRecord(name, Kind.STATIC, None, spec, plane=_plane(spec))

@@ -33,7 +33,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
 
     Args:
         scene: a `SceneSpec`, or an object that carries one as `spec`; not modified.
-        base_directory: where relative paths of meshes and pose files begin: the folder of the scene file.
+        base_directory: base of relative paths of meshes and pose files: the folder of the scene file.
 
     Raises:
         SceneError: all problems: those of `check_scene`, of surfaces and of motions.

@@ -28,8 +28,8 @@ def copy_names(name: str, repeat: RepeatSpec | None) -> Sequence[str]:
 def copies(body: BodySpec) -> list[BodySpec]:
     """Return the copies of a body in the order of their grid index, z fastest.
 
-    A copy is named ``name_i_j_k`` and stands ``(i, j, k) * step`` [m] beyond the body's position; its other fields are those of
-    the original, which is not modified. No returned body has `repeat`.
+    A copy is named ``name_i_j_k`` and is displaced by ``(i, j, k) * step`` [m]; its other fields are those of the original, which
+    is not modified. No returned body has `repeat`.
     """
     if body.repeat is None:
         return [body]
@@ -149,11 +149,10 @@ def step_of(joint: JointSpec, repeated: dict[str, BodySpec]) -> np.ndarray:
 def compile_joint_copies(joint: JointSpec, bodies: list[BodySpec], records: Records) -> list[Joint | JointCopies]:
     """Resolve the copies of a joint that has passed `abd.scene.checks.checks`.
 
-    Where both bodies move along with the joint from copy to copy, all are as the first one. Elsewhere each is compiled
-    for itself.
+    If both bodies are copied with the joint, all copies equal the first one. Otherwise each is compiled separately.
 
     Raises:
-        SceneError: as `compile_joint`, of the first copy that has something wrong.
+        SceneError: as `compile_joint`, for the first invalid copy.
     """
     repeated, names = repeated_bodies(bodies), CopyNames(joint.name, joint.repeat.count)
     places = grid(joint.repeat.count)

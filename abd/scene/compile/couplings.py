@@ -22,7 +22,7 @@ CLOSED = 1e-6
 def split_reference(text: str, joints: dict[str, list[str]]) -> tuple[str, str | None]:
     """Return joint and coordinate of a reference such as "wheel.theta".
 
-    A reference that is a joint's name means its single coordinate, None where it has more or fewer. The name of a joint
+    The name of a joint refers to its single coordinate, None if it has more or fewer. The name of a joint
     may contain dots.
 
     Args:

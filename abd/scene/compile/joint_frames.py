@@ -13,8 +13,8 @@ from abd.scene.schema.joint_schema import FrameSpec, JointSpec
 def world_frames(spec: JointSpec, meshes: list[np.ndarray], start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return frames D of the parent and C of the child (4, 4) in the world at t = 0.
 
-    C is where the coordinates' initial values put it, ``D T_CD``, except for what is given of the child itself: its
-    point, its axis, or all of its frame. With an axis of its own the rest of its rotation is that nearest to ``D T_CD``.
+    C is ``D T_CD`` at the initial values of the coordinates, unless the point, the axis or the frame of the child is given.
+    With a given axis, the remaining rotation is the nearest to ``D T_CD``.
 
     Args:
         spec: a joint that has passed `abd.scene.checks.joint_checks`.

@@ -39,8 +39,8 @@ def given_shorthands(spec: JointSpec) -> list[str]:
 
 
 def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, CoordinateSpec]:
-    """The tables of a joint's coordinates by name, with what the joint itself says about its single one, and the ranges that
-    its type has where it gives none."""
+    """Return the tables of a joint's coordinates by name, with the keys of the joint for a single one and the default ranges of
+    its type."""
     tables = dict(spec.coordinate)
     short = {key: getattr(spec, key) for key in given_shorthands(spec)}
     if short and len(names) == 1:
@@ -135,8 +135,7 @@ def joint_coordinates(spec: JointSpec) -> list[Measure]:
 
 
 def start_transform(joint: Joint, values: dict[str, float]) -> np.ndarray:
-    """(4, 4) T_CD of a joint whose coordinates have these values by name, and 0 where none is given; the identity for
-    types that their coordinates do not describe."""
+    """Return T_CD (4, 4) at these values of coordinates, 0 for others; the identity if the coordinates do not determine it."""
     names = [measure.name for measure in TYPES[joint.type].coordinates(joint)]
     start = transform(joint, np.array([values.get(name, 0.0) for name in names]))
     return np.eye(4) if start is None else start

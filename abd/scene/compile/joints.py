@@ -42,7 +42,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     """Resolve one joint that has passed `abd.scene.checks.checks`.
 
     Places and directions in the world at t = 0 are carried into both bodies by their initial poses. See
-    `abd.scene.compile.joint_frames` for what the frames are where not all of them is given.
+    `abd.scene.compile.joint_frames` for frames that are given in part.
 
     Args:
         records: all bodies.
@@ -199,8 +199,11 @@ def _pose(record: BodyRecord) -> np.ndarray:
 
 
 def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> float:
-    """[m]; where it is not given, of hinges the mean half length (`abd.joints.rows.sizes`) of the bodies that move by forces, or
-    their distance from the anchor if that is more; of all others their mean radius of gyration ``sqrt(tr I / 3m)``."""
+    """Return the length of a joint [m].
+
+    Default of hinges: mean half length (`abd.joints.rows.sizes`) of the movable bodies, or their larger distance from the anchor.
+    Default of other types: mean radius of gyration ``sqrt(tr I / 3m)``.
+    """
     if spec.length is not None:
         return spec.length
     if type_of(spec.type) == "hinge":

@@ -1,13 +1,13 @@
 """Prescribed motions: from a `MotionSpec` to the pose of a kinematic body as a function of time.
 
-The pose moved is that of the *moved frame*: the mesh frame, or the frame with the same axes at the centre of mass
-(`frame = "center_of_mass"`). What is returned is always the pose of the mesh frame.
+The motion is that of the *moved frame*: the mesh frame, or the frame with the same axes at the centre of mass
+(`frame = "center_of_mass"`). The returned pose is that of the mesh frame.
 
-Velocities and formulas are relative to the initial pose; keyframes and files give the pose itself, so a body's pose
-at t = 0 is ``motion(0)``, whatever its `position` says. A first keyframe later than t = 0 is approached from the
-initial pose. Between keyframes positions are linear in time and rotations turn at constant speed along the shortest
-arc (slerp); after the last one the body stays, or (`after = "continue"`) goes on with the velocities given with the
-keyframes, else with those of the last segment. After `until` it stays where it is.
+Velocities and formulas are relative to the initial pose; keyframes and files define absolute poses, so that the pose at t = 0
+is ``motion(0)`` for any `position`. A first keyframe later than t = 0 is approached from the initial pose. Between
+keyframes positions are linear in time and rotations have a constant speed along the shortest arc (slerp). After the last
+one the body rests, or (`after = "continue"`) keeps the velocities of the keyframes, or those of the last segment. After
+`until` it rests.
 """
 
 from __future__ import annotations

@@ -118,8 +118,10 @@ def notes_of(record: BodyRecord, count: int) -> list[str]:
 
 
 def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, Sequence[str]]]:
-    """The bodies of a table that are compiled, each with the names of the bodies it stands for: of copies the first one
-    will do, unless they fall into components or follow motions of their own."""
+    """Return the bodies of a table to compile, each with the names of the bodies that it represents.
+
+    The first copy represents all, unless they split into components or have a motion.
+    """
     if body.repeat is None or body.split_components or body.motion is not None:
         return [(one, [one.name]) for one in copies(body)]
     names = copy_names(body.name, body.repeat)

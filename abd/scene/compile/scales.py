@@ -1,33 +1,30 @@
-"""Defaults from the bodies of a scene, without built-in units of length, mass or time.
+"""Defaults of `tolerance` and `kappa` from the bodies of a scene, without built-in units of length, mass or time.
 
 `tolerance`: with L the median full length of the dynamic bodies (`abd.joints.rows.sizes`) and g gravity,
 
-    tolerance = min(s sqrt(g L), 1e-4 L / dt),    s from 3.2e-4 to 9.6e-4
+    tolerance = min(clip(1e-3 m/s, s_1, s_2), 1e-4 L / dt),    s_1, s_2 = 3.2e-4, 9.6e-4 times sqrt(g L)
 
-where s is such that the first is 1e-3 m/s if it can be: for bodies of 0.11 m to 1 m. The second bound keeps bodies that fall
-by more than their size in a step from being moved at will. Without gravity the largest initial speed stands for sqrt(g L),
-or that which forces would give.
+It is 1e-3 m/s for bodies of 0.11 m to 1 m. The second bound limits the displacement of bodies that fall by more than their
+size in a step. Without gravity, the largest initial speed or the speed that forces produce replaces sqrt(g L).
 
-`kappa`: the strain |A A^T - 1| of a body of volume v, and half length or lever arm l, that carries a force F that far is
-``F l / (2 kappa v)``, that of one that spins with speed u at its end ``m u^2 / (12 kappa v)``. Kappa is what holds both
-below `STRAIN`, of a body at joints for
+`kappa`: a body of volume v and half length or lever arm l has the strain |A A^T - 1| of ``F l / (2 kappa v)`` under a force F,
+and ``m u^2 / (12 kappa v)`` at the speed u of its end. Kappa limits both to `STRAIN`.
 
-    F     M (3 g + u^2 / D) + forces, M and D mass and extent of all that is joined to the body: what the lowest point of
-          a pendulum carries, u the largest initial speed in it; of forces also what drives, springs and friction along
-          coordinates may exert (`efforts`), torques over the shorter one of the bodies' arms
-    u^2   that of a turn by `TURN` per step, at least
+Bodies at joints use
 
-and of a body without joints for its own weight, forces and initial spin. It is rho l^2 / h^2, the stiffness over the inertia
-in a step, `RIGID_IN_STEP` times at least for bodies at joints: those that are softer swing in their strain, and their joints'
-forces with them, by up to a tenth in closed loops. Effort limits that nothing comes near raise it to no more than
-`STIFFEST` rho l^2 / h^2.
+    F     M (3 g + u^2 / D) + forces, with M, D mass and extent of all bodies joined to the body, and u the largest initial
+          speed among them: the load of the lowest point of a pendulum. Forces include those of drives, springs and friction
+          along coordinates (`efforts`); torques are divided by the shorter arm of the two bodies
+    u^2   at least that of a rotation by `TURN` per step
 
-Without joints it is 1e9 Pa at least, times the mass of the heaviest body of its world over its own: between heavy bodies a
-crumb would be crushed flat. That is bounded by ``ROUNDED tolerance / (eps h) rho l``, eps that of double numbers, where
-rounding of its stress moved it by `ROUNDED` of the tolerance: bodies may be very small, in long steps.
+The largest of this kappa and `RIGID_IN_STEP` rho l^2 / h^2 is used, since softer bodies oscillate in their strain, and the joint
+forces with them. The contribution of effort limits is at most `STIFFEST` rho l^2 / h^2.
 
-What contacts bring, and drives without a limit that follow their target however much it takes, is seen when the scene
-runs: the strain is said there (`abd.step.strain`).
+Bodies without joints use their weight, forces and initial spin, and at least 1e9 Pa times the mass of the heaviest body of
+their world over their own, so that heavy bodies do not crush light ones. The bound ``ROUNDED tolerance / (eps h) rho l``,
+with the precision eps of double numbers, limits this to the stiffness at which rounding of the stress is negligible.
+
+These loads do not include contacts, or drives without a limit that follow a target. Runs warn of strain (`abd.step.strain`).
 """
 
 from __future__ import annotations
@@ -57,23 +54,22 @@ ROUNDED = 0.01
 STIFFEST = 1e7
 """Largest kappa from effort limits, relative to rho l^2 / h^2."""
 RIGID_IN_STEP = 1e4
-"""Least kappa of bodies at joints over rho l^2 / h^2: forces of joints follow rigid bodies to 2e-3 from the first step on.
-Much more would make the multipliers of overconstrained loops converge slowly (`abd.joints.rows.system.CLOSINGS`)."""
+"""Smallest kappa of bodies at joints over rho l^2 / h^2, at which joint forces equal those of rigid bodies to 2e-3."""
 
 HEAVIER = 100.0
-"""Largest factor of kappa for bodies that carry heavier ones, which their strain would move."""
+"""Largest factor of kappa for bodies that are connected to heavier ones, which their strain would move."""
 
 
 def default_tolerance(model: Model) -> float:
     """Return the default tolerance [m/s]."""
     length = _typical_length(model)
     if length == 0.0:
-        return USUAL_TOLERANCE  # nothing moves by forces
+        return USUAL_TOLERANCE  # there are no dynamic bodies
     speed = np.sqrt(np.linalg.norm(model.settings.gravity) * length) or _initial_speed(model)
-    way = length / model.settings.dt
+    size_speed = length / model.settings.dt
     if speed == 0.0:
-        return float(0.1 * DISPLACEMENT_RATIO * way)
-    return float(min(np.clip(USUAL_TOLERANCE, *SPEED_RATIOS * speed), DISPLACEMENT_RATIO * way))
+        return float(0.1 * DISPLACEMENT_RATIO * size_speed)
+    return float(min(np.clip(USUAL_TOLERANCE, *SPEED_RATIOS * speed), DISPLACEMENT_RATIO * size_speed))
 
 
 def default_kappa(model: Model) -> np.ndarray:
@@ -151,8 +147,8 @@ def _exerted(model: Model, length: np.ndarray, dynamic: np.ndarray) -> np.ndarra
 
 
 def efforts(settings: CoordinateSettings) -> float:
-    """Largest effort [N or N m] that is known to act along a coordinate: of its drive the limit, or what the drive begins
-    with if it has none; of a spring what it begins with; of friction and a constant force all."""
+    """Return the largest known effort along a coordinate [N or N m]: constant force, friction, initial effort of the spring, and
+    the limit or else the initial effort of the drive."""
     drive, limit = settings.drive, settings.effort_limit
     total = abs(settings.force or 0.0) + settings.friction
     total += settings.stiffness * abs(settings.rest - settings.initial)
@@ -165,8 +161,8 @@ def efforts(settings: CoordinateSettings) -> float:
     if drive.mode == "force":
         return total + abs(drive.target(0.0))
     if drive.mode == "pd":
-        wanted = drive.rate(0.0) if drive.rate else 0.0
-        return total + drive.stiffness * abs(drive.target(0.0) - settings.initial) + drive.damping * abs(wanted - speed)
+        rate = drive.rate(0.0) if drive.rate else 0.0
+        return total + drive.stiffness * abs(drive.target(0.0) - settings.initial) + drive.damping * abs(rate - speed)
     if drive.mode == "velocity":
         return total + drive.damping * abs(drive.target(0.0) - speed)
     return total

@@ -66,7 +66,7 @@ def _limit_reach(solver: SolverSpec, diagonal: float, body_size: float) -> float
 
 
 def _diagonal(records: Records) -> float:
-    """Diagonal [m] of the box around all surfaces at t = 0, half-spaces aside; 1 where there is none."""
+    """Diagonal [m] of the box around all surfaces at t = 0, without half-spaces; 1 without any."""
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     least, most = (np.full((len(records.firsts), 3), end) for end in (np.inf, -np.inf))
     np.minimum.at(least, records.first, records.q[:, :3])

@@ -1,7 +1,7 @@
 """Reader of scene files (TOML or JSON): a `SceneSpec`, or all problems with lines.
 
-Reading has two passes. The schema judges every value; what it rejects is left out. Tables of which it rejects nothing are
-then checked for what must hold between keys.
+Reading has two passes. The schema checks every value and omits invalid ones. Tables without invalid values are then
+checked for relations between keys.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from abd.scene.schema.values import most, remedy
 def define_types(data: dict[str, Any], directory: Path, allow_code: bool) -> list[Finding]:
     """Define the joint types of parsed scene tables before their joints are read; return findings.
 
-    The code runs with the rights of the user, so that it is loaded only where the user allows it (``--allow-code``).
+    The code has the rights of the user, so that it is loaded only with the user's permission (``--allow-code``).
 
     Args:
-        data: parsed tables; entries that are no tables with a name, a file and a function are left to the schema.
+        data: parsed tables; the schema reports entries without a name, a file and a function.
         directory: base of relative paths.
     """
     found, tables = [], data.get("joint_type")
@@ -115,7 +115,7 @@ def examine(path: Path, allow_code: bool = False) -> tuple[Examined, list[Proble
     """Return the valid part of a TOML or JSON file, and all findings in the order of its lines.
 
     Raises:
-        SceneError: it cannot be read, or its syntax is wrong.
+        SceneError: it cannot be read, or its syntax is invalid.
     """
     text = read_text(path)
     data = parse(text, path)

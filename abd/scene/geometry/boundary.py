@@ -36,8 +36,9 @@ def welded_sides(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarra
 
 
 def cancel(vertices: np.ndarray, sides: np.ndarray) -> bool:
-    """Whether directed sides (k, 2) cancel in space, as those along T-junctions do and those of vertices that differ by
-    rounding: then they bound nothing, and the triangles enclose a volume.
+    """Return whether directed sides (k, 2) cancel in space, as along T-junctions and between vertices that differ by rounding.
+
+    Then the triangles enclose a volume.
 
     The integral of plane waves along them vanishes: ``d (exp(i w.b) - exp(i w.a)) / (i w.d)``, d = b - a.
     """

@@ -22,9 +22,8 @@ _ROUNDING = 1e-15
 def principal_frame(second_moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return unique right-handed principal axes of S.
 
-    Of all frames of principal axes the one is taken that turns the mesh axes least (largest trace; the first in a
-    fixed order where several turn them equally). Where moments are equal the mesh axes are therefore kept: for an
-    isotropic S, and for one that is diagonal already, the result is exactly the identity.
+    The frame of principal axes is the one nearest to the mesh axes (largest trace; the first in a fixed order of several). Equal
+    moments therefore keep the mesh axes: for an isotropic or diagonal S, the result is exactly the identity.
 
     Returns:
         axes (3, 3), whose columns are the principal axes in mesh coordinates, and moments (3,) >= 0 [kg m^2] with
@@ -68,7 +67,7 @@ def triad(axis: np.ndarray) -> np.ndarray:
 
 
 def rotation_matrix(orientation: Orientation) -> np.ndarray:
-    """(3, 3) rotation of a quaternion, matrix, axis and angle, or Euler angles; the identity where none is given.
+    """Return the rotation (3, 3) of a quaternion, matrix, axis and angle, or Euler angles; the identity without any.
 
     A matrix is replaced by its nearest rotation, so that the digits of a text file do not become strain.
     """

@@ -37,7 +37,7 @@ class MassProperties:
 def solid(vertices: np.ndarray, triangles: np.ndarray, density: float) -> MassProperties:
     """The body of constant `density` [kg/m^3] bounded by a closed, consistently oriented surface.
 
-    Triangles that face inwards all together give a negative integral; its sign is dropped and a note says so.
+    If all triangles face inwards, the sign of the integral is reversed, with a note.
 
     Args:
         vertices: (v, 3) [m].
@@ -58,7 +58,7 @@ def solid(vertices: np.ndarray, triangles: np.ndarray, density: float) -> MassPr
 
 
 def enclosed_volume(vertices: np.ndarray, triangles: np.ndarray) -> float:
-    """Signed volume [m^3] within closed triangles, negative where they face inwards; 0 if only rounding is left."""
+    """Return the signed volume [m^3] within closed triangles, negative if they face inwards; 0 for a result of rounding."""
     _, _, determinant = _tetrahedra(vertices, triangles)
     extent = np.ptp(vertices[triangles].reshape(-1, 3), axis=0).max()
     volume = determinant.sum() / 6.0

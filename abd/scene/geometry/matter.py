@@ -25,7 +25,7 @@ class Matter:
         mass: [kg]; volume: [m^3]; center: (3,) centre of mass [m].
         axes: (3, 3), columns are the principal axes; bitwise equal for equal shapes of any density.
         moments: (3,) diagonal of S in these axes, and mesh_moments: (3,) in the mesh axes [kg m^2].
-        notes: how the mass was had, where it is not that of a solid.
+        notes: origin of the mass, if it is not that of a solid.
     """
 
     mass: float
@@ -58,11 +58,11 @@ class MatterSource:
     def matter(self, spec: BodySpec, piece: Piece | None, needed: bool) -> Matter | None:
         """Mass properties of a body; None for one without matter that does not need any.
 
-        A stated mass without inertia is spread evenly over the surface. The volume is that of the closed surface, of
+        A given mass without inertia is distributed uniformly over the surface. The volume is that of the closed surface, of
         the shell or the rods, else mass / density.
 
         Raises:
-            SceneError: what is stated is impossible, or not enough.
+            SceneError: the given values are impossible or insufficient.
         """
         if spec.inertia is not None and spec.mass is not None:
             return self._stated(spec, piece)

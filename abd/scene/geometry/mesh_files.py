@@ -103,7 +103,7 @@ def _read_obj(path: Path) -> RawMesh:
 
 
 def _fans(vertices: np.ndarray, polygons: list[list[int]]) -> tuple[np.ndarray, list[str]]:
-    """Triangles (f, 3) of convex polygons, each a fan about its first corner; a note where one is not convex."""
+    """Triangles (f, 3) of convex polygons, each a fan about its first corner; a note if one is not convex."""
     triangles = [(p[0], p[k], p[k + 1]) for p in polygons for k in range(1, len(p) - 1)]
     hollow = 0
     for polygon in polygons:

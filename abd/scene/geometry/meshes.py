@@ -1,7 +1,7 @@
 """Surfaces: checked and cleaned meshes of triangles, polylines and points, without mass and pose.
 
-Tidying drops what can neither collide nor carry mass (triangles without area, repeated triangles, unused vertices),
-turns triangles that face against their neighbours, and says so in a note. Vertices are never moved.
+Cleaning removes parts that neither collide nor have mass (triangles without area, repeated triangles, unused vertices),
+reverses triangles that face against their neighbours, and adds a note. Vertices are never moved.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Surface:
     """A surface in mesh coordinates.
 
     Attributes:
-        name: where it came from.
+        name: origin of the surface.
         vertices: (v, 3) [m]; each belongs to a triangle, an edge or `points`.
         triangles: (f, 3) int32.
         codim_edges: (c, 2) int32, edges that belong to no triangle.
         points: (p,) int32, vertices that belong to no edge and no triangle.
         closed: the triangles bound a volume with one orientation, after welding equal vertices.
-        radius: [m] of balls about its points and of capsules about its lines, where these are what it stands for.
+        radius: [m] of the balls around its points and the capsules around its lines, if it consists of these.
         notes: what was changed while reading.
     """
 
@@ -50,7 +50,7 @@ class Surface:
         """The surface with its vertices multiplied by one factor, or by one per axis; mirrored, it keeps its outer side.
 
         Raises:
-            SceneError: it has a radius, and the factors differ: balls stay round.
+            SceneError: it has a radius, and the factors differ.
         """
         factors = np.broadcast_to(np.asarray(scale, dtype=float), 3)
         if self.radius > 0.0 and np.ptp(np.abs(factors)) != 0.0:

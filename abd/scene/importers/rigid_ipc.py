@@ -73,7 +73,7 @@ def read_rigid_ipc(path: str | Path) -> tuple[SceneSpec, list[str]]:
     Mesh paths of the returned scene are absolute.
 
     Raises:
-        SceneError: all problems at once: syntax, wrong values, missing or unusable meshes.
+        SceneError: all problems at once: syntax, invalid values, missing or unusable meshes.
     """
     path = Path(path)
     try:
@@ -87,7 +87,7 @@ def read_rigid_ipc(path: str | Path) -> tuple[SceneSpec, list[str]]:
 
 
 class _Importer:
-    """Reads one file; collects notes and problems on the way."""
+    """Reads one file and collects notes and problems."""
 
     def __init__(self, path: Path):
         self.path = path

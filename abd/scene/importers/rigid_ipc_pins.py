@@ -40,7 +40,7 @@ class ScaledBody:
 def apply_pins(
     constraints: list[JsonTable], bodies: list[ScaledBody], notes: list[str]
 ) -> tuple[list[BodySpec], list[JointSpec]]:
-    """Bodies, some of them made static, and pin joints; wrong constraints become problems of their tables."""
+    """Bodies, some of them made static, and pin joints; invalid constraints become problems of their tables."""
     known = {body.spec.name: body for body in bodies}
     world: dict[str, list[tuple[int, np.ndarray]]] = {}
     between: list[tuple[int, str, str, np.ndarray]] = []

@@ -1,7 +1,7 @@
-"""Which boxes overlap, and which segments meet which triangles.
+"""Overlaps of boxes, and intersections of segments with triangles.
 
-Signs of determinants count as 0 within a bound on their rounding error (Shewchuk 1997), and touching counts as meeting: a
-segment and a triangle that are told to be apart are apart, those whose distance is rounding may be told to meet.
+Signs of determinants count as 0 within a bound on their rounding error (Shewchuk 1997), and contact counts as intersection.
+Pairs that are reported as separate are separate; pairs within rounding may be reported as intersecting.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _BOUND_2D = (3.0 + 16.0 * _EPSILON) * _EPSILON
 
 
 def segments_meet_triangles(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """(k,) bool: whether segment (p, q) meets triangle (a, b, c), boundaries included; all arguments (k, 3).
+    """Return (k,) bool, whether segment (p, q) intersects triangle (a, b, c), boundaries included; all arguments (k, 3).
 
-    Triangles without area meet nothing.
+    Triangles without area intersect no segment.
     """
     side_p, side_q = _sign_3d(a, b, c, p), _sign_3d(a, b, c, q)
     meets = np.zeros(len(p), dtype=bool)
@@ -70,7 +70,7 @@ def _sign_2d(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _certain_sign(determinant: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """(k,) signs, 0 where the rounding error may exceed the determinant."""
+    """Return (k,) signs, 0 if the rounding error may exceed the determinant."""
     return np.where(np.abs(determinant) <= bound, 0, np.sign(determinant)).astype(np.int8)
 
 

@@ -1,9 +1,9 @@
-"""The shortest displacement found that frees one placed surface from another.
+"""Shortest displacement that separates two placed surfaces.
 
 For convex bodies the least penetration lies along a face normal of either or along the cross product of two edges
-(Gottschalk, Lin and Manocha 1996). Otherwise these directions, with the extents of the whole bodies, give an upper
-bound. Shorter displacements, out of a single face or of the part inside alone, are tried from the shortest on and used
-where the surfaces, so displaced, are found free.
+(Gottschalk, Lin and Manocha 1996). Otherwise these directions, with the extents of the whole bodies, are an upper
+bound. Shorter displacements, out of one face or of the part inside only, are tried in ascending order. The first that
+separates the surfaces is used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from abd.scene.overlaps.overlap import Placed, overlap
 
 MOST_DIRECTIONS = 4096
 STRETCHES = (1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0)
-"""Multiples of what is missing between thick surfaces that are tried along the line of their nearest points."""
+"""Trial displacements along the line of the nearest points of thick surfaces, in multiples of their overlap."""
 MOST_TRIALS = 48
 """Displacements shorter than the upper bound that are tried."""
 MOST_SUMS = 160
@@ -49,7 +49,7 @@ def escape(a: Placed, b: Placed, separation: float, convex: bool) -> np.ndarray:
 
 def least_penetration(a: Placed, b: Placed) -> tuple[float, np.ndarray] | None:
     """Largest gap [m] of two convex surfaces over their face normals and the cross products of their edges, and its
-    direction (3,) from `b` to `a`: minus the least penetration where it is negative. None where there are too many."""
+    direction (3,) from `b` to `a`: minus the smallest penetration if negative. None with too many directions."""
     edges = [unique(_unit(x.ends[:, 1] - x.ends[:, 0])) for x in (a, b)]
     if len(edges[0]) * len(edges[1]) > MOST_DIRECTIONS:
         return None
@@ -60,9 +60,9 @@ def least_penetration(a: Placed, b: Placed) -> tuple[float, np.ndarray] | None:
 
 
 def part(a: Placed, b: Placed, separation: float, amount: float) -> list[np.ndarray] | None:
-    """Directions (3,), at most three, along all of which `a` has to be moved by `amount` [m] to be free of `b`.
+    """Return directions (3,), at most three, along all of which `a` must be moved by `amount` [m] to be separate from `b`.
 
-    For bodies that touch, or overlap by less than the amount; None where no few directions part them.
+    For bodies that touch, or overlap by less than the amount; None if a few directions do not separate them.
     """
     found = _touching_directions(a, b, 4.0 * amount + separation)
     sums = []
@@ -93,10 +93,10 @@ def _directions(a: Placed, b: Placed) -> np.ndarray:
 
 
 def _shorter(a: Placed, b: Placed, separation: float, directions: np.ndarray, bound: float):
-    """Lengths and unit directions of displacements worth a trial, the shortest first, most of them below `bound`.
+    """Return lengths and unit directions of trial displacements, the shortest first, most of them below `bound`.
 
-    Out through a face of `b` along its normal, or with a face of `a` behind what of `b` it has passed: by the extents of
-    the other body, and by those of its part within the box of both.
+    They lead through a face of `b` along its normal, or put a face of `a` behind the part of `b` that it has passed, by the
+    extents of the other body and of its part within the common box.
     """
     displacements = []
     low, high = np.maximum(a.low, b.low) - separation, np.minimum(a.high, b.high) + separation

@@ -1,8 +1,8 @@
-"""Gaps between the convex hulls of many pairs of bodies along a few directions each: what tells most pairs apart.
+"""Gaps between the convex hulls of many pairs of bodies along a few directions each, which exclude most pairs.
 
 A direction u separates two bodies by ``min u.x_a - max u.x_b`` or by ``min u.x_b - max u.x_a``. The largest such gap over
 any set of directions is a lower bound of the distance of the bodies where it is positive, and minus a distance that
-suffices to part them where it is negative (Gottschalk, Lin and Manocha 1996). The directions of a pair are face
+suffices to separate them where it is negative (Gottschalk, Lin and Manocha 1996). The directions of a pair are face
 normals of both bodies and the line between the middles of their boxes.
 """
 
@@ -25,7 +25,7 @@ _FLAT = 1e-9
 
 
 def unit_normals(corners: np.ndarray) -> np.ndarray:
-    """(f, 3) unit normals of triangles (f, 3, 3); zero where there is no area."""
+    """(f, 3) unit normals of triangles (f, 3, 3); zero without area."""
     n = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     length = np.linalg.norm(n, axis=1, keepdims=True)
     return n / np.where(length > 0.0, length, 1.0)
@@ -42,7 +42,7 @@ def unique(v: np.ndarray, both: bool = True) -> np.ndarray:
 
 
 def normals(mesh: Mesh) -> np.ndarray:
-    """(k, 3) directions of the faces, each once whichever way it points; the axes where there is no face."""
+    """(k, 3) directions of the faces, each once for both signs; the axes without faces."""
     n = unit_normals(mesh.vertices[mesh.triangles])
     n = n[n.any(axis=1)]
     return unique(n) if len(n) else np.eye(3)

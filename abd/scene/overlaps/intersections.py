@@ -1,7 +1,7 @@
 """Pairs of bodies that intersect, contain one another, touch, or lie below a half-space, all of a scene at once.
 
 A barrier needs a start without intersections. Boxes around the bodies cull, then directions that separate their hulls
-(`abd.scene.overlaps.hull_gaps`); what remains is decided by their elements (`abd.scene.overlaps.overlap`). Surfaces with a
+(`abd.scene.overlaps.hull_gaps`); their elements decide about the rest (`abd.scene.overlaps.overlap`). Surfaces with a
 thickness must be further apart than the sum of their radii and the scene's minimum separation.
 
 Bodies that touch, or overlap by no more than `ROUNDING` of the smaller one, are *touching*: they can be set apart
@@ -146,7 +146,7 @@ class Surveyor:
         return low, high
 
     def _candidates(self, low, high, margin: float, moved: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs first < second of bodies that may collide and whose boxes, grown by what they must keep, overlap."""
+        """Return pairs first < second of bodies that may collide and whose boxes, enlarged by their separation, overlap."""
         index = self.meshed
         if len(index) == 0:
             return np.zeros(0, dtype=int), np.zeros(0, dtype=int)
@@ -166,8 +166,10 @@ class Surveyor:
         return first[wanted], second[wanted]
 
     def _by_world(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Corners (k, 4) of the boxes of bodies with a surface, apart along a fourth axis where they are of different worlds,
-        by more than they are along the others: it is the first that is halved."""
+        """Return corners (k, 4) of the boxes of bodies with a surface.
+
+        A fourth axis separates worlds by more than the other axes, so that it is halved first.
+        """
         if len(self.worlds) < 2:
             return low, high
         span = float(high.max() - low.min())
@@ -246,7 +248,7 @@ class Surveyor:
     def problems(self, found: Survey, q: np.ndarray, when: str) -> list[Problem]:
         """The deep pairs as problems, the deepest first, at most `LISTED` of them and how many more there are.
 
-        The value of a problem is the depth [m], that of the last one, where there are more, their number.
+        The value of a problem is the depth [m]; if there are more pairs, the value of the last problem is their number.
         """
         deep = sorted(found.deep, key=lambda one: (-one[2], one[:2]))
         told = [self._problem(q, when, *one[:2]) for one in deep[:LISTED]]

@@ -83,10 +83,10 @@ LISTED = 10
 def filter_overlaps(scene) -> list[str]:
     """Add a contact filter to `scene.spec` for every pair that overlaps at the start, or touches and cannot be separated.
 
-    Half-spaces are never filtered: a body below the ground would fall for ever.
+    Half-spaces are never filtered, since a body below the ground would fall indefinitely.
 
     Returns:
-        a note that names the pairs, the deepest first; none where nothing overlaps.
+        notes: one that names the pairs, the deepest first; none without overlaps.
     """
     spec: SceneSpec = scene.spec
     found: dict[tuple[str, str], float] = {}

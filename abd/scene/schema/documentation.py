@@ -158,6 +158,6 @@ def _type(field: dict[str, Any]) -> str:
 
 
 def _plural(words: str) -> str:
-    """Several of a type; what begins with a number or a choice stays."""
+    """Return the plural of a type; texts that begin with a number or a choice do not change."""
     noun, space, rest = words.partition(" ")
     return words if words[0] in "`0123456789" else f"{noun}s{space}{rest}"

@@ -1,4 +1,4 @@
-"""What the tables of a scene file are made of: types of values, fields with their meaning, rotations, angles in degrees."""
+"""Elements of the tables of a scene file: types of values, fields with their meaning, rotations, angles in degrees."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ATOMS = frozenset((float, int, bool, str, tuple, type(None)))
 
 
 def entry(default: Any, description: str, *, unit: str = "", **constraints: Any) -> Any:
-    """A field of the schema: default (``...`` where it must be given), meaning, unit and pydantic constraints."""
+    """Return a field of the schema: default (``...`` if it must be given), meaning, unit and pydantic constraints."""
     return Field(default, description=description, json_schema_extra={"unit": unit} if unit else None, **constraints)
 
 
@@ -62,23 +62,23 @@ class Spec(BaseModel):
 
     @classmethod
     def fields_in_order(cls) -> dict[str, FieldInfo]:
-        """Fields by key in the order of writing: inherited ones last, so that a body begins with its name."""
+        """Return the fields by key in the order of writing: inherited ones last, so that a body begins with its name."""
         own = [key for key in cls.model_fields if key in cls.__annotations__]
         return {key: cls.model_fields[key] for key in dict.fromkeys([*own, *cls.model_fields])}
 
     def content(self, *without: str) -> Hashable:
-        """What the table says but for some keys: equal for equal tables."""
+        """Return the content of the table without some keys: equal for equal tables."""
         return tuple(
             [value if type(value) in ATOMS else _hashable(value) for key, value in self.__dict__.items() if key not in without]
         )
 
     def independent(self, **changes: Any) -> Self:
-        """A copy with other values, not checked, of some keys that shares no list and no table with this one."""
+        """Return a copy with other, unchecked values of some keys, which shares no list and no table with this one."""
         own = {key: _independent(value) for key, value in self.__dict__.items() if type(value) not in ATOMS}
         return self.model_copy(update={**own, **changes})
 
     def __setattr__(self, key: str, value: Any) -> None:
-        """Set a field; `SceneError` where the schema does not allow it."""
+        """Set a field; `SceneError` if the schema does not allow it."""
         if key not in type(self).model_fields:
             raise SceneError([as_problem(unknown_key((key,), type(self), value), {})])
         try:
@@ -138,12 +138,12 @@ DEGREES = "_deg"
 
 @cache
 def keys_with_degrees(model: type[Spec]) -> tuple[str, ...]:
-    """Keys of a table that may be given in degrees, by a key of their own."""
+    """Return the keys of a table that may be given in degrees, by a separate key."""
     return tuple(key for key in model.model_fields if f"{key}{DEGREES}" in model.model_fields)
 
 
 def in_radians(spec: Spec, key: str) -> Any:
-    """The value of a key, from degrees where its key in degrees is given: a number, a tuple of them, or None."""
+    """Return the value of a key, converted from its key in degrees if that is given: a number, a tuple of numbers, or None."""
     degrees = getattr(spec, f"{key}{DEGREES}", None)
     if degrees is None:
         return getattr(spec, key)
@@ -152,7 +152,7 @@ def in_radians(spec: Spec, key: str) -> Any:
 
 @dataclass(frozen=True)
 class TimeFunction:
-    """``unit`` times a number or a formula of t [s]; equal ones compare equal, and the text says all there is to them.
+    """``unit`` times a number or a formula of t [s]; equal ones compare equal, since the text determines them.
 
     Attributes:
         source: the number or formula; unit: factor into SI, pi/180 for degrees.
@@ -171,7 +171,7 @@ class TimeFunction:
 
 
 def time_function(spec: Spec, key: str) -> TimeFunction | None:
-    """The function of a key, from degrees where its key in degrees is given; None where neither is."""
+    """Return the function of a key, converted from its key in degrees if that is given; None without both."""
     degrees = getattr(spec, f"{key}{DEGREES}")
     if degrees is not None:
         return TimeFunction(degrees, math.pi / 180.0)

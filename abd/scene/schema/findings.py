@@ -1,4 +1,4 @@
-"""What is wrong with a scene, by key path; and what pydantic found, in words a user can act on."""
+"""Problems of a scene by key path, and messages for the errors of pydantic."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ OTHER_WORDS = {
     "is_dof_fixed": "fix",
     "group_id": "group",
 }
-"""What other programs call our keys: these are too far apart in spelling to be found by it."""
+"""Names of other programs for our keys, whose spelling differs too much for a search by similarity."""
 
 MOST = 2000
 """Candidates that a word is compared with."""
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
-    """The question "did you mean 'x'?" for the nearest candidate, or an empty string where none is near."""
+    """The question "did you mean 'x'?" for the nearest candidate, or an empty string without a similar one."""
     return _question(word, tuple(islice(candidates, MOST)))
 
 
@@ -103,7 +103,7 @@ class Finding:
 
 
 def within(findings: Iterable[Finding], *path: str | int) -> Iterator[Finding]:
-    """The findings of the table or list item at a path, with paths from where that path begins."""
+    """The findings of the table or list item at a path, with paths relative to that path."""
     return (replace(finding, path=(*path, *finding.path)) for finding in findings)
 
 
@@ -149,14 +149,14 @@ def key_name(path: Path, data: Any) -> str:
 
 
 def as_problem(finding: Finding, data: Any, file: str = "", line: int | None = None) -> Problem:
-    """A finding as a problem of a file; `data` gives the names of bodies and joints."""
+    """Return a finding as a problem of a file; `data` contains the names of bodies and joints."""
     key = key_name(finding.path, data)
     return Problem(finding.message, key=key, value=finding.value, file=file, line=line, remedy=finding.remedy)
 
 
 def schema_findings(error: ValidationError, model: type[BaseModel], data: Any, at: Path = ()) -> list[Finding]:
-    """Pydantic's errors about `data`, the table `at` this path of a `model`, as findings; the errors of the members of a union
-    are joined by "or"."""
+    """Return pydantic's errors about `data`, the table `at` this path of a `model`, as findings. Errors of the members of a
+    union are joined by "or"."""
     by_path: dict[Path, list[Any]] = {}
     for detail in error.errors(include_url=False):
         path = (*at, *_path_in(data, detail["loc"]))
@@ -167,7 +167,7 @@ def schema_findings(error: ValidationError, model: type[BaseModel], data: Any, a
 
 
 def _finding(path: Path, details: list[Any], model: type[BaseModel]) -> Finding:
-    """The finding of one path: a single error, or one for each member of a union."""
+    """Return the finding of one path: a single error, or one for each member of a union."""
     first = details[0]
     value = first["input"]
     if first["type"] == "missing":
@@ -193,11 +193,11 @@ WANTED = {
     "too_short": "a list of at least {min_length} entries",
     "string_pattern_mismatch": "one to three of the letters x, y, z, or of X, Y, Z",
 }
-"""What a value should be, by pydantic's types of errors whose own words are those of Python."""
+"""Descriptions of valid values by pydantic's types of errors, whose messages use terms of Python."""
 
 
 def _wanted(detail: Any) -> str:
-    """What a value should be, as the end of "should be ..."."""
+    """Return the description of a valid value, for messages with "should be"."""
     found = WANTED.get(detail["type"], "").format(**detail.get("ctx", {}))
     return found or re.sub("^(Input |Value )?should be ", "", detail["msg"])
 
@@ -213,12 +213,12 @@ def _choices(context: dict[str, Any]) -> list[str]:
 
 
 def unknown_key(path: Path, root: type[BaseModel], value: Any = None) -> Finding:
-    """The finding that a path of tables of `root` ends in an unknown key, with what it may mean."""
+    """Return the finding that a path of tables of `root` ends in an unknown key, with a suggestion."""
     return Finding(path, "unknown key", value, _remedy_for_unknown(path, root))
 
 
 def _remedy_for_unknown(path: Path, root: type[BaseModel]) -> str:
-    """The key that may be meant, or the table where this one belongs."""
+    """Return a suggestion: a similar key, or the tables with this key."""
     key = str(path[-1])
     table = _model_at(root, path[:-1])
     known = list(table.model_fields) if table else []
@@ -232,7 +232,7 @@ def _remedy_for_unknown(path: Path, root: type[BaseModel]) -> str:
 
 
 def _homes(key: str, table: type[BaseModel], name: str, depth: int = 0) -> list[str]:
-    """Names of the tables, from this one on, that know a key."""
+    """Return the names of the tables, from this one on, with a key."""
     homes = [name] if key in table.model_fields else []
     for inner, info in table.model_fields.items():
         model = next(iter(models_in(info.annotation)), None)

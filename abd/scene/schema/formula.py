@@ -119,7 +119,7 @@ class NamedFormula:
     """A formula of named values, as a function of a sequence of them; equal texts and names compare equal.
 
     Raises:
-        FormulaError: on reading, or where the formula has no finite value.
+        FormulaError: the text is invalid, or the formula has no finite value.
     """
 
     source: str
@@ -143,7 +143,7 @@ class NamedFormula:
         return value
 
     def gradient(self, values: Sequence[float]) -> np.ndarray:
-        """Derivatives (k,) by the values (k,), exact; where one is not finite, as that of a root at 0, by differences."""
+        """Return the derivatives (k,) by the values (k,), exact, or by differences where not finite (a root at 0)."""
         try:
             slopes = _linearized(self._tree, self._at(values))[1]
         except (ArithmeticError, ValueError):

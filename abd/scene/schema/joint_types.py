@@ -1,6 +1,6 @@
-"""What the scene layer knows about joint types beyond their names, which are those of `abd.joints`.
+"""Properties of joint types in scenes: required and optional keys; names are those of `abd.joints`.
 
-A type that is not in `TRAITS` needs an anchor, may have an axis, and takes no parameters.
+A type that is not in `TRAITS` needs an anchor, may have an axis, and has no parameters.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from abd.scene.schema.findings import enumerated
 
 @dataclass(frozen=True)
 class Traits:
-    """Demands of a joint type on its scene.
+    """Requirements of a joint type in a scene.
 
     Attributes:
-        axis: "needed", "optional", or "none": its orientation means nothing.
-        points: "together", so that one world anchor may stand for both, or "apart": each body has its own.
-        needs: parameters without which it is not defined; instead: those that do for them; takes: others that it may have.
+        axis: "needed", "optional", or "none": its orientation has no effect.
+        points: "together": one world anchor may define both points; "apart": each body has its own point.
+        needs: required parameters; instead: parameters that replace the required ones; takes: optional parameters.
     """
 
     axis: str = "optional"
@@ -40,11 +40,11 @@ class Traits:
 
 ALONG = Traits(axis="needed")
 LAWS = ("force_formula", "force_function")
-"""How a force is given as a function: of `VALUES` of a coordinate, or, for springs, of `LENGTHS`."""
+"""Keys of force functions: of `VALUES` of a coordinate, or, for springs, of `LENGTHS`."""
 VALUES = ("q", "t", "rate")
-"""What a force along a coordinate may depend on."""
+"""Arguments of a force along a coordinate."""
 LENGTHS = ("length", "gap", "t", "speed")
-"""What the force of a spring may depend on."""
+"""Arguments of the force of a spring."""
 TRAITS = {
     "hinge": ALONG,
     "slider": ALONG,
@@ -92,22 +92,22 @@ EXAMPLES = {
 
 
 def type_of(name: str) -> str:
-    """The type's own name, from it or from an alias."""
+    """Return the name of a type from its name or alias."""
     return ALIASES.get(name, name)
 
 
 def traits(name: str) -> Traits:
-    """Demands of a type, by name or alias; an alias may have demands of its own."""
+    """Return the requirements of a type by name or alias; an alias may have different ones."""
     return TRAITS.get(name, TRAITS.get(type_of(name), Traits()))
 
 
 def types_with(parameter: str) -> list[str]:
-    """Names of the types that take a parameter, in the order of `abd.joints.types.TYPES`."""
+    """Return the names of the types with a parameter, in the order of `abd.joints.types.TYPES`."""
     return [name for name in TYPES if parameter in traits(name).parameters]
 
 
 def type_value(value: Any) -> Any:
-    """Validator of a type's name: one of `abd.joints.types.TYPES`, or of their `ALIASES`."""
+    """Validate the name of a type: one of `abd.joints.types.TYPES`, or of their `ALIASES`."""
     if not isinstance(value, str):
         raise PydanticCustomError("string_type", "should be a text in quotes")
     if value not in TYPES and value not in ALIASES:
@@ -155,10 +155,10 @@ DRAWN = ("OFF", "LINE", "ARROW")
 
 
 def with_own_keys(joint: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of a joint with our keys and values in the place of others'.
+    """Return the table of a joint with keys and values of other programs replaced.
 
-    Where both are given, the other one stays, and is told as an unknown key. A colour of -1, or whose first number is, Exudyn's
-    default, is left out; ArtiSynth's OFF, LINE and ARROW, and flags of 1 and 0, are ours.
+    If both keys are given, the other one remains and is reported as unknown. A colour that begins with -1 (default of Exudyn) is
+    omitted. OFF, LINE and ARROW of ArtiSynth and flags of 1 and 0 are converted.
     """
     out = {}
     for key, value in joint.items():

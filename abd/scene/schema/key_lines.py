@@ -1,7 +1,7 @@
 """Lines of the keys of a TOML or JSON text: a map from key path to line number.
 
-The parsers of Python's library give values without places. The scanner here reads a text that such a parser has accepted
-already, and only finds its way: strings, comments, brackets and line ends. JSON is read as an inline table of TOML whose keys
+The parsers of Python's library return values without lines. This scanner reads a text that such a parser has accepted, and
+distinguishes strings, comments, brackets and line ends. JSON is read as an inline table of TOML whose keys
 end in colons. A path is a tuple of keys and list positions, such as ``("body", 2, "sphere", "radius")``; lines count from 1.
 """
 
@@ -61,14 +61,14 @@ class KeyLines:
         return self.at
 
     def _mark(self, path: Path, position: int) -> None:
-        """Record that a path begins at a position; of several the first one counts."""
+        """Record the first position of a path."""
         counted, line = self._counted
         line += self.text.count("\n", counted, position)
         self._counted = (position, line)
         self.lines.setdefault(path, line)
 
     def _header(self) -> Path:
-        """``[table]`` or ``[[table]]``; the path of the table that begins there."""
+        """Read ``[table]`` or ``[[table]]``; return the path of the table."""
         start = self.at
         brackets = 2 if self.text.startswith("[[", start) else 1
         self.at += brackets

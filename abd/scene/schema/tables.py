@@ -1,4 +1,4 @@
-"""Tables of a scene from keyword arguments, with problems told by their full keys."""
+"""Tables of a scene from keyword arguments, with full keys in problems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Table = TypeVar("Table", bound=Spec)
 
 
 def table(model: type[Table], key: str, fields: Mapping[str, Any]) -> Table:
-    """The table of these fields; `SceneError` with all that is wrong with them. None stands for "not given"."""
+    """Return the table of these fields; `SceneError` with all problems. None means "not given"."""
     given = {name: plain(value) for name, value in fields.items() if value is not None}
     try:
         return model.model_validate(given)
@@ -49,9 +49,9 @@ def plain(value: Any) -> Any:
 
 
 def scene_keys(key: str, keys: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a scene file that these keyword arguments stand for.
+    """Return the keys of a scene file for these keyword arguments.
 
-    Python takes two more: `mesh` may be a `trimesh.Trimesh`, any object with vertices (v, 3) and faces (f, 3), or the two as a
+    Python has two more: `mesh` may be a `trimesh.Trimesh`, any object with vertices (v, 3) and faces (f, 3), or the two as a
     tuple; `transform` is a (4, 4) pose of the mesh frame [m]. They become `surface`, `position` and `matrix`, so that a scene
     stays plain data, which is saved and loaded.
 
@@ -59,7 +59,7 @@ def scene_keys(key: str, keys: Mapping[str, Any]) -> dict[str, Any]:
         key: of the table, for messages.
 
     Raises:
-        SceneError: a mesh or a pose that is none.
+        SceneError: an invalid mesh or pose.
     """
     found = dict(keys)
     mesh = found.get("mesh")

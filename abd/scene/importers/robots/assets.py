@@ -137,7 +137,7 @@ class Assets:
         return [(folder / inside, folder) for folder in folders]
 
     def _load(self, key: str, reference: str, path: Path) -> None:
-        """Read a mesh file; one that is of no use counts as missing."""
+        """Read a mesh file; an unusable one counts as missing."""
         size = path.stat().st_size
         if size > MOST_BYTES:
             message = f"has {size / 2**20:.0f} MiB; at most {MOST_BYTES >> 20} MiB are allowed"

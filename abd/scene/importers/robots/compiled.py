@@ -167,7 +167,7 @@ def _add_box(body, geom) -> str:
 
 
 def _inertia(body) -> np.ndarray | None:
-    """(3, 3) about the centre of mass in the axes of the body; None where it follows from shapes."""
+    """Return the inertia (3, 3) about the centre of mass in the axes of the body; None if it follows from shapes."""
     if not body.explicitinertial:
         return None
     full = np.array(body.fullinertia)

@@ -1,6 +1,6 @@
 """Contact rules of a robot: MuJoCo's rules for pairs of geoms as materials of bodies and contact filters.
 
-Two geoms collide where ``contype_a & conaffinity_b`` or the reverse is not 0, or where a `<pair>` names them. Friction
+Two geoms collide if ``contype_a & conaffinity_b`` or the reverse is not 0, or if a `<pair>` names them. Friction
 (sliding, torsional, rolling) is that of the geom of higher priority, else the larger coefficient of both; the contact
 dimension selects which of the three apply. All bodies with the same rules share a material.
 """

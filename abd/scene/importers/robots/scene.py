@@ -299,7 +299,7 @@ def model_name(model) -> str:
 
 
 def _names(model, kind, count: int, default: str, taken: set[str], notes: list[str]) -> list[str]:
-    """Unique names of all objects of a kind, those of the file where a scene can have them; `taken` are not to be used."""
+    """Return unique names of all objects of a kind, those of the file if a scene allows them; `taken` names are not used."""
     given = [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
     used, out = taken | set(given), []
     for k, name in enumerate(given):

@@ -44,7 +44,7 @@ class ShapeSource:
         return one
 
     def _mesh(self, one: Collider, mesh: int) -> None:
-        """A mesh as its file has it, where a file was read: MuJoCo moves meshes to their principal axes."""
+        """Return a mesh with the coordinates of its file, since MuJoCo moves meshes to their principal axes."""
         model, assets = self.model, self.compiled.assets
         key = self.compiled.meshes.get(model.mesh(mesh).name)
         raw = None if key is None else assets.mesh(key)

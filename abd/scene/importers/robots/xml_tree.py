@@ -99,7 +99,7 @@ def read_tree(path: Path, data: bytes | None = None) -> Tree:
 
 
 def number(text: str | None, default: float = math.nan) -> float:
-    """A number as written, NaN where it is none; `default` without a text."""
+    """Return a text as a number, NaN if it is invalid; `default` without a text."""
     try:
         return default if text is None else float(text)
     except ValueError:
@@ -132,7 +132,7 @@ def _wrong(path: Path, message: str, line: int | None, remedy: str = "") -> Scen
 
 
 CODE = re.compile(r"load_yaml|\$\((?:env|optenv|eval)\b|\*\*|__")
-"""What reads other files or the environment, or may take any time and memory."""
+"""Elements that read other files or the environment, or take unlimited time and memory."""
 INCLUDE = re.compile(r"""<xacro:include\s[^>]*filename\s*=\s*["']([^"'$]+)["']""")
 MOST_FILES = 200
 
@@ -159,7 +159,7 @@ def expanded(path: Path, allow_code: bool = False) -> bytes:
 
 
 def _refuse_code(path: Path) -> None:
-    """`SceneError` where a file, or one that it includes, does what needs the user's consent."""
+    """Raise `SceneError` if a file, or one that it includes, needs the user's consent."""
     waiting, seen = [path.resolve()], set()
     while waiting and len(seen) < MOST_FILES:
         file = waiting.pop()

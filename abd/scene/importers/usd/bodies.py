@@ -183,7 +183,7 @@ class Bodies:
         body.keys |= {"color": color} if color else {}
 
     def _matter(self, body: Body) -> dict:
-        """Mass keys: the density alone where that says it all."""
+        """Return the mass keys: only the density if it suffices."""
         stage = self.stage
         own = _mass_api(stage, body.path)
         parts = [part for one in body.colliders if (part := self._part(one, body, own)) is not None]
@@ -223,7 +223,7 @@ class Bodies:
         return {"mass": float(total), "center_of_mass": middle.tolist(), "inertia": inertia.tolist()}
 
     def _part(self, one: Collider, body: Body, own: dict) -> tuple[MassProperties, float | None] | None:
-        """Matter of a collider in its body, with its density, None where its mass is given."""
+        """Return the matter of a collider in its body, with its density, None if its mass is given."""
         stage, matter = self.stage, one.matter_in_body
         if matter is None:
             return None
@@ -259,12 +259,12 @@ class Bodies:
         return R @ np.diag(own["inertia"]) @ R.T
 
     def free_name(self, path: str) -> str:
-        """An unused name for a prim: its own, or its path where that is taken."""
+        """Return an unused name for a prim: its own, or its path if the name is taken."""
         return self.stage.free_name(path, self._names)
 
 
 def _mass_api(stage: Stage, path: str) -> dict:
-    """What a prim's MassAPI says, in SI: mass, density, center, inertia (3,) and axes (3, 3); what it does not say is absent."""
+    """Return the values of a prim's MassAPI in SI: mass, density, center, inertia (3,) and axes (3, 3), as far as given."""
     prim = stage.prim(path)
     if not prim.HasAPI(UsdPhysics.MassAPI):
         return {}

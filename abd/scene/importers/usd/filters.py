@@ -1,4 +1,4 @@
-"""What a stage keeps from colliding: collision groups, filtered pairs, and articulations that do not collide with themselves."""
+"""Contact filters of a stage: collision groups, filtered pairs, and articulations without self-collision."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from abd.scene.importers.usd.stage import Stage, UsdPhysics
 
 
 def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
-    """Tables of contact filters, between bodies: a pair is filtered where all of its colliders are."""
+    """Tables of contact filters, between bodies: a pair is filtered if all of its colliders are."""
     pairs: set[frozenset[str]] = set()
     filtered, owners = _between_colliders(stage, bodies), bodies.of_collider
     # filters of single colliders count where the bodies have no others
@@ -68,7 +68,7 @@ def _below(stage: Stage, bodies: Bodies, path: str) -> list[Body]:
 
 
 def _articulations(stage: Stage, bodies: Bodies) -> list[dict]:
-    """One filter for all bodies of each articulation that says so, in Newton's or PhysX' words."""
+    """Return one filter for each articulation without self-collision, by the attribute of Newton or PhysX."""
     tables = []
     for one in stage.of("Articulation"):
         prim = stage.prim(one.primPath)

@@ -77,7 +77,7 @@ class _Joints:
             self._single[path] = (table["name"], axis, kind == "RevoluteJoint", sign)
 
     def _ends(self, one, path: str):
-        """Parent, child, their frames, and -1 where the joint had to be turned round."""
+        """Return parent, child, their frames, and -1 for a reversed joint."""
         stage, bodies = self.stage, self.bodies
         frames, names = [], []
         for body, target, position, rotation in (
@@ -123,7 +123,7 @@ class _Joints:
         return self._single_axis("slider", "z", one, False), _axis(one)
 
     def _single_axis(self, kind: str, name: str, one, rotary: bool) -> dict:
-        """Keys of a joint with one coordinate; those of the coordinate are in its table where the joint has them not."""
+        """Return the keys of a joint with one coordinate; keys that the joint itself lacks are in the table of the coordinate."""
         keys = self._range(one.limit, rotary) | self._drive(one.drive, rotary)
         keys |= self._newton(one, bool(keys.keys() & {"range", "range_deg"}), rotary)
         shared = keys.keys() <= {"range", "range_deg", "locked", "drive"}
@@ -184,7 +184,7 @@ class _Joints:
     # settings of a coordinate ------------------------------------------------------------------------------------------
 
     def _range(self, limit, rotary: bool) -> dict:
-        """The key of a range; nothing where there is none. The parser calls a range of one finite end switched off."""
+        """Return the keys of a range; none without one. The parser reports a range with one finite bound as disabled."""
         unit = 1.0 if rotary else self.stage.length
         ends = [float(end) * unit if abs(float(end)) < NO_LIMIT else math.copysign(math.inf, end) for end in
                 (limit.lower, limit.upper)]  # fmt: skip
@@ -200,7 +200,7 @@ class _Joints:
         return {"range_deg" if rotary else "range": ends}
 
     def _drive(self, drive, rotary: bool) -> dict:
-        """The key of a drive; nothing where it does nothing."""
+        """Return the keys of a drive; none without effect."""
         stage = self.stage
         if not drive.enabled or (drive.stiffness == 0.0 and drive.damping == 0.0):
             return {}

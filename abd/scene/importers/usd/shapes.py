@@ -45,12 +45,12 @@ class Materials:
         return self._names.get(path, "")
 
     def density(self, path: str) -> float:
-        """[kg/m^3], 0 where the material has none."""
+        """Return the density [kg/m^3], 0 without one."""
         return self._densities.get(path, 0.0)
 
 
 def color_of(stage: Stage, path: str) -> list[float] | None:
-    """Colour of a prim in sRGB, with opacity where it is below 1: its displayColor, or the diffuse one of its material."""
+    """Return the colour of a prim in sRGB, with an opacity below 1: its displayColor, or the diffuse one of its material."""
     prim = stage.prim(path)
     if prim.IsA(UsdGeom.Imageable):
         primvars = UsdGeom.PrimvarsAPI(prim)
@@ -90,7 +90,7 @@ def rotation_of(quaternion) -> np.ndarray:
 
 
 def collider(stage: Stage, kind: str, one) -> Collider | None:
-    """The collider that a description says; None, with a note, where there is no such thing here."""
+    """Return the collider of a description; None, with a note, if it is not supported."""
     if not one.collisionEnabled:
         stage.notes.append(f"disabled collider {one.primPath} is ignored")
         return None
@@ -130,7 +130,7 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
 
 
 def _turn_to_axis(stage: Stage, one, axis: str, out: Collider) -> None:
-    """Turn what is round about an axis by half a turn where a scale mirrors it along that: the parser's rotation does not."""
+    """Rotate a round shape by half a turn if a scale mirrors it along its axis, since the parser does not."""
     own, body = (
         np.nan_to_num(stage.to_world(path)[:3, :3]) if stage.prim(path) else np.eye(3)
         for path in (one.primPath, one.rigidBody)
@@ -191,7 +191,7 @@ def _sphere_points(stage: Stage, one, out: Collider) -> Collider | None:
 
 
 def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
-    """A mesh, or what approximates it: its hull, box or ball; decompositions and simplifications stay the mesh itself."""
+    """Return a mesh, or its hull, box or ball; for decompositions and simplifications the mesh itself."""
     mesh = UsdGeom.Mesh(stage.prim(one.primPath))
     attributes = mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()
     points, counts, corners = (attribute.Get() for attribute in attributes)

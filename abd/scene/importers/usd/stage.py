@@ -1,4 +1,4 @@
-"""A stage as it is opened: its units, what UsdPhysics finds in it, and the notes and problems of its import."""
+"""An opened stage: its units, the objects that UsdPhysics finds, and the notes and problems of its import."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tf, Usd, UsdGeom, UsdPhysics, UsdShade, UsdUtils = (
 )
 
 STANDARD_GRAVITY = 9.81
-"""[m/s^2] where a stage names none."""
+"""Default gravity of a stage [m/s^2]."""
 MOST_BYTES = 1 << 30
 """Size of a stage's file [bytes]."""
 
@@ -78,7 +78,7 @@ class Stage:
         return {str(one.primPath).rpartition("/")[2] for one in self.of(*self.found)}
 
     def newton(self, prim, name: str, default=None):
-        """An attribute ``newton:name`` where it is given, of a kind known to this importer."""
+        """Return an attribute ``newton:name`` of a supported kind, if it is given."""
         self.consumed.add(f"newton:{name}")
         attribute = prim.GetAttribute(f"newton:{name}")
         return attribute.Get() if attribute and attribute.HasAuthoredValue() else default
@@ -93,7 +93,7 @@ class Stage:
         self.problems.append(Problem(message, key=str(path), value=value, file=str(self.path), remedy=remedy))
 
     def finite(self, value, path: object, what: str) -> np.ndarray:
-        """The value as numbers; zeros and a problem where they are not finite."""
+        """Return the value as numbers; zeros and a problem if they are not finite."""
         numbers = np.asarray(value, dtype=float)
         if not np.isfinite(numbers).all():
             self.problem(f"{what} is not finite", path, numbers.tolist(), "correct the stage")
@@ -101,12 +101,12 @@ class Stage:
         return numbers
 
     def raise_problems(self) -> None:
-        """Raise what has been found so far."""
+        """Raise the problems found so far."""
         if self.problems:
             raise SceneError(self.problems)
 
     def gravity(self) -> tuple[float, float, float]:
-        """[m/s^2]: that of the scene prim; the standard one along the up axis by default."""
+        """Return the gravity [m/s^2] of the scene prim; by default standard gravity along the up axis."""
         down = np.array([0.0, -1.0, 0.0] if UsdGeom.GetStageUpAxis(self.usd) == "Y" else [0.0, 0.0, -1.0])
         scenes = self.of("Scene")
         if len(scenes) > 1:
@@ -127,7 +127,7 @@ class Stage:
         return tuple((magnitude * (direction / size if np.isfinite(size) and size > 0.0 else down)).tolist())
 
     def solver(self) -> dict:
-        """Time step, where the stage names one."""
+        """Return the solver keys of the stage: its time step, if any."""
         for scene in self.of("Scene")[:1]:
             rate = self.newton(self.prim(scene.primPath), "timeStepsPerSecond")
             if rate is not None and rate > 0:
@@ -135,7 +135,7 @@ class Stage:
         return {}
 
     def output(self) -> dict:
-        """Length of the run: the stage's own time range, where it has one."""
+        """Return the output keys of the stage: the length of its time range, if any."""
         if not self.usd.HasAuthoredTimeCodeRange():
             return {}
         span = (self.usd.GetEndTimeCode() - self.usd.GetStartTimeCode()) / self.usd.GetTimeCodesPerSecond()
@@ -177,7 +177,7 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
 
 
 def _parse(stage) -> dict[str, list]:
-    """What UsdPhysics' own parser finds, by the names of the types."""
+    """Return the objects that the parser of UsdPhysics finds, by type."""
     load = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
     found: dict[str, list] = {}
     # it does not look below point instancers
