@@ -19,7 +19,8 @@ import numpy as np
 WORLD = -1
 """Body index of the world in joints."""
 
-
+MOST_NOTES = 10
+"""Largest number of notes that are shown."""
 MOST_NORMALS = 1000
 """Number of normals of a convex hull up to which all are compared; neighbours in larger hulls differ little."""
 
@@ -411,6 +412,12 @@ class Model:
     """(k, 2) bodies that do not collide after a change at run time; None: as joints and filters define."""
     free_start: np.ndarray | None = None
     """States (n, 12) without intersections (`abd.scene.overlaps.starts`)."""
+
+    @property
+    def shown_notes(self) -> list[str]:
+        """The first notes, and the number of further ones."""
+        more = len(self.notes) - MOST_NOTES
+        return [*self.notes[:MOST_NOTES], *([f"{more} more notes; `abd check` and `model.notes` have all"] if more > 0 else [])]
 
     @property
     def step_lengths(self) -> np.ndarray:

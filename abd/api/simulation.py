@@ -57,7 +57,7 @@ class Simulation:
 
     Raises:
         SceneError: the scene has problems, or bodies overlap at the start. Touching bodies are separated, with an
-            entry in `model.notes`. DeviceError: the device is not available.
+            entry in `model.notes`. Notes are logged. DeviceError: the device is not available.
 
     Attributes:
         scene: the scene, None for a compiled `Model`; compiled: the compiled scene; model: a copy of it with the current
@@ -102,6 +102,9 @@ class Simulation:
             source: scene of a compiled model that is passed as `scene`; without it the simulation has no sensors of the scene.
         """
         given, model = (source, free_start(scene)) if isinstance(scene, Model) else started(scene)
+        if not isinstance(scene, Model):
+            for note in model.shown_notes:
+                _log.warning("%s: %s", model.name, note)
         self._open(given, model, device, State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
 
     def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> Simulation:

@@ -12,8 +12,6 @@ from pathlib import Path
 from abd.commands import certify, plot, view
 from abd.commands.arguments import scene_of
 
-_MOST_NOTES = 10
-
 
 def run_scene(arguments) -> int:
     """Run the command and return the exit status."""
@@ -36,10 +34,8 @@ def run_scene(arguments) -> int:
         steps = max(1, steps_in(arguments.duration, max(model.settings.world_dt, default=model.settings.dt)))
     observer = observer_for(arguments.quiet, arguments.json)
     observers = [observer]
-    for note in model.notes[:_MOST_NOTES]:
+    for note in model.shown_notes:
         observer.note(note)
-    if len(model.notes) > _MOST_NOTES:
-        observer.note(f"{len(model.notes) - _MOST_NOTES} more notes; `abd check` lists all")
 
     choose = latest_directory if arguments.resume else new_directory
     directory = Path(arguments.out) if arguments.out else choose(model.name)

@@ -1,6 +1,7 @@
 """Scaled scenes: every number is multiplied by the power of the factor that its unit in the schema has.
 
-Masses and times do not change: forces scale with the factor, torques and energies with its square, pressures with its inverse.
+Masses and times do not change, nor does gravity that the scene does not set. Forces scale with the factor, torques and energies
+with its square, pressures with its inverse.
 A number "m or rad" scales if its coordinate or row is a length, and does not change if it is an angle.
 """
 
@@ -41,7 +42,8 @@ def scaled(spec: SceneSpec, factor: float) -> SceneSpec:
     if not (np.isfinite(factor) and factor > 0.0):
         raise SceneError.of("the scale factor must be positive", key="factor", value=factor)
     rotary = {joint.name: _rotary(joint) for joint in spec.joint}
-    out = _table(spec, factor, _linear, leave=("body", "joint", "coupling"))
+    default = () if "gravity" in spec.model_fields_set else ("gravity",)
+    out = _table(spec, factor, _linear, leave=("body", "joint", "coupling", *default))
     out.body = [_body(one, factor) for one in spec.body]
     out.joint = [_joint(one, factor) for one in spec.joint]
     out.coupling = [_coupling(one, factor, rotary) for one in spec.coupling]

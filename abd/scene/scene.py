@@ -61,6 +61,9 @@ class Scene(JointMethods):
     The keyword arguments of `add_body` and its kin are the keys of the scene file (`abd schema` lists them). An
     invalid value raises `SceneError` at once; `check` and `compile` report problems between several tables.
 
+    Args:
+        gravity: [m/s^2], by default (0, 0, -9.81); solver, output: settings of these tables.
+
     Attributes:
         spec: the data, `abd.scene.schema.schema.SceneSpec`.
         notes: messages about an imported scene.
@@ -72,7 +75,7 @@ class Scene(JointMethods):
     def __init__(
         self,
         name: str = "scene",
-        gravity: Numbers = (0.0, 0.0, -9.81),
+        gravity: Numbers | None = None,
         solver: SolverKeys | Table | None = None,
         output: OutputKeys | Table | None = None,
     ):
@@ -81,7 +84,8 @@ class Scene(JointMethods):
         self.notes: list[str] = []
         self.path: Path | None = None
         self.name = name
-        self.gravity = gravity
+        if gravity is not None:
+            self.gravity = gravity
         self.spec.solver = table(SolverSpec, "solver", solver or {})
         self.spec.output = table(OutputSpec, "output", output or {})
 
@@ -213,7 +217,7 @@ class Scene(JointMethods):
 
     def scaled(self, factor: float) -> Scene:
         """Return a new scene with all lengths multiplied, by 1e-3 from millimetres to metres. Masses and times do not change;
-        gravity, forces, torques, stiffnesses and tolerances scale with their units (`abd.scene.scaled`).
+        gravity if it is set, forces, torques, stiffnesses and tolerances scale with their units (`abd.scene.scaled`).
 
         Raises:
             SceneError: the scene has unknown lengths, such as poses in a file.

@@ -11,7 +11,7 @@ from abd.rotations import pose, quaternion_matrix
 
 def machine() -> abd.Scene:
     """A driven crank with a spring, a slider that is geared to it, a ball joint with rubber, and a box on an inclined plane."""
-    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-6, "integrator": "bdf1"})
+    scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01, "tolerance": 1e-6, "integrator": "bdf1"})
     scene.add_material("default", mu=0.2)
     scene.add_body("floor", half_space={"normal": (0.1, 0.0, 1.0), "offset": -1.0})
     scene.add_body("crank", box=(0.6, 0.1, 0.1), kappa=1e9, density=800.0, position=(0.3, 0, 0))
@@ -62,6 +62,11 @@ def test_scaled_scene_has_the_scaled_motion():
     assert abs(one.joints["crank"].coordinates[0]) > 0.02
     forces = [np.array(sim.joints["crank"].wrench()) for sim in (one, two)]
     assert np.allclose(forces[1] / [[factor], [factor**2]], forces[0], rtol=1e-4, atol=1e-3)
+
+
+def test_default_gravity_is_not_scaled():
+    assert abd.Scene().scaled(1e-3).gravity == (0.0, 0.0, -9.81)
+    assert abd.Scene(gravity=(0, 0, -9810.0)).scaled(1e-3).gravity == pytest.approx((0.0, 0.0, -9.81))
 
 
 def test_formulas_of_couplings_are_scaled():

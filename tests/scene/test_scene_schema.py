@@ -188,7 +188,7 @@ def test_errors_in_code_are_raised_at_the_call():
 
 def test_compiled_scene_carries_the_notes_of_its_import():
     scene = abd.Scene("noted")
-    scene.add_body("a", box=(1, 1, 1))
+    scene.add_body("a", box=(1, 1, 1), kind="static")
     scene.notes.append("imported")
     assert scene.compile().notes == ["imported"]
 

@@ -19,6 +19,7 @@ from abd.scene.compile.bodies import BodyRecord, Records
 from abd.scene.compile.copies import compile_joint_copies
 from abd.scene.compile.couplings import compile_coupling, start_notes
 from abd.scene.compile.joints import compile_joint, joint_ends
+from abd.scene.compile.plausibility import plausibility_notes
 from abd.scene.compile.records import compile_bodies, located, notes_of
 from abd.scene.compile.scales import default_kappa
 from abd.scene.compile.settings import filtered_pairs, materials_of, settings_of, with_tolerances
@@ -73,7 +74,8 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     )
     model, moved = _closed(with_tolerances(_rigid(model), spec))
     model, fitted = fitting_velocities(model)
-    return replace(model, notes=list(dict.fromkeys([*notes, *moved, *fitted, *start_notes(model)])))
+    notes += [*moved, *fitted, *start_notes(model), *plausibility_notes(spec, records, model)]
+    return replace(model, notes=list(dict.fromkeys(notes)))
 
 
 def _closed(model: Model) -> tuple[Model, list[str]]:

@@ -39,7 +39,7 @@ def compile_bodies(spec: SceneSpec, wrong: set[int], problems: list[Problem]) ->
                 worlds.append(one.world)
                 places.append(one.position)
     for fault in compiler.faults.values():
-        text = f"body '{fault.name}'{_and_more(fault.count)}: {fault.problem.message}"
+        text = f"body '{fault.name}'{and_more(fault.count)}: {fault.problem.message}"
         problems.append(replace(fault.problem, message=text))
     position = np.repeat(np.reshape(places, (-1, 3)), counts, axis=0)
     starts = np.cumsum([0, *counts])
@@ -106,14 +106,14 @@ class _Compiler:
         return self.faults.setdefault((owner, problem.message), _Fault(name, problem))
 
 
-def _and_more(count: int) -> str:
+def and_more(count: int) -> str:
     """Return the text " (and N more)" for a number of equal bodies."""
     return f" (and {count - 1} more)" if count > 1 else ""
 
 
 def notes_of(record: BodyRecord, count: int) -> list[str]:
     """Return notes for the user about the bodies of a record."""
-    body = f"body '{record.name}'{_and_more(count)}"
+    body = f"body '{record.name}'{and_more(count)}"
     return [*record.notes, *(f"{body}: the part of its {key} along fixed axes has no effect" for key in record.lost)]
 
 
