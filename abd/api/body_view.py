@@ -128,6 +128,11 @@ class BodyView:
             raise ValueError(f"duration must be a positive time in seconds, not {duration!r}")
         sim._moves.add(self.index, self._pose(position, quaternion) @ np.linalg.inv(self._frame), duration)
 
+    @property
+    def center(self) -> np.ndarray:
+        """(3,) centre of mass [m]; of a static or kinematic body, the origin of its mesh frame."""
+        return self._simulation.stepper.q[self.index, :3].copy()
+
     # velocity -------------------------------------------------------------------------------------------------------
 
     @property
@@ -138,8 +143,13 @@ class BodyView:
         return rate @ self._frame
 
     @property
+    def center_velocity(self) -> np.ndarray:
+        """(3,) velocity of `center` [m/s], which the key `velocity` of scenes sets."""
+        return self._simulation.stepper.qd[self.index, :3].copy()
+
+    @property
     def linear_velocity(self) -> np.ndarray:
-        """(3,) velocity of the mesh frame's origin [m/s]; can be set, and the angular velocity does not change."""
+        """(3,) velocity of the mesh frame's origin (`position`) [m/s]; can be set, and the angular velocity does not change."""
         return self.velocity[:3, 3]
 
     @linear_velocity.setter

@@ -39,23 +39,27 @@ def run_simulation(
     progress: bool,
     on_step: Callable | None,
     overwrite: bool = False,
+    resume: bool = False,
 ) -> StepReport | None:
     """See `abd.Simulation.run`."""
-    last = sim.frame + _count(sim, duration, steps)
+    if resume and (overwrite or record is None):
+        raise ValueError("resume continues the run in the folder `record`; it needs this folder, and excludes overwrite")
+    last = _count(sim, duration, steps) + (0 if resume else sim.frame)
     listener = _Listener(on_step)
     observers = [listener, observer_for(not progress, machine=False)]
     if record is None:
         return _step(sim, last, listener, observers)
     if sim.scene is None:
         raise ValueError("a simulation created from a compiled model has no scene to record; create it from the scene")
-    folder = Path(record) if overwrite else free_directory(record)
+    folder = Path(record) if overwrite or resume else free_directory(record)
     if folder != Path(record):
         _log.warning(
-            "%s already contains a run; this one is recorded in %s (overwrite=True replaces it)", record, folder
-        )
+            "%s already contains a run; this one is recorded in %s (overwrite=True replaces it, resume=True continues it)",
+            record, folder,
+        )  # fmt: skip
     outcome = run(
         sim.scene, sim.model, folder, steps=last, observers=observers, simulate=lambda *_: sim,
-        stopped=lambda: listener.stopped, overwrite=overwrite,
+        stopped=lambda: listener.stopped, overwrite=overwrite, resume=resume,
     )  # fmt: skip
     if outcome.failure is not None:
         raise outcome.failure

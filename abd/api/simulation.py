@@ -202,6 +202,7 @@ class Simulation:
         progress: bool = False,
         on_step: Callable[[StepReport], bool | None] | None = None,
         overwrite: bool = False,
+        resume: bool = False,
     ) -> StepReport | None:
         """Advance by many steps, as `abd run` does.
 
@@ -212,17 +213,20 @@ class Simulation:
             progress: print statistics of the steps.
             on_step: function called with the report of every step; the run ends when it returns False.
             overwrite: replace the run in the folder `record`.
+            resume: continue the run in the folder `record` from its last state, which replaces the present one; duration and
+                steps count from its start.
 
         Returns:
             the last report, or None without steps.
 
         Raises:
             StepFailure: a step did not converge; the recorded frames are kept. KeyboardInterrupt: Ctrl-C, likewise.
-            ValueError: duration and steps are both given, or `record` is given for a simulation without a scene.
+            ValueError: duration and steps are both given, `record` is given for a simulation without a scene, or `resume` without
+                `record`. DirectoryError, ResumeError: the folder has no run of this scene.
         """
         from abd.api.run_loop import run_simulation
 
-        return run_simulation(self, duration, steps, record, progress, on_step, overwrite)
+        return run_simulation(self, duration, steps, record, progress, on_step, overwrite, resume)
 
     @property
     def gravity(self) -> np.ndarray:
@@ -435,6 +439,7 @@ def run(
     progress: bool = False,
     on_step: Callable[[StepReport], bool | None] | None = None,
     overwrite: bool = False,
+    resume: bool = False,
 ) -> Simulation:
     """Create a simulation and run it, as `abd run` does; see `Simulation` and `Simulation.run` for the arguments.
 
@@ -442,5 +447,5 @@ def run(
         the simulation after its last step.
     """
     simulation = Simulation(scene, device)
-    simulation.run(duration, steps, record, progress, on_step, overwrite)
+    simulation.run(duration, steps, record, progress, on_step, overwrite, resume)
     return simulation

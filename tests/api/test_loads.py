@@ -261,3 +261,30 @@ def test_folder_of_a_run_is_not_replaced_without_overwrite(tmp_path, caplog):
     assert "drop-1" in caplog.text and "overwrite=True" in caplog.text
     abd.run(scene, steps=5, device=NAME, record=folder, overwrite=True)
     assert len(Trajectory(folder)) == 6
+
+
+def test_a_recorded_run_is_resumed(tmp_path):
+    """`resume` continues the run of the folder bit for bit, to a length that counts from its start."""
+    scene = abd.Scene()
+    scene.add_body("ground", half_space={})
+    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0, 0, 0.06), angular_velocity=(3, 1, 0))
+    whole, first = tmp_path / "whole", tmp_path / "first"
+    abd.run(scene, steps=12, device=NAME, record=whole)
+    abd.run(scene, steps=5, device=NAME, record=first)
+    sim = abd.run(scene, steps=12, device=NAME, record=first, resume=True)
+    with Trajectory(whole) as one, Trajectory(first) as other:
+        assert sim.frame == 12 and len(other) == 13
+        np.testing.assert_array_equal(one.transform(-1), other.transform(-1))
+    for wrong in ({}, {"record": first, "overwrite": True}):
+        with pytest.raises(ValueError, match="resume continues the run in the folder"):
+            sim.run(steps=1, resume=True, **wrong)
+
+
+def test_centre_of_mass_has_the_velocity_of_the_scene():
+    """The origin of a mesh frame away from the centre of mass has another velocity if the body turns."""
+    matter = {"center_of_mass": (0.1, 0, 0), "inertia": (0.1, 0.1, 0.1)}
+    sim = free_box(position=(1, 2, 3), velocity=(1, 0, 0), angular_velocity=(0, 0, 2), **matter)
+    box = sim.bodies["box"]
+    np.testing.assert_allclose(box.center, (1.1, 2, 3))
+    np.testing.assert_allclose(box.center_velocity, (1, 0, 0))
+    np.testing.assert_allclose(box.linear_velocity, (1, -0.2, 0), atol=1e-12)
