@@ -134,7 +134,7 @@ class Simulation:
             try:
                 self.add_sensor(one.name, one.what, one.of, one.every)
             except ValueError as error:
-                raise SceneError([Problem(str(error), key=f"sensor.{one.name}")]) from error
+                raise SceneError([Problem(str(error), key=f"sensor.{one.name}")]) from None
         return self
 
     def __repr__(self) -> str:

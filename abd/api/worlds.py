@@ -139,9 +139,9 @@ class Worlds:
         places = self._coordinates
         try:
             given = np.broadcast_to(np.asarray(efforts, dtype=float), places.shape)
-        except ValueError as error:
+        except ValueError:
             message = f"worlds.efforts has the shape {np.shape(efforts)}; it must broadcast to {places.shape} [N or N m]"
-            raise ValueError(message) from error
+            raise ValueError(message) from None
         given = finite(given, places.shape, "worlds.efforts [N or N m]")
         all_efforts = self._simulation.control.efforts.constant
         with_row = np.zeros(len(all_efforts), dtype=bool)

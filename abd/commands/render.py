@@ -80,7 +80,7 @@ def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = No
     try:
         given = tomllib.loads(f"camera = {{ {text} }}")["camera"]
     except tomllib.TOMLDecodeError as error:
-        raise RenderError(f"--camera {text!r}: {error}; use KEY=VALUE, KEY=VALUE with values as in TOML") from error
+        raise RenderError(f"--camera {text!r}: {error}; use KEY=VALUE, KEY=VALUE with values as in TOML") from None
     given |= {"follow": follow} if follow is not None else {}
     given |= {"orbit_deg": orbit} if orbit is not None else {}
     spec = table(CameraSpec, "camera", {**saved, **given})

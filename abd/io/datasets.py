@@ -106,7 +106,7 @@ def reserve(file: h5py.File, count: int) -> None:
         os.posix_fallocate(handle, end, count + SPARE)
     except OSError as error:
         if error.errno in FULL:
-            raise DiskFull(file.filename, count + SPARE, error.strerror) from error
+            raise DiskFull(file.filename, count + SPARE, error.strerror) from None
 
 
 def write_whole(path: Path, image: bytes) -> None:
@@ -119,5 +119,5 @@ def write_whole(path: Path, image: bytes) -> None:
     except OSError as error:
         path.unlink(missing_ok=True)
         if error.errno in FULL:
-            raise DiskFull(path, len(image), error.strerror) from error
+            raise DiskFull(path, len(image), error.strerror) from None
         raise

@@ -65,7 +65,7 @@ class RunDirectory:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise DirectoryError(f"cannot make the directory {self.path}: {error.strerror}") from error
+            raise DirectoryError(f"cannot make the directory {self.path}: {error.strerror}") from None
         self._handle = _locked(self.path)
 
     def release(self) -> None:
@@ -92,9 +92,9 @@ def _locked(path: Path) -> int | None:
     handle = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    except BlockingIOError:
         os.close(handle)
-        raise DirectoryError(f"another process is writing to {path}") from error
+        raise DirectoryError(f"another process is writing to {path}") from None
     except OSError:
         # File systems without locks, such as some network mounts: continue without a lock.
         os.close(handle)

@@ -69,14 +69,14 @@ class Trajectory:
         try:
             self._file = h5py.File(self.path, "r", locking=False)
         except OSError as error:
-            raise TrajectoryError(f"cannot read {self.path}: {error}") from error
+            raise TrajectoryError(f"cannot read {self.path}: {error}") from None
         try:
             if self._file.attrs.get("format") != FORMAT:
                 raise TrajectoryError(f"{self.path} is an HDF5 file, but not a trajectory written by this program")
             self._read_constants()
         except DAMAGE as error:
             self.close()
-            raise self._damaged(error) from error
+            raise self._damaged(error) from None
         except TrajectoryError:
             self.close()
             raise
@@ -239,7 +239,7 @@ class Trajectory:
             if not is_known:
                 raise ValueError(f"the hash of the file does not belong to {self._frames} frames")
         except DAMAGE as error:
-            raise self._damaged(error) from error
+            raise self._damaged(error) from None
 
     def _damaged(self, error: Exception) -> TrajectoryError:
         return TrajectoryError(f"{self.path} is damaged: {type(error).__name__}: {' '.join(str(error).split())}")
@@ -258,7 +258,7 @@ class Trajectory:
                 try:
                     self.verify()
                 except TrajectoryError as damage:
-                    raise TrajectoryError(f"{damage} ({type(error).__name__}: {' '.join(str(error).split())})") from error
+                    raise TrajectoryError(f"{damage} ({type(error).__name__}: {' '.join(str(error).split())})") from None
         finally:
             self.close()
 

@@ -191,7 +191,7 @@ class Scene(JointMethods):
         try:
             model = compile_scene(self.spec)
         except SceneError as error:
-            raise SceneError(self.located(error.problems)) from error
+            raise SceneError(self.located(error.problems)) from None
         return replace(model, notes=list(dict.fromkeys([*self.notes, *model.notes])))
 
     def started(self) -> Model:
@@ -209,7 +209,7 @@ class Scene(JointMethods):
         try:
             return free_start(model)
         except SceneError as error:
-            raise SceneError(self.located(error.problems)) from error
+            raise SceneError(self.located(error.problems)) from None
 
     def override(self, overrides: Iterable[str]) -> Scene:
         """Return a new scene with single values replaced by texts such as ``solver.dt=0.005``."""

@@ -236,8 +236,8 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
     if scheduler is not None:
         try:
             client = Client(scheduler, timeout=5)
-        except (OSError, ValueError) as error:
-            raise SweepError(f"no Dask scheduler answers at {scheduler}: start `dask scheduler` and `dask worker`") from error
+        except (OSError, ValueError):
+            raise SweepError(f"no Dask scheduler answers at {scheduler}: start `dask scheduler` and `dask worker`") from None
         with client:
             yield client
         return

@@ -1,6 +1,7 @@
 """Messages for invalid scenes name file, line, key and fix."""
 
 import json
+import traceback
 
 import pytest
 
@@ -244,3 +245,26 @@ def test_problems_of_the_geometry_have_lines(folder):
     (problem,) = error.value.problems
     assert problem.file == str(path) and 6 <= problem.line <= 8
     assert "thickness" in str(problem)
+
+
+def _negative_size() -> None:
+    abd.Scene().add_body("part", box=(1, -1, 1))
+
+
+def _negative_step() -> None:
+    abd.Scene().solver.dt = -1
+
+
+def _unknown_child() -> None:
+    scene = abd.Scene()
+    scene.add_body("part", box=(1, 1, 1))
+    scene.add_hinge("pivot", "part", "wheel", anchor=(0, 0, 0), axis=(0, 0, 1))
+    scene.compile()
+
+
+@pytest.mark.parametrize("wrong", [_negative_size, _negative_step, _unknown_child])
+def test_tracebacks_have_no_causes_inside_libraries(wrong):
+    with pytest.raises(SceneError) as caught:
+        wrong()
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "pydantic" not in shown and "direct cause" not in shown

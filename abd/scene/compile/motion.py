@@ -139,7 +139,7 @@ def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
                 values[k] = formula(t)
             except FormulaError as error:
                 remedy = "limit it by min or max, or give until"
-                raise SceneError.of(str(error), f"motion.formulas.{key}", formula.source, remedy=remedy) from error
+                raise SceneError.of(str(error), f"motion.formulas.{key}", formula.source, remedy=remedy) from None
         rotation = Rotation.from_rotvec(values[3:]).as_matrix() @ start[:3, :3]
         return pose(rotation, start[:3, 3] + values[:3])
 

@@ -142,9 +142,9 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         problem = Problem("is not a text in UTF-8", file=str(path), line=line, remedy="save it as UTF-8")
-        raise SceneError([problem]) from error
+        raise SceneError([problem]) from None
     except OSError as error:
-        raise SceneError.of(f"cannot be read: {error.strerror or error}", file=str(path)) from error
+        raise SceneError.of(f"cannot be read: {error.strerror or error}", file=str(path)) from None
 
 
 def _check_keys(text: str, path: Path) -> None:
@@ -164,11 +164,11 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     try:
         data = json.loads(text, parse_constant=_not_a_number) if is_json(path) else tomllib.loads(text)
     except json.JSONDecodeError as error:
-        raise SceneError.of(f"JSON: {error.msg}", file=str(path), line=error.lineno) from error
+        raise SceneError.of(f"JSON: {error.msg}", file=str(path), line=error.lineno) from None
     except tomllib.TOMLDecodeError as error:
-        raise SceneError([_toml_problem(error, text, path)]) from error
-    except RecursionError as error:
-        raise SceneError.of("has too many nested tables", file=str(path)) from error
+        raise SceneError([_toml_problem(error, text, path)]) from None
+    except RecursionError:
+        raise SceneError.of("has too many nested tables", file=str(path)) from None
     if not isinstance(data, dict):
         raise SceneError.of("must contain a table { } at the top", file=str(path), line=1)
     return data

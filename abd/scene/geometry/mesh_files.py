@@ -46,7 +46,7 @@ def read_mesh_file(path: Path) -> RawMesh:
         mesh = READERS[path.suffix.lower()](path)
     except MALFORMED as error:
         told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise _unreadable(path, f"is not a valid {path.suffix} file ({told})") from error
+        raise _unreadable(path, f"is not a valid {path.suffix} file ({told})") from None
     if (np.abs(mesh.vertices) > LARGEST).any():
         raise _unreadable(path, f"has vertices beyond {LARGEST:g}")
     return mesh
@@ -124,7 +124,7 @@ def _read_by_trimesh(path: Path) -> RawMesh:
         if isinstance(loaded, trimesh.Scene):
             loaded = loaded.to_mesh()
     except Exception as error:  # trimesh raises whatever its parsers meet
-        raise _unreadable(path, f"is not a valid {path.suffix} file ({type(error).__name__}: {error})") from error
+        raise _unreadable(path, f"is not a valid {path.suffix} file ({type(error).__name__}: {error})") from None
     vertices = np.array(loaded.vertices, dtype=float)
     triangles = np.array(getattr(loaded, "faces", np.zeros((0, 3))), dtype=np.int64).reshape(-1, 3)
     if path.suffix.lower() == ".ply":

@@ -32,7 +32,7 @@ def read_poses(path: str | Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     try:
         columns, lines = _read_npz(path) if path.suffix.lower() == ".npz" else _read_csv(path)
     except OSError as error:
-        raise _error(path, f"cannot be read: {error.strerror or error}") from error
+        raise _error(path, f"cannot be read: {error.strerror or error}") from None
     for name in columns:
         if name not in COLUMNS:
             remedy = did_you_mean(name, COLUMNS) or f"columns are {', '.join(COLUMNS)}"
@@ -64,8 +64,8 @@ def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], list[int]]:
     """Columns by name, and the line numbers of the header and of every row."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _error(path, "is not a text file in UTF-8") from error
+    except UnicodeDecodeError:
+        raise _error(path, "is not a text file in UTF-8") from None
     numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     numbered = [(number, line) for number, line in numbered if not line.lstrip().startswith("#")]
     if not numbered:
@@ -81,7 +81,7 @@ def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], list[int]]:
         try:
             rows.append([float(cell) for cell in cells])
         except ValueError as error:
-            raise _error(path, f"is not a number: {str(error).rpartition(': ')[2]}", number) from error
+            raise _error(path, f"is not a number: {str(error).rpartition(': ')[2]}", number) from None
     table = np.array(rows, dtype=float).reshape(len(rows), len(header))
     return dict(zip(header, table.T)), [number for number, _ in numbered]
 
@@ -97,7 +97,7 @@ def _read_npz(path: Path) -> tuple[dict[str, np.ndarray], list[int | None]]:
         with np.load(path, allow_pickle=False) as archive:
             columns = {name: np.asarray(archive[name], dtype=float) for name in archive.files}
     except (ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise _error(path, f"is not an NPZ file of numbers: {error}") from error
+        raise _error(path, f"is not an NPZ file of numbers: {error}") from None
     shapes = {array.shape for array in columns.values()}
     if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
         raise _error(path, f"must have arrays (k,) of one length, not {sorted(shapes)}")

@@ -64,13 +64,13 @@ class Format:
             return SceneSpec.model_validate(tables), notes
         except ValidationError as error:
             found = schema_findings(error, SceneSpec, tables)
-            raise SceneError([as_problem(finding, tables, str(path)) for finding in found]) from error
+            raise SceneError([as_problem(finding, tables, str(path)) for finding in found]) from None
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             message = f"cannot be imported: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
             remedy = (
                 "check the file for values out of range or of the wrong type; otherwise report it as a bug"
             )
-            raise SceneError.of(message, file=str(path), remedy=remedy) from error
+            raise SceneError.of(message, file=str(path), remedy=remedy) from None
 
 
 FORMATS = (

@@ -79,10 +79,10 @@ def read_rigid_ipc(path: str | Path) -> tuple[SceneSpec, list[str]]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SceneError.of(f"cannot be read: {error.strerror}", file=str(path)) from error
+        raise SceneError.of(f"cannot be read: {error.strerror}", file=str(path)) from None
     except ValueError as error:
         line = getattr(error, "lineno", None)
-        raise SceneError.of(f"is not valid JSON: {error}", file=str(path), line=line) from error
+        raise SceneError.of(f"is not valid JSON: {error}", file=str(path), line=line) from None
     return _Importer(path).scene(data)
 
 
@@ -218,7 +218,7 @@ class _Importer:
                 np.array(table.raw("edges", []), dtype=np.int64).reshape(-1, 2),
             )
         except (ValueError, TypeError) as error:
-            raise SceneError.of(f"vertices, faces and edges should be lists of rows: {error}") from error
+            raise SceneError.of(f"vertices, faces and edges should be lists of rows: {error}") from None
         return make_surface(name, raw), None
 
     def _mesh_folder(self) -> Path:

@@ -85,7 +85,7 @@ class Spec(BaseModel):
             super().__setattr__(key, value)
         except ValidationError as error:
             findings = schema_findings(error, type(self), {key: value})
-            raise SceneError([as_problem(finding, {}) for finding in findings]) from error
+            raise SceneError([as_problem(finding, {}) for finding in findings]) from None
 
 
 def _hashable(value: Any) -> Hashable:

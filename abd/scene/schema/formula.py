@@ -137,7 +137,7 @@ class NamedFormula:
         try:
             value = float(_value(self._tree, at))
         except (ArithmeticError, ValueError) as error:
-            raise FormulaError(f"'{self.source}' has no value at {self._place(values)}: {error}") from error
+            raise FormulaError(f"'{self.source}' has no value at {self._place(values)}: {error}") from None
         if not math.isfinite(value):
             raise FormulaError(f"'{self.source}' is not finite at {self._place(values)}")
         return value
@@ -210,9 +210,9 @@ def _read(text: str, names: Sequence[str]) -> ast.expr:
         tree = ast.parse(line.strip(), mode="eval").body
     except SyntaxError as error:
         column = min(error.offset or 1, len(line.strip()) + 1) + _indent(line)
-        raise FormulaError(f"cannot be read: {error.msg.partition('.')[0]}", column) from error
+        raise FormulaError(f"cannot be read: {error.msg.partition('.')[0]}", column) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise FormulaError(f"cannot be read: {error or 'nested too deeply'}", 1) from error
+        raise FormulaError(f"cannot be read: {error or 'nested too deeply'}", 1) from None
     _check(tree, line, names, 0)
     return tree
 

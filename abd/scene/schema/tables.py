@@ -26,7 +26,7 @@ def table(model: type[Table], key: str, fields: Mapping[str, Any]) -> Table:
         return model.model_validate(given)
     except ValidationError as error:
         findings = schema_findings(error, model, given)
-        raise SceneError([below(key, finding) for finding in findings]) from error
+        raise SceneError([below(key, finding) for finding in findings]) from None
 
 
 def below(key: str, finding: Finding) -> Problem:

@@ -159,7 +159,7 @@ def formula_value(value: Any) -> Any:
         NamedFormula(value, ("t",))((0.0,))
     except FormulaError as error:
         text = {"error": error.located, "remedy": error.remedy}
-        raise PydanticCustomError("formula", "should be a valid formula of t: {error}", text) from error
+        raise PydanticCustomError("formula", "should be a valid formula of t: {error}", text) from None
     return value
 
 
@@ -182,8 +182,8 @@ def color_value(value: Any) -> Any:
 
         try:
             return tuple(float(item) for item in to_rgba(value))
-        except ValueError as error:
-            raise PydanticCustomError("color", "should be a CSS colour name or have the form '#rrggbb'") from error
+        except ValueError:
+            raise PydanticCustomError("color", "should be a CSS colour name or have the form '#rrggbb'") from None
     color = _color_value(value)
     if min(color) < 0.0 or max(color) > 1.0:
         raise PydanticCustomError("color", f"should be {COLOR}")

@@ -30,5 +30,5 @@ def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[st
 
     try:
         return read_robot(path, options).scene()
-    except RecursionError as error:
-        raise SceneError.of("has too many nested elements", file=str(path)) from error
+    except RecursionError:
+        raise SceneError.of("has too many nested elements", file=str(path)) from None

@@ -88,7 +88,7 @@ def compile_robot(
     except (ValueError, RuntimeError, MemoryError) as error:
         text = re.sub("'(mesh_[0-9]+)'", lambda name: f"'{assets.files.get(f'{name[1]}.stl', name[1])}'", str(error))
         message = f"MuJoCo's compiler: {_one_line(text)}"
-        raise SceneError.of(message, file=str(path), remedy="correct the file") from error
+        raise SceneError.of(message, file=str(path), remedy="correct the file") from None
     finally:
         mujoco.set_mju_user_warning(before)
     out.notes += [f"MuJoCo's compiler: {_one_line(warning)}" for warning in dict.fromkeys(warned)]

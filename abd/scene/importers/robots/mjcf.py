@@ -173,7 +173,7 @@ class Mjcf:
         except Image.DecompressionBombError as error:
             self._too_many(one, str(error))
         except (OSError, UnidentifiedImageError, ValueError) as error:
-            raise SceneError.of(f"is not a valid PNG file: {error}", file=str(path)) from error
+            raise SceneError.of(f"is not a valid PNG file: {error}", file=str(path)) from None
         return out.getvalue()
 
     def _too_many(self, one: Element, size: str) -> None:

@@ -54,7 +54,7 @@ def read_bytes(path: Path) -> bytes:
             raise SceneError.of(message, file=str(path), value=size, remedy="give the file of the robot")
         return path.read_bytes()
     except OSError as error:
-        raise SceneError.of(f"cannot be read: {error.strerror or error}", file=str(path)) from error
+        raise SceneError.of(f"cannot be read: {error.strerror or error}", file=str(path)) from None
 
 
 def read_tree(path: Path, data: bytes | None = None) -> Tree:
@@ -94,7 +94,7 @@ def read_tree(path: Path, data: bytes | None = None) -> Tree:
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        raise _wrong(path, f"is not valid XML: {expat.ErrorString(error.code)}", error.lineno) from error
+        raise _wrong(path, f"is not valid XML: {expat.ErrorString(error.code)}", error.lineno) from None
     return Tree(path, builder.close(), lines)
 
 
@@ -155,7 +155,7 @@ def expanded(path: Path, allow_code: bool = False) -> bytes:
         return document.to_urdf_string().encode()
     except Exception as error:  # xacro evaluates expressions, which may raise any exception
         message = f"xacro: {type(error).__name__}: {' '.join(str(error).split())}"
-        raise SceneError.of(message, file=str(path), remedy="correct the macros") from error
+        raise SceneError.of(message, file=str(path), remedy="correct the macros") from None
 
 
 def _refuse_code(path: Path) -> None:

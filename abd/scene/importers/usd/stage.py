@@ -158,7 +158,7 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
         stage = Usd.Stage.Open(str(path))
         parsed = _parse(stage)
     except Tf.ErrorException as error:
-        raise SceneError.of(f"OpenUSD cannot read the stage: {_reason(error)}", file=str(path)) from error
+        raise SceneError.of(f"OpenUSD cannot read the stage: {_reason(error)}", file=str(path)) from None
     warnings = [_plain(message.commentary) for message in diagnostics.TakeUncoalescedDiagnostics()]
     out = Stage(stage, path, options, found=parsed)
     _refuse_elsewhere(out)
