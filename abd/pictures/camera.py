@@ -73,7 +73,7 @@ class Camera:
     Args:
         view: camera keys; cast: drawn objects.
         moments: instants that must fit into the picture.
-        size: width and height in pixels.
+        size: width and height in pixels; covered: fraction of the width, at the right, that a panel covers.
 
     Attributes:
         middle, extent: (3,) centre and diagonal [m] of the bounding box of all bodies.
@@ -83,8 +83,8 @@ class Camera:
         PictureError: there is no body with the name to follow.
     """
 
-    def __init__(self, view: View, cast: Cast, moments: list[Moment], size: tuple[int, int]):
-        self.view, self.cast, self.size = view, cast, size
+    def __init__(self, view: View, cast: Cast, moments: list[Moment], size: tuple[int, int], covered: float = 0.0):
+        self.view, self.cast, self.size, self.covered = view, cast, size, covered
         self.followed = cast.index(view.follow) if view.follow else None
         points, radii = (np.concatenate(parts) for parts in zip(*(_visible_bounds(cast, one) for one in moments)))
         low, high = (points - radii[:, None]).min(axis=0), (points + radii[:, None]).max(axis=0)
@@ -131,22 +131,26 @@ class Camera:
         return Lens(eye, axes, 0.5 * height * focal, width, height)
 
     def _fitting_eye(self, middle: np.ndarray, axes: np.ndarray, focal: float) -> np.ndarray:
-        """(3,) eye position that shows all bodies; without a target it is also shifted sideways."""
-        width, height = self.size
-        aspect, points, radii = width / height, self._points, self._radii
-        for _ in range(4):
+        """(3,) eye position that shows all bodies, centred in the part of the picture that is not covered.
+
+        A target or a followed body is in the centre of this part."""
+        (width, height), points, radii = self.size, self._points, self._radii
+        # tangents of the angles between the axis of the camera and the sides of the free part
+        left, upper = width / height / focal, 1.0 / focal
+        right, center = (1.0 - 2.0 * self.covered) * left, -self.covered * left
+        fixed = middle if self.view.target is not None or self.followed is not None else None
+        for _ in range(8):
             x, y, z = np.einsum("ij,kj->ik", axes, points - middle)
-            # A ball of radius r about (x, y, z) is in the picture from a distance of focal |y| + r sqrt(focal^2 + 1) - z.
-            over = np.maximum((focal * np.abs(x) + radii * np.hypot(focal, aspect)) / aspect,
-                              focal * np.abs(y) + radii * np.hypot(focal, 1.0)) - z  # fmt: skip
+            # a ball of radius r about (x, y, z) is in the picture from a distance of (|y| + r hypot(1, upper)) / upper - z
+            sides = (-x, left), (x, right), (np.abs(y), upper)
+            over = np.max([(c + radii * np.hypot(1.0, side)) / side for c, side in sides], axis=0) - z
             distance = DISTANCE_MARGIN * float(over.max()) / self.view.zoom
-            if self.view.target is not None or self.followed is not None:
-                break
-            # the visible bodies are centred in the picture
+            if fixed is not None:
+                middle = fixed - center * distance * axes[0]
+                continue
             depth = np.maximum(z + distance, 1e-3 * distance)
-            sides = [(c - radii) / depth for c in (x, y)], [(c + radii) / depth for c in (x, y)]
-            shift = [0.5 * (low.min() + high.max()) * distance for low, high in zip(*sides)]
-            middle = middle + shift[0] * axes[0] + shift[1] * axes[1]
+            across, along = (0.5 * (((c - radii) / depth).min() + ((c + radii) / depth).max()) for c in (x, y))
+            middle = middle + distance * ((across - center) * axes[0] + along * axes[1])
         return middle - axes[2] * distance
 
 

@@ -23,7 +23,7 @@ from abd.pictures.camera import View
 from abd.pictures.cast import Contacts, Moment, moment_of, of_model
 from abd.pictures.symbols import Symbols, draw_arrows, force_scale
 from abd.viewer.panels import Plots, Tables, drawing_controls
-from abd.viewer.stage import Stage
+from abd.viewer.stage import PANEL, Stage
 
 PICTURE_FRACTION = 0.02
 """Largest fraction of the stepping thread's time for pictures."""
@@ -71,7 +71,7 @@ class LiveView(Observer):
         self._joints = JointList.of(sim.model.joints)
         # CPU time of the thread; on a GPU the thread sleeps during the step
         self._clock = perf_counter if sim.device.startswith("cuda") else thread_time
-        self.stage = Stage(self.server, self.cast, self.view, [self._moment()])
+        self.stage = Stage(self.server, self.cast, self.view, [self._moment()], PANEL)
         self._controls(last)
         self._show()
         self._paid = 0.0  # the first picture loads libraries, so that its cost does not count

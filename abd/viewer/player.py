@@ -14,7 +14,7 @@ from abd.pictures.camera import View
 from abd.pictures.cast import Recorded, evenly_spaced
 from abd.pictures.symbols import force_scale
 from abd.viewer.panels import MOST_LISTED, Plots, Tables, drawing_controls
-from abd.viewer.stage import CAMERA_FRAMES, Stage
+from abd.viewer.stage import CAMERA_FRAMES, PANEL, Stage
 
 RATE = 30.0
 """Largest number of pictures per second."""
@@ -36,7 +36,7 @@ class Player:
     def __init__(self, server, run: Recorded, view: View):
         self.server, self.run, self.frame = server, run, 0
         moments = run.moments(evenly_spaced(range(len(run)), CAMERA_FRAMES))
-        self.stage = Stage(server, run.cast, view, moments)
+        self.stage = Stage(server, run.cast, view, moments, PANEL)
         self._scale = force_scale(run.cast, moments)
         self.stage.forces = self._scale
         self._changed, self._closed = threading.Event(), threading.Event()

@@ -22,6 +22,8 @@ SHEAR = 3e-4
 MOST_SHEARED = 400
 """Largest number of separate meshes; beyond it bodies with the least shear remain instances."""
 
+PANEL = 400 / 1280
+"""Fraction of the width of a window that the panel of controls covers."""
 CAMERA_FRAMES = 12
 """Number of frames of a run that determine the camera position."""
 
@@ -31,6 +33,7 @@ class Stage:
 
     Args:
         server: `viser.ViserServer`; cast: drawn objects; view: the camera; moments: sample for the camera.
+        covered: fraction of the width, at the right, that a panel covers.
 
     Attributes:
         joints, forces: whether joints are drawn; length of arrows per force [m/N], or None.
@@ -38,11 +41,11 @@ class Stage:
         batches: handle and bodies of the batch of each shape.
     """
 
-    def __init__(self, server, cast: Cast, view: View, moments: list[Moment]):
+    def __init__(self, server, cast: Cast, view: View, moments: list[Moment], covered: float = 0.0):
         self.server, self.cast = server, cast
         self.joints, self.forces = True, None
         self.extra: Symbols | None = None
-        self.camera = Camera(view, cast, moments, (1280, 720))
+        self.camera = Camera(view, cast, moments, (1280, 720), covered)
         self._shift = np.zeros(3)
         server.scene.set_up_direction("+z")
         server.scene.configure_default_lights(cast_shadow=len(cast) <= 3000)
@@ -55,7 +58,7 @@ class Stage:
             if len(members) and len(triangles):
                 rgba = cast.colors[members]
                 handle = _instances(
-                    server, f"/bodies/{k}", vertices, triangles, len(members), batched_colors=_bytes(rgba[:, :3]),
+                    server, f"/bodies/{k}", vertices, triangles, len(members), batched_colors=_linear(rgba[:, :3]),
                     batched_opacities=rgba[:, 3].astype(np.float32) if (rgba[:, 3] < 1.0).any() else None,
                     side="double" if cast.shapes[k].open else "front",
                 )  # fmt: skip
@@ -206,7 +209,7 @@ class _SymbolBatches:
             "positions": (0.5 * (ends[:, 0] + ends[:, 1]), np.zeros(3), np.float32),
             "wxyzs": (from_z(span), [1.0, 0.0, 0.0, 0.0], np.float32),
             "scales": (np.column_stack([radius, radius, length]), np.zeros(3), np.float32),
-            "colors": (_bytes(rgba[:, :3]), np.zeros(3), np.uint8),
+            "colors": (_linear(rgba[:, :3]), np.zeros(3), np.uint8),
         }
         for key, (used, rest, kind) in values.items():
             filled = np.concatenate([used, np.tile(rest, (capacity - count, 1))]).astype(kind)
@@ -246,3 +249,8 @@ def from_z(direction: np.ndarray) -> np.ndarray:
 
 def _bytes(color: np.ndarray) -> np.ndarray:
     return np.round(255.0 * np.asarray(color)).astype(np.uint8)
+
+
+def _linear(color: np.ndarray) -> np.ndarray:
+    """Bytes of sRGB colours for instances, whose colours the browser takes as linear (IEC 61966-2-1)."""
+    return _bytes(np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4))

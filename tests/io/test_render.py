@@ -94,18 +94,21 @@ def test_translucent_bodies_show_a_fraction_of_the_bodies_behind():
     assert np.mean(middle < 12) == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.parametrize("covered", [0.0, 0.3])
 @pytest.mark.parametrize("azimuth", [-60.0, 10.0, 135.0])
 @pytest.mark.parametrize("elevation", [5.0, 60.0, -89.99])
-def test_camera_shows_all_bodies(azimuth, elevation):
+def test_camera_shows_all_bodies(azimuth, elevation, covered):
+    """All bodies are in the picture, beside a panel at its right."""
     cast, moment = staged(
         {"box": (1, 1, 4)}, {"sphere": {"radius": 0.4}, "position": (6, -2, 1)}, {"box": (1, 1, 1), "position": (3, 9, 0)},
     )
-    lens = Camera(View(azimuth=azimuth, elevation=elevation), cast, [moment], SIZE).lens(moment)
+    lens = Camera(View(azimuth=azimuth, elevation=elevation), cast, [moment], SIZE, covered).lens(moment)
+    free = ((1.0 - covered) * SIZE[0], SIZE[1])
     corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
     for body, shape in enumerate(cast.shape):
         low, high = cast.shapes[shape].box
         seen = lens.seen((low + corners * (high - low)) @ moment.transform[body, :3, :3].T + moment.transform[body, :3, 3])
-        assert (seen[:, 2] > 0).all() and (seen[:, :2] > 0).all() and (seen[:, :2] < SIZE).all()
+        assert (seen[:, 2] > 0).all() and (seen[:, :2] > 0).all() and (seen[:, :2] < free).all()
 
 
 def test_followed_bodies_stay_in_place_and_orbits_rotate():
@@ -115,6 +118,8 @@ def test_followed_bodies_stay_in_place_and_orbits_rotate():
     camera = Camera(View(follow="b"), cast, [moment, later], SIZE)
     for one in (moment, later):
         np.testing.assert_allclose(camera.lens(one).seen(one.transform[1, :3, 3])[:2], (80, 45), atol=1e-6)
+    beside = Camera(View(follow="b"), cast, [moment, later], SIZE, covered=0.25)
+    np.testing.assert_allclose(beside.lens(later).seen(later.transform[1, :3, 3])[:2], (60, 45), atol=1e-6)
     camera = Camera(View(orbit=180.0, target=(0, 0, 0)), cast, [moment], SIZE)
     ends = [camera.lens(moment, progress).axes[2] for progress in (0.0, 1.0)]
     np.testing.assert_allclose(ends[0][:2], -ends[1][:2], atol=1e-12)

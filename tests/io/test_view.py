@@ -15,10 +15,12 @@ from scipy.spatial.transform import Rotation
 import abd
 from abd.cli import main
 from abd.colors import PALETTE
+from abd.commands.render import view_of
 from abd.io.trajectory import Trajectory
-from abd.pictures.camera import View
+from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Recorded, of_model
 from abd.pictures.shapes import turned_from_z, unit
+from abd.scene.importers.formats import shipped_scenes
 
 viser = pytest.importorskip("viser", reason="needs viser: pip install 'abd-solver[view]'")
 
@@ -89,6 +91,21 @@ def test_maps_without_shear_are_instances_to_rounding():
     directions = unit(np.concatenate([random.normal(size=(20, 3)), [[0, 0, -2.0], [0, 0, 1.0]]]))
     np.testing.assert_allclose(turned_from_z(directions)[:, :, 2], directions, atol=1e-12)
     np.testing.assert_allclose(matrices(from_z(3.0 * directions)), turned_from_z(directions), atol=1e-6)
+
+
+@pytest.mark.parametrize("scene", sorted(shipped_scenes()))
+def test_moving_bodies_of_shipped_scenes_are_beside_the_panel(scene):
+    from abd.viewer.stage import PANEL
+
+    loaded, size = abd.load(scene), (1280, 720)
+    cast, moment = of_model(loaded.started())
+    view = view_of(loaded.camera.model_dump(exclude_defaults=True), "", None)
+    lens = Camera(view, cast, [moment], size, PANEL).lens(moment)
+    moving = np.flatnonzero((cast.kind != "static") & (cast.shape >= 0))
+    corners = np.stack([cast.boxes[moving][:, sides, range(3)] for sides in np.ndindex(2, 2, 2)], axis=1)
+    maps = moment.transform[moving, None]
+    x, y, depth = lens.seen((maps[..., :3, :3] @ corners[..., None])[..., 0] + maps[..., :3, 3]).T
+    assert depth.min() > 0 and x.min() > 0 and x.max() < (1.0 - PANEL) * size[0] and y.min() > 0 and y.max() < size[1]
 
 
 def test_sheared_bodies_are_meshes_with_their_vertices_where_they_are(server):
