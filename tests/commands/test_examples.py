@@ -47,6 +47,16 @@ def test_meshes_in_memory(capsys):
     assert "point.x" in capsys.readouterr().out
 
 
+def test_a_nut_runs_down_a_bolt():
+    """It follows the thread: its velocity is that of its rotation, within what the clearance allows."""
+    module = example("bolt_and_nut")
+    sim = module.main(duration=0.1)
+    nut, height = sim.bodies["nut"], 3 * module.PITCH
+    assert nut.angular_velocity[2] < -11.0 and height - nut.position[2] > 0.0015
+    turn = -np.arctan2(*nut.rotation[[1, 0], 0])
+    assert abs(height - nut.position[2] - module.PITCH * turn / (2 * np.pi)) < 3e-4
+
+
 def test_picture_from_a_trajectory(tmp_path):
     picture = example("plot_from_trajectory").main(folder=str(tmp_path / "run"), duration=0.4)
     assert picture.read_bytes().startswith(b"\x89PNG")

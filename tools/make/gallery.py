@@ -23,6 +23,7 @@ FILMS = {
     "rope_bridge": [],
     "wrecking_ball": [],
     "dominoes": ["--speed", "0.6", "--camera", "azimuth_deg=-70, elevation_deg=15, zoom=1.3"],
+    "bolt_and_nut": ["--speed", "0.2", "--camera", "elevation_deg=25"],
     "mesh_in_memory": ["--camera", "elevation_deg=50"],
 }
 """Names of scenes and examples, with further arguments of `abd render`."""
