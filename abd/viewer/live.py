@@ -22,7 +22,7 @@ from abd.joint_list import JointList
 from abd.pictures.camera import View
 from abd.pictures.cast import Contacts, Moment, moment_of, of_model
 from abd.pictures.symbols import Symbols, draw_arrows, force_scale
-from abd.viewer.panels import Plots, Tables, drawing_controls
+from abd.viewer.panels import DrawingControls, Plots, Tables
 from abd.viewer.stage import PANEL, Stage
 
 PICTURE_FRACTION = 0.02
@@ -131,9 +131,9 @@ class LiveView(Observer):
         """Send the present state, and schedule the next picture."""
         began = thread_time()
         moment, self.clock.content = self._moment(), self._now
-        if self.forces.value:
+        if self.drawn.forces.value:
             moment = self._with_contacts(moment)
-        self.stage.joints, self.stage.forces = self.joints.value, self._scale if self.forces.value else None
+        self.drawn.apply(self.stage, self._scale)
         self.stage.extra = self._pull.arrow(moment.transform) if self._pull is not None else None
         self.stage.show(moment)
         self.tables.show(
@@ -177,7 +177,7 @@ class LiveView(Observer):
             self.pace = gui.add_dropdown("speed", tuple(PACES), initial_value="real time")
             self.clock = gui.add_markdown("")
             hint = "read for every picture; no cost while it is off"
-            self.joints, self.forces, self.follow = drawing_controls(gui, self.cast, "", False, hint=hint)
+            self.drawn = DrawingControls(gui, self.cast, "", False, hint=hint)
             gui.add_markdown("Drag a body with the mouse and shift to pull it by a spring.")
             self.strength = gui.add_slider("strength of the spring", 0.1, 10.0, 0.1, 1.0)
         tabs = gui.add_tab_group()
@@ -185,7 +185,7 @@ class LiveView(Observer):
         self.plots = Plots(self.server, tabs, ENERGIES, [])
         self._drives(tabs)
         self.one.on_click(lambda _: self._actions.append(self._one_step))
-        self.follow.on_update(lambda _: self._actions.append(self._follow))
+        self.drawn.follow.on_update(lambda _: self._actions.append(self._follow))
         self.stage.on_click(self._choose)
         for k, (handle, members) in self.stage.batches.items():
             if (self.cast.kind[members] == "dynamic").any():
@@ -243,7 +243,7 @@ class LiveView(Observer):
         self._steps_left += 1
 
     def _follow(self) -> None:
-        name = self.follow.value
+        name = self.drawn.follow.value
         self.stage.follow("" if name == "nothing" else name, self._moment())
 
     def _choose(self, body: int) -> None:

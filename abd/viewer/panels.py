@@ -24,14 +24,29 @@ MOST_LISTED = 300
 """Largest number of bodies in a dropdown list; for more, the user types a name."""
 
 
-def drawing_controls(gui, cast: Cast, follow: str, forces: bool, **look) -> tuple:
-    """Handles of the controls for joints, for contact forces, and for the name of the followed body."""
-    joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(cast.joints))
-    arrows = gui.add_checkbox("contact forces", forces, **look)
-    names, followed = [str(name) for name in np.array(cast.names, dtype=object)[~cast.is_plane]], follow or "nothing"
-    if len(names) <= MOST_LISTED:
-        return joints, arrows, gui.add_dropdown("follow", ("nothing", *names), initial_value=followed)
-    return joints, arrows, gui.add_text("follow", followed, hint="name of a body, or nothing")
+class DrawingControls:
+    """Controls of what is drawn: joints, contact forces, names and frames of bodies, and the followed body."""
+
+    def __init__(self, gui, cast: Cast, follow: str, forces: bool, **look):
+        bodies, followed = [str(name) for name in np.array(cast.names, dtype=object)[~cast.is_plane]], follow or "nothing"
+        self.joints = gui.add_checkbox("joints, ropes, springs", True, visible=bool(cast.joints))
+        self.forces = gui.add_checkbox("contact forces", forces, **look)
+        self.names = gui.add_checkbox("names", False, visible=len(bodies) <= MOST_LISTED)
+        self.axes = gui.add_checkbox("axes", False, hint="x red, y green, z blue, of the mesh frames")
+        if len(bodies) <= MOST_LISTED:
+            self.follow = gui.add_dropdown("follow", ("nothing", *bodies), initial_value=followed)
+        else:
+            self.follow = gui.add_text("follow", followed, hint="name of a body, or nothing")
+
+    def apply(self, stage, scale: float | None) -> None:
+        """Set what a `Stage` draws; scale: length of arrows per force [m/N]."""
+        stage.joints, stage.forces = self.joints.value, scale if self.forces.value else None
+        stage.names, stage.axes = self.names.value, self.axes.value
+
+    def on_update(self, redraw: Callable[[], None]) -> None:
+        """Call a function after every change except that of the followed body."""
+        for one in (self.joints, self.forces, self.names, self.axes):
+            one.on_update(lambda _: redraw())
 
 
 class Tables:
@@ -83,7 +98,7 @@ class Tables:
             x, v = transform[k, :3, 3], velocity[k, :3, 3]
             w = axial((velocity[k, :3, :3] @ np.linalg.inv(transform[k, :3, :3]))[None])[0]
             rows.append([self._names[k], _format_vector(x), _format_vector(v), _format_vector(w)])
-        return _table(["body", "position [m]", "velocity [m/s]", "turning [rad/s]"], rows, len(found))
+        return _table(["body", "position [m]", "velocity [m/s]", "angular velocity [rad/s]"], rows, len(found))
 
     def _matching(self, wanted: str) -> list[int]:
         """Bodies of this name, else those with it in their names; searched when the name changes."""

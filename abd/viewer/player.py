@@ -13,7 +13,7 @@ import numpy as np
 from abd.pictures.camera import View
 from abd.pictures.cast import Recorded, evenly_spaced
 from abd.pictures.symbols import force_scale
-from abd.viewer.panels import MOST_LISTED, Plots, Tables, drawing_controls
+from abd.viewer.panels import MOST_LISTED, DrawingControls, Plots, Tables
 from abd.viewer.stage import CAMERA_FRAMES, PANEL, Stage
 
 RATE = 30.0
@@ -73,15 +73,12 @@ class Player:
             self.loop = gui.add_checkbox("loop", True)
             self.step = gui.add_button_group("step", ("-10", "-1", "+1", "+10"))
             forces = self._scale is not None
-            self.joints, self.forces, self.follow = drawing_controls(
-                gui, self.run.cast, view.follow, forces, visible=forces
-            )
+            self.drawn = DrawingControls(gui, self.run.cast, view.follow, forces, visible=forces)
         self.slider.on_update(lambda event: self._seek(int(self.slider.value)) if event.client is not None else None)
         self.play.on_update(lambda _: self._on_play_changed())
         self.step.on_click(lambda _: self._seek(self.frame + int(self.step.value)))
-        self.follow.on_update(lambda _: self._follow())
-        for one in (self.joints, self.forces):
-            one.on_update(lambda _: self._redraw())
+        self.drawn.follow.on_update(lambda _: self._follow())
+        self.drawn.on_update(self._redraw)
 
     def close(self) -> None:
         """Stop the playing thread."""
@@ -113,7 +110,7 @@ class Player:
         self._changed.set()
 
     def _follow(self) -> None:
-        name = self.follow.value
+        name = self.drawn.follow.value
         self.stage.follow("" if name == "nothing" else name, self.run.moment(self._wanted))
 
     def _choose(self, body: int) -> None:
@@ -144,7 +141,7 @@ class Player:
 
     def _draw(self, frame: int) -> None:
         self.frame = frame
-        self.stage.joints, self.stage.forces = self.joints.value, self._scale if self.forces.value else None
+        self.drawn.apply(self.stage, self._scale)
         moment = self.run.moment(frame)
         self.stage.show(moment)
         if self.slider.value != frame:

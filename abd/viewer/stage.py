@@ -36,14 +36,15 @@ class Stage:
         covered: fraction of the width, at the right, that a panel covers.
 
     Attributes:
-        joints, forces: whether joints are drawn; length of arrows per force [m/N], or None.
+        joints, names, axes: whether joints, names of bodies and axes of mesh frames are drawn.
+        forces: length of arrows per force [m/N], or None.
         extra: additional symbols, or None.
         batches: handle and bodies of the batch of each shape.
     """
 
     def __init__(self, server, cast: Cast, view: View, moments: list[Moment], covered: float = 0.0):
         self.server, self.cast = server, cast
-        self.joints, self.forces = True, None
+        self.joints, self.forces, self.names, self.axes = True, None, False, False
         self.extra: Symbols | None = None
         self.camera = Camera(view, cast, moments, (1280, 720), covered)
         self._shift = np.zeros(3)
@@ -63,7 +64,7 @@ class Stage:
                     side="double" if cast.shapes[k].open else "front",
                 )  # fmt: skip
                 self.batches[k] = handle, members
-        self._symbols = _SymbolBatches(server)
+        self._symbols, self._labels, self._axes = _SymbolBatches(server), [], None
         self._look(moments[0])
 
     def show(self, moment: Moment) -> None:
@@ -77,8 +78,31 @@ class Stage:
                 handle.batched_scales = scales[members].astype(np.float32)
             own = symbols(self.cast, moment, self.joints, self.forces)
             self._symbols.show(own if self.extra is None else Symbols.joined([own, self.extra]))
+            self._show_names(moment)
+            self._show_axes(position, wxyz)
         if self.camera.followed is not None:
             self._follow(moment)
+
+    def _show_names(self, moment: Moment) -> None:
+        """Show the names of all bodies at their centres."""
+        if self.names and not self._labels:
+            bodies = np.flatnonzero(~self.cast.is_plane)
+            self._labels = [(k, self.server.scene.add_label(f"/names/{k}", str(self.cast.names[k]))) for k in bodies.tolist()]
+        if self._labels:
+            center = self.cast.bounding_balls(moment.transform)[0]
+            for k, label in self._labels:
+                label.visible = self.names
+                label.position = center[k]
+
+    def _show_axes(self, position: np.ndarray, wxyz: np.ndarray) -> None:
+        """Show the axes of the mesh frames (n, 3), (n, 4)."""
+        if self.axes and self._axes is None:
+            length = 0.5 * (self.cast.median_diameter or 0.1 * self.camera.extent)
+            size = {"axes_length": length, "axes_radius": 0.03 * length}
+            self._axes = self.server.scene.add_batched_axes("/axes", wxyz, position, **size)
+        if self._axes is not None:
+            self._axes.visible = self.axes
+            self._axes.batched_wxyzs, self._axes.batched_positions = wxyz.astype(np.float32), position.astype(np.float32)
 
     def follow(self, name: str, moment: Moment) -> None:
         """Keep a body at its present position in the picture; "" for none. Unknown names are ignored."""

@@ -133,6 +133,23 @@ def test_sheared_bodies_are_meshes_with_their_vertices_where_they_are(server):
     assert not stage._sheared
 
 
+def test_names_and_axes_follow_the_bodies(server):
+    from abd.viewer.stage import Stage
+
+    cast, moment = of_model(abd.load("four_bar").started())
+    stage = Stage(server, cast, View(), [moment])
+    for shown in (True, False):
+        stage.names = stage.axes = shown
+        moment.transform[:, :3, 3] += 0.5
+        stage.show(moment)
+        labels = dict(stage._labels)
+        assert [labels[k].text for k in labels] == [str(cast.names[k]) for k in labels] and len(labels) == 3
+        assert {label.visible for label in labels.values()} == {shown} and stage._axes.visible is shown
+        center = cast.bounding_balls(moment.transform)[0]
+        np.testing.assert_allclose([label.position for label in labels.values()], center[[*labels]])
+        np.testing.assert_allclose(stage._axes.batched_positions, moment.transform[:, :3, 3], atol=1e-6)
+
+
 def test_the_player_seeks_follows_and_fills_its_tables(server, folder):
     from abd.viewer.player import Player
 
