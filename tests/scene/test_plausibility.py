@@ -38,6 +38,14 @@ def degrees() -> abd.Scene:
     return scene
 
 
+def servo(**coordinate) -> abd.Scene:
+    scene = ground()
+    drive = {"mode": "position", "target": 1.0, "effort": 10.0}
+    settings = {"theta": {"drive": drive, **coordinate}}
+    scene.add_hinge("knee", abd.WORLD, "part", anchor=(0, 0, 1), axis=(0, 1, 0), coordinate=settings)
+    return scene
+
+
 def long_step() -> abd.Scene:
     scene = ground()
     scene.solver.dt = 1.0
@@ -68,6 +76,7 @@ MISTAKES = {
     inverted: "its triangles face inwards",
     quaternion_xyzw: "its quaternion (0, 0, 0.6, 0.8) is half a turn; the order of the numbers is w, x, y, z",
     degrees: "joint 'knee': its range of theta reaches 14.3 turns; range is in radians, range_deg in degrees",
+    servo: "joint 'knee': the position drive of theta has an effort limit and no damping",
     long_step: "solver.dt = 1 s is long",
     without_friction: "no material has friction",
     falling: "body 'part' falls for ever",
@@ -92,7 +101,7 @@ def test_equal_bodies_of_worlds_have_one_note():
 def test_plausible_scenes_have_no_note():
     scene = ground(**BOX, quaternion=(0, 1, 0, 0))
     scene.add_hinge("winch", abd.WORLD, "part", anchor=(0, 0, 1.3), axis=(0, 1, 0), range_deg=(-700, 700))
-    assert scene.compile().notes == []
+    assert scene.compile().notes == [] and servo(damping=1.0).compile().notes == []
     held = falling()
     held.add_joint("spring", "bungee", abd.WORLD, "part", parent_anchor=(0, 0, 2), child_anchor=(0, 0, 0), stiffness=100.0)
     assert held.compile().notes == []

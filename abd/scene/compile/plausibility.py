@@ -32,7 +32,7 @@ def plausibility_notes(spec: SceneSpec, records: Records, model: Model) -> list[
     longest = max(model.settings.world_dt, default=model.settings.dt)
     if longest > LARGEST_STEP:
         notes.append(f"solver.dt = {longest:g} s is long: contacts and joints usually need steps of 1 to 20 ms")
-    return [*notes, *_of_ranges(model), *_of_anchors(model), *_of_friction(spec, model), *_of_supports(model)]
+    return [*notes, *_of_coordinates(model), *_of_anchors(model), *_of_friction(spec, model), *_of_supports(model)]
 
 
 def _of_body(record: BodyRecord, count: int) -> Iterator[str]:
@@ -44,16 +44,21 @@ def _of_body(record: BodyRecord, count: int) -> Iterator[str]:
         yield f"{body}: its quaternion ({numbers}) is half a turn; the order of the numbers is w, x, y, z"
 
 
-def _of_ranges(model: Model) -> Iterator[str]:
+def _of_coordinates(model: Model) -> Iterator[str]:
     for batch in batches(JointList.of(model.joints)):
+        joint = f"joint '{batch.first.name}'{and_more(len(batch.index))}"
         rotary = {one.name: one.rotary for one in TYPES[batch.first.type].coordinates(batch.first)}
         for one in batch.first.coordinates:
-            bounds = [bound for bound in (one.lower, one.upper) if np.isfinite(bound)]
-            if rotary[one.name] and max(map(abs, bounds), default=0.0) > LARGEST_ANGLE:
-                turns = max(map(abs, bounds)) / (2.0 * np.pi)
+            largest = max((abs(bound) for bound in (one.lower, one.upper) if np.isfinite(bound)), default=0.0)
+            if rotary[one.name] and largest > LARGEST_ANGLE:
+                turns = largest / (2.0 * np.pi)
+                yield f"{joint}: its range of {one.name} reaches {turns:.3g} turns; range is in radians, range_deg in degrees"
+            drive = one.drive
+            swings = drive is not None and drive.mode == "position" and min(drive.effort, one.effort_limit) < np.inf
+            if swings and not (one.damping or one.friction or one.friction_load):
                 yield (
-                    f"joint '{batch.first.name}'{and_more(len(batch.index))}: its range of {one.name} reaches {turns:.3g} turns; "
-                    "range is in radians, range_deg in degrees"
+                    f"{joint}: the position drive of {one.name} has an effort limit and no damping, so that it swings about its "
+                    "target; give damping or friction, or use a pd drive"
                 )
 
 
