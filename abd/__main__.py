@@ -1,7 +1,5 @@
 """`python -m abd` runs the command `abd`."""
 
-import sys
+from abd.cli import command
 
-from abd.cli import main
-
-sys.exit(main())
+command()
