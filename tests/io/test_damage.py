@@ -68,6 +68,16 @@ def test_a_full_disk_ends_a_run_in_one_line(percent, scene, whole, tmp_path):
         np.testing.assert_array_equal(found[: STEPS + 1], other.series("/bodies/transform"))
 
 
+@pytest.mark.parametrize("most", [100, 2000])
+@pytest.mark.parametrize("to, suffix", [("glb", ".glb"), ("obj", ""), ("usd", ".usda"), ("usd", ".usdz"), ("vtk", ".vtkhdf")])
+def test_a_full_disk_ends_an_export_in_one_line(to, suffix, most, whole, tmp_path):
+    if to == "usd":
+        pytest.importorskip("pxr")
+    done = limited(["export", "--to", to, "--out", str(tmp_path / f"out{suffix}"), str(whole)], most)
+    assert done.returncode in (1, 2) and len(done.stderr.splitlines()) == 1, done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def put(path, index, change):
     """Replace values of a dataset by a function of them."""
     return lambda file: file[path].__setitem__(index, change(file[path][index]))
