@@ -326,6 +326,7 @@ class Simulation:
 
         Raises:
             SceneError: bodies overlap there; no body is moved. Touching bodies are separated, with a log message.
+            ValueError: another shape, or a value that is not finite.
         """
         restarts.move_to(self, q, coordinates)
 
