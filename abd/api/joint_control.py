@@ -15,6 +15,7 @@ from abd.backends.protocol import Backend
 from abd.by_bodies import of_body
 from abd.joints.closure.redundancy import CLOSED, open_by
 from abd.joints.coordinates.readings import rigid_motion
+from abd.joints.rows import slots
 from abd.joints.rows.batches import batches
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import (
@@ -29,7 +30,8 @@ from abd.joints.rows.change import (
     with_frames,
     with_settings,
 )
-from abd.joints.rows.laws import Role
+from abd.joints.rows.laws import SPRINGS, Role
+from abd.joints.rows.rows import residual
 from abd.model import WORLD, CoordinateSettings, Drive, Joint, Model
 from abd.potentials.integrators import longest
 from abd.step.step import Stepper
@@ -37,6 +39,9 @@ from abd.step.step import Stepper
 _log = logging.getLogger(__name__)
 JUMP_OF_SPEED = 2.0
 """Ratio of a drive's change of speed to the change in the last step that counts as a jump."""
+UNFIT = 1e-3
+"""Motion along a constraint in a step, relative to that of its bodies, above which a state does not fit the joints. Generalized
+alpha leaves less at 0.1 rad per step."""
 
 
 class JointControl:
@@ -298,6 +303,21 @@ class JointControl:
         stepper.memory = recount_memory(self._backend.system, coordinates, stepper.q, stepper.qd)
         stepper.applied = stepper.initial_laws()
         self._coordinates.forget_readings()
+        ends = self._unfit_ends()
+        stepper.modes.jump(ends[ends != WORLD], constraints=True)
+
+    def _unfit_ends(self) -> np.ndarray:
+        """Return bodies of constraints that are open or that the velocities violate, with repetitions."""
+        stepper, system = self._stepper, self._backend.system
+        q, qd, linear, a, h = stepper.q, stepper.qd, system.linear, system.row_laws, longest(stepper.worlds.lengths)
+        opening, moved = residual(linear, q), residual(linear, q + h * qd)
+        motion = np.maximum(np.abs(opening), np.abs(moved - opening)).max(axis=1, where=linear.K > 0.0, initial=0.0)
+        value, rate = stepper.memory.history[[slots.VALUE, slots.RATE]]
+        stiff = a.active & (a.mass_stiffness > 0.0) & np.isin(a.role, SPRINGS)
+        motion = np.append(motion, np.where(stiff, np.maximum(np.abs(value - a.target), h * np.abs(rate)), 0.0))
+        ends = np.concatenate([[linear.parent, linear.child], system.row_bodies], axis=1).astype(int)
+        speed = np.append(np.abs(qd).max(axis=1), 0.0)[ends].max(axis=0)  # the last one is the world's
+        return ends[:, motion > UNFIT * h * np.maximum(speed, self._model.settings.eps_v)].ravel()
 
     def _jump(self, index: int) -> None:
         """Restart the integrator for the bodies of a joint, whose forces change abruptly."""

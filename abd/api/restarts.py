@@ -208,8 +208,8 @@ def reset(sim: RunningSimulation) -> None:
 
 def move_to(sim: RunningSimulation, q: np.ndarray, coordinates: np.ndarray | None) -> None:
     """See `Simulation.move_to`."""
-    q = separate(sim, q)
     state = sim.stepper.state()
+    q = separate(sim, finite(q, state.q.shape, "q"))
     old, new = (one[:, 3:].reshape(-1, 3, 3) for one in (state.q, q))
     turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
     qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)

@@ -319,11 +319,14 @@ class Simulation:
     def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
         """Set the poses of all bodies between steps; linear and angular velocities stay.
 
+        Where joints are open then, or velocities violate them, the next step closes them as in an inelastic impact.
+
         Args:
             q: (n, 12) states; coordinates: (c,) values near which angles are counted there.
 
         Raises:
             SceneError: bodies overlap there; no body is moved. Touching bodies are separated, with a log message.
+            ValueError: another shape, or a value that is not finite.
         """
         restarts.move_to(self, q, coordinates)
 
@@ -331,6 +334,7 @@ class Simulation:
         """Set the velocities of the dynamic bodies between steps; static and prescribed bodies keep theirs.
 
         The integrator restarts as in the first step. The energy balance does not include the change of kinetic energy.
+        Velocities that violate joints are projected by the next step as in an inelastic impact.
 
         Args:
             qd: (n, 12) float64 time derivatives of `state.q` [m/s, 1/s], for instance `state.qd` after changes: an array

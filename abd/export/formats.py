@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -79,10 +80,12 @@ def export(run: str | Path, to: str, out: str | Path | None = None) -> Exported:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Temporary file that replaces `path` on success and is removed on failure."""
+    """Temporary file or folder that replaces `path` on success and is removed on failure."""
     part = path.with_name(path.name + ".part")
     try:
         yield part
         part.replace(path)
     finally:
+        if part.is_dir():
+            shutil.rmtree(part)
         part.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.export.formats import ExportError
+from abd.export.formats import ExportError, replacing
 from abd.export.scenery import Scenery
 from abd.export.whole import WholeMesh
 
@@ -22,23 +22,22 @@ def write(scenery: Scenery, path: Path) -> list[str]:
     """Write the folder; replaces an earlier export, but no other folder."""
     if path.exists() and not _is_earlier_export(path):
         raise ExportError(f"{path} exists and is not a folder of an earlier export: give another --out")
-    part = path.with_name(path.name + ".part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
     mesh = WholeMesh(scenery, len(scenery.time))
     faces = _faces(mesh)
-    (part / MATERIALS).write_text(_materials(mesh), encoding="utf-8")
     places = decimals(scenery.extent)
     width = max(5, len(str(max(len(scenery.time) - 1, 0))))
-    for frames, poses in scenery.by_frames():
-        for frame, pose in zip(frames, poses):
-            heading = f"# {scenery.name}, t = {scenery.time[frame]:.9g} s\nmtllib {MATERIALS}\n"
-            with open(part / f"frame_{frame:0{width}d}.obj", "wb") as out:
-                out.write(heading.encode())
-                out.write(vertex_lines(mesh.mapped(pose), places))
-                out.write(faces)
-    shutil.rmtree(path, ignore_errors=True)
-    part.replace(path)
+    with replacing(path) as part:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        (part / MATERIALS).write_text(_materials(mesh), encoding="utf-8")
+        for frames, poses in scenery.by_frames():
+            for frame, pose in zip(frames, poses):
+                heading = f"# {scenery.name}, t = {scenery.time[frame]:.9g} s\nmtllib {MATERIALS}\n"
+                with open(part / f"frame_{frame:0{width}d}.obj", "wb") as out:
+                    out.write(heading.encode())
+                    out.write(vertex_lines(mesh.mapped(pose), places))
+                    out.write(faces)
+        shutil.rmtree(path, ignore_errors=True)
     return [f"{len(scenery.time)} files of {len(mesh)} vertices and {len(mesh.triangles)} triangles"]
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from abd.colors import to_linear
+from abd.export.formats import ExportError
 from abd.export.scenery import Figure, Part, Scenery
 from abd.optional import required
 from abd.pictures.shapes import turned_from_z
@@ -35,8 +36,9 @@ def write(scenery: Scenery, path: Path) -> list[str]:
     """Write a stage; its suffix selects binary (.usdc, .usd), text (.usda) or a package (.usdz)."""
     part = path.with_name(path.stem + ".part.usdc")
     part.unlink(missing_ok=True)
-    layer = Sdf.Layer.CreateNew(str(part))
+    diagnostics = UsdUtils.CoalescingDiagnosticDelegate()  # without it, USD prints each failed write
     try:
+        layer = Sdf.Layer.CreateNew(str(part))
         _Writer(layer, scenery).write()
         if path.suffix.lower() == ".usda":
             layer.Export(str(path))
@@ -44,6 +46,9 @@ def write(scenery: Scenery, path: Path) -> list[str]:
             _package(part, path)
         else:
             part.replace(path)
+    except Tf.ErrorException as error:
+        reasons = [*diagnostics.TakeUncoalescedDiagnostics(), *error.args]
+        raise ExportError(f"{path} cannot be written: {getattr(reasons[0], 'commentary', reasons[0])}") from error
     finally:
         part.unlink(missing_ok=True)
     return [f"{len(scenery.time)} frames of {len(scenery)} things, at {_rate(scenery.time):.6g} time codes per second, "

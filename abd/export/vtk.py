@@ -17,6 +17,7 @@ import numpy as np
 from abd.export.formats import replacing
 from abd.export.scenery import Scenery
 from abd.export.whole import WholeMesh
+from abd.io.datasets import reserve, write_whole
 
 TOPOLOGIES = ("Vertices", "Lines", "Polygons", "Strips")
 
@@ -25,19 +26,26 @@ def write(scenery: Scenery, path: Path) -> list[str]:
     """Write the file."""
     mesh = WholeMesh(scenery, len(scenery.time))
     count, steps = len(mesh), len(scenery.time)
-    with replacing(path) as part, h5py.File(part, "w", libver="latest") as file:
-        root = file.create_group("VTKHDF")
-        root.attrs["Version"] = np.array([2, 0], dtype=np.int64)
-        root.attrs.create("Type", b"PolyData", dtype=h5py.string_dtype("ascii", len("PolyData")))
-        _constants(root, mesh)
-        _steps(root, scenery.time, count)
-        points = root.create_dataset("Points", (count * steps, 3), np.float32)
-        velocity = root["PointData"].create_dataset("velocity", (count * steps, 3), np.float32)
-        for frames, poses in scenery.by_frames():
-            for frame, pose, rate in zip(frames, poses, scenery.velocities(frames)):
-                rows = slice(count * frame, count * (frame + 1))
-                points[rows] = mesh.mapped(pose).astype(np.float32)
-                velocity[rows] = mesh.mapped(rate).astype(np.float32)
+    with replacing(path) as part:
+        with h5py.File(part, "w", libver="latest", driver="core", backing_store=False) as file:
+            root = file.create_group("VTKHDF")
+            root.attrs["Version"] = np.array([2, 0], dtype=np.int64)
+            root.attrs.create("Type", b"PolyData", dtype=h5py.string_dtype("ascii", len("PolyData")))
+            _constants(root, mesh)
+            _steps(root, scenery.time, count)
+            for name in ("Points", "PointData/velocity"):
+                root.create_dataset(name, (count * steps, 3), np.float32)
+            file.flush()
+            image = file.id.get_file_image()
+        write_whole(part, image)
+        with h5py.File(part, "r+", libver="latest") as file:
+            points, velocity = file["VTKHDF/Points"], file["VTKHDF/PointData/velocity"]
+            reserve(file, points.nbytes + velocity.nbytes)
+            for frames, poses in scenery.by_frames():
+                for frame, pose, rate in zip(frames, poses, scenery.velocities(frames)):
+                    rows = slice(count * frame, count * (frame + 1))
+                    points[rows] = mesh.mapped(pose).astype(np.float32)
+                    velocity[rows] = mesh.mapped(rate).astype(np.float32)
     return [f"{steps} steps of {count} points and {len(mesh.triangles)} triangles"]
 
 

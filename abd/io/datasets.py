@@ -33,7 +33,7 @@ class DiskFull(AbdError):
     """The disk is full; data flushed before the error is complete."""
 
     def __init__(self, path: str | Path, count: int, reason: str):
-        remedy = "The run has not started: free some space"
+        remedy = "The file has not been written: free some space"
         if Path(path).suffix != ".part":
             remedy = "The file contains all data flushed before: free some space, then continue with --resume"
         super().__init__(f"{path}: {reason}; {count} bytes do not fit. {remedy}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,9 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 
+from abd.errors import AbdError
 from abd.io.frame import STORED
+from abd.io.report import read_json
 from abd.io.trajectory import Trajectory
 
 _WIDTH = 1.2
@@ -204,16 +205,16 @@ def iterations_figure(runs: list[Run]) -> Figure:
 
 def stage_figure(runs: list[Run]) -> Figure | None:
     """Mean time of the stages of a step, from report.json; None without report."""
-    reports = {run.name: report for run in runs if (report := _report(run)) is not None}
-    if not reports:
+    known = {run.name: times for run in runs if (times := _stage_times(run))}
+    if not known:
         return None
-    stages = list(dict.fromkeys(stage for report in reports.values() for stage in report["stages"]))
+    stages = list(dict.fromkeys(stage for times in known.values() for stage in times))
     figure, axes = _axes("time per step [ms]")
-    height = 0.8 / len(reports)
-    for k, (name, report) in enumerate(reports.items()):
-        values = [1e3 * report["stages"].get(stage, 0.0) / max(report["steps"], 1) for stage in stages]
+    height = 0.8 / len(known)
+    for k, (name, times) in enumerate(known.items()):
+        values = [times.get(stage, 0.0) for stage in stages]
         axes.barh(np.arange(len(stages)) + k * height, values, height, label=name or "stages")
-    axes.set_yticks(np.arange(len(stages)) + 0.5 * (len(reports) - 1) * height, [s.replace("_", " ") for s in stages])
+    axes.set_yticks(np.arange(len(stages)) + 0.5 * (len(known) - 1) * height, [s.replace("_", " ") for s in stages])
     axes.invert_yaxis()
     axes.set_xlabel("time per step [ms]")
     axes.set_ylabel("")
@@ -259,10 +260,16 @@ def _joints(run: Run) -> list[tuple[str, str, object]]:
     return [(path, str(group.attrs["name"]), group) for path, group in run.trajectory.joint_groups()]
 
 
-def _report(run: Run) -> dict | None:
+def _stage_times(run: Run) -> dict[str, float]:
+    """Mean times per step [ms] by stage; empty without report."""
     path = run.trajectory.path.with_name("report.json")
-    report = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return report if report.get("stages") else None
+    if not path.is_file():
+        return {}
+    report = read_json(path)
+    try:
+        return {stage: 1e3 * time / max(report["steps"], 1) for stage, time in (report["stages"] or {}).items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise AbdError(f"{path} has no times of stages and number of steps") from error
 
 
 def _of_copies(run: Run, path: str, what: str, columns: int) -> np.ndarray:

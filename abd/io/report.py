@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.errors import StepFailure
+from abd.errors import AbdError, StepFailure
 from abd.io.frame import STORED, SolverRow
 from abd.model import Kind, Model
 
@@ -134,6 +134,21 @@ def run_report(
 def write_report(path: Path, report: dict) -> None:
     """Write report.json."""
     path.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> dict:
+    """Return the dictionary in a JSON file of a run or a sweep.
+
+    Raises:
+        AbdError: the file cannot be read, or has no dictionary.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise AbdError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    if not isinstance(found, dict):
+        raise AbdError(f"{path} cannot be read: it has no dictionary")
+    return found
 
 
 def finite(value):

@@ -165,7 +165,10 @@ class Trajectory:
 
     def checkpoint(self) -> dict:
         """The newest complete checkpoint."""
-        return read_slots(self._file["checkpoint"])
+        try:
+            return read_slots(self._file["checkpoint"])
+        except DAMAGE as error:
+            raise self._damaged(error) from error
 
     def blocks(self, frames: int) -> Iterator[dict[str, np.ndarray]]:
         """Yield all values of the first frames in blocks of about 16 MiB for `TrajectoryWriter`.

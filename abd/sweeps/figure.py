@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from abd.io.report import read_json
 from abd.optional import required
 from abd.sweeps.parameters import SweepError
 from abd.sweeps.sweep import REQUEST, TABLE
@@ -31,13 +31,16 @@ def draw_sweep(sweep: str | Path, column: str, suffix: str = "svg", out: str | P
     from matplotlib.figure import Figure
 
     folder = Path(sweep)
-    table = pandas.read_parquet(folder / TABLE)
+    try:
+        table = pandas.read_parquet(folder / TABLE)
+    except (OSError, ValueError) as error:
+        raise SweepError(f"{folder / TABLE} cannot be read: {' '.join(str(error).split())}") from error
     numbers = [name for name in table.columns if pandas.api.types.is_numeric_dtype(table[name])]
     if column not in numbers:
         raise SweepError(f"column {column!r} has no numbers; columns with numbers are {', '.join(numbers)}")
-    given = json.loads((folder / REQUEST).read_text(encoding="utf-8"))["parameters"]
+    given = read_json(folder / REQUEST).get("parameters", {})
     parameters = sorted(given, key=lambda name: name not in numbers)[:2]
-    if parameters[0] not in numbers:
+    if not parameters or parameters[0] not in numbers:
         raise SweepError(f"none of the parameters {', '.join(given)} has numbers for an axis")
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from abd.errors import AbdError
 from abd.io.progress import clock_time
-from abd.io.report import finite
+from abd.io.report import finite, read_json
 from abd.optional import required
 from abd.sweeps.parameters import SweepError, Values, as_override, points
 
@@ -156,7 +156,7 @@ def run_job(job: Job) -> dict[str, Any]:
         row |= {"status": "failed", "failure": f"{type(error).__name__}: {error}"}
     report = job.folder / "report.json"
     if report.exists():
-        row |= _figures(json.loads(report.read_text(encoding="utf-8"))) | _sensors(job.folder)
+        row |= _figures(read_json(report)) | _sensors(job.folder)
     if job.measure is not None and row["status"] == "done":
         row |= job.measure(job.folder)
     job.folder.mkdir(parents=True, exist_ok=True)
@@ -215,7 +215,7 @@ def _claim(out: Path, jobs: Sequence[Job]) -> None:
         "parameters": [key for key in jobs[0].point if key != "repeat"],
     }  # fmt: skip
     written, path = json.dumps(request, indent=1), out / REQUEST
-    if path.exists() and path.read_text(encoding="utf-8") != written:
+    if path.exists() and path.read_bytes() != written.encode():
         raise SweepError(f"{out} contains another sweep: choose another folder, or remove it")
     out.mkdir(parents=True, exist_ok=True)
     path.write_text(written, encoding="utf-8")
@@ -224,8 +224,8 @@ def _claim(out: Path, jobs: Sequence[Job]) -> None:
 def _finished(job: Job) -> dict[str, Any] | None:
     """Return the row of a finished run; failed runs are repeated."""
     path = job.folder / ROW
-    row = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-    return row if row is not None and row["status"] == "done" else None
+    row = read_json(path) if path.exists() else {}
+    return row if row.get("status") == "done" else None
 
 
 @contextmanager

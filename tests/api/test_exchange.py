@@ -104,6 +104,13 @@ def test_velocities_of_wrong_shape_are_refused(qd, message):
     assert simulation.checkpoint()["qd"].tobytes() == before["qd"].tobytes()
 
 
+@pytest.mark.parametrize("q", [np.zeros((2, 12)), np.full((3, 12), np.nan), np.full((3, 12), 10**70), np.full((3, 12), 1e300)])
+def test_poses_of_wrong_shape_or_size_are_refused(q):
+    simulation = falling()
+    with pytest.raises(ValueError, match="q must be 3 x 12 finite numbers"):
+        simulation.move_to(q)
+
+
 def test_rows_are_copied():
     given = np.arange(24.0).reshape(2, 12)
     found = host_rows(given, (2, 12), "rows", "cpu")

@@ -54,7 +54,7 @@ def test_world_equals_a_single_run_bitwise(monkeypatch, device, worlds, boxes, s
         assert getattr(many.stepper.work, name) == pytest.approx(total, rel=rel), name
 
 
-@pytest.mark.parametrize(("seeds", "steps"), [((18, 62), 27), ((5, 6), 29)])
+@pytest.mark.parametrize(("seeds", "steps"), [((18, 62), 27), ((5, 26), 27)])
 def test_substeps_of_a_world_do_not_affect_other_worlds(seeds, steps):
     """In the last step one of the worlds takes two substeps."""
     heaps = [heap(seed) for seed in seeds]

@@ -361,6 +361,15 @@ def test_ranges_without_extent_are_reported_in_mjcf(name, tmp_path):
     assert_note(load(text, tmp_path), words, "ignored, as in MuJoCo")
 
 
+@pytest.mark.parametrize("key", ["effort", "velocity"])
+@pytest.mark.parametrize("value", ["-5", "high"])
+def test_efforts_and_speeds_that_are_not_positive_are_reported(key, value, tmp_path):
+    bounds = {"effort": "10", "velocity": "1", key: value}
+    limit = f'<limit lower="-1" upper="1" effort="{bounds["effort"]}" velocity="{bounds["velocity"]}"/>'
+    robot = f'<robot name="r">{link("base")}{link("arm")}{joint("j", "revolute", "base", "arm", limit)}</robot>'
+    assert_note(load(robot, tmp_path, ".urdf"), f"{key} '{value}' is ignored")
+
+
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "planar"])
 @pytest.mark.parametrize(
     "limit, words", [("1.2 -0.5", "[1.2, -0.5]"), ("0.5 0.5", "equal lower and upper"), ("0 0", "equal")]
@@ -434,6 +443,14 @@ def test_balls_have_ranges_rotors_and_friction(tmp_path):
     assert joint.type == "spherical" and joint.max_rotation == pytest.approx((np.radians(40),) * 3)
     found = (joint.rotary_stiffness, joint.rotary_damping, joint.rotary_friction, joint.rotary_armature)
     assert found == (0.4, 0.1, 0.2, 0.3)
+
+
+def test_balls_beyond_their_range_start_inside_it(tmp_path):
+    body = '<body name="a"><joint name="a" type="ball" range="0 30" limited="true"/><geom size="0.1" pos="0.2 0 0"/></body>'
+    scene = load(mjcf(body, '<keyframe><key name="k" qpos="0.877 0 0.479 0"/></keyframe>'), tmp_path, keyframe="k")
+    assert_note(scene, "moved inside the range", "'a' from 0.9998 to 0.5226")
+    expected = np.r_[np.cos(0.2613), 0, np.sin(0.2613), 0]
+    assert abd.Simulation(scene, device="cpu").bodies["a"].quaternion == pytest.approx(expected, abs=1e-4)
 
 
 def test_joints_at_a_bound_start_inside_their_range(tmp_path):
@@ -535,7 +552,8 @@ def test_ignored_elements_are_reported(tmp_path):
     text = mjcf(
         '<camera name="c" pos="0 0 1"/><light pos="0 0 1"/>'
         + falling("b", '<geom size="0.1" condim="6" margin="0.01"/><site name="s"/>')
-        + '<body name="w"><joint name="w"/><joint name="v" axis="0 1 0" pos="1 0 0"/><geom size="0.1"/></body>',
+        + '<body name="w"><joint name="w" range="-90 90" limited="true" margin="0.1"/><joint name="v" axis="0 1 0" pos="1 0 0"/>'
+        '<geom size="0.1"/></body>',
         '<asset><texture name="t" type="2d" builtin="flat" width="4" height="4"/></asset>'
         '<sensor><gyro site="s"/></sensor><actuator><motor site="s" name="jet"/><muscle joint="w" name="m" lengthrange="0 1"/>'
         '</actuator><tendon><fixed name="t"><joint joint="w" coef="1"/></fixed></tendon>',
@@ -546,7 +564,7 @@ def test_ignored_elements_are_reported(tmp_path):
     assert_note(scene, "jet", "sites")
     assert_note(scene, "actuators are ignored: m (")
     assert_note(scene, "carriers", "'w'")
-    assert_note(scene, "margin of 1 geoms")
+    assert_note(scene, "margin of 1 geoms", "margin of 1 limits")
     assert_note(scene, "medium")
     assert scene.started()
 

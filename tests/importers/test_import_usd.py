@@ -73,6 +73,19 @@ def test_scales_of_parents_reach_shapes_frames_and_joints(maker):
     assert scene.joint("pivot").child_frame.position == pytest.approx((0, 0, 0.5))
 
 
+def test_drives_that_do_nothing_are_reported(tmp_path):
+    maker = Maker(tmp_path / "drive.usda")
+    maker.scene()
+    body = maker.shape("box", UsdGeom.Cube, (0, 0, 1), size=0.1)
+    apply(UsdPhysics.MassAPI, body, mass=1.0)
+    UsdPhysics.RigidBodyAPI(body)
+    hinge = maker.joint("hinge", UsdPhysics.RevoluteJoint, None, body, (0, 0, 1), axis="Y")
+    apply(UsdPhysics.DriveAPI, hinge, "angular", stiffness=2.0, maxForce=-1.0)
+    scene = maker.load()
+    assert scene.joint("hinge").drive is None
+    assert any("its drive is ignored" in note for note in scene.notes)
+
+
 def test_centimetres_grams_and_y_up(tmp_path):
     maker = Maker(tmp_path / "cm.usda", up="Y", metres=0.01, kilograms=0.001)
     maker.scene(981.0, (0, -1, 0))

@@ -68,6 +68,16 @@ def test_a_full_disk_ends_a_run_in_one_line(percent, scene, whole, tmp_path):
         np.testing.assert_array_equal(found[: STEPS + 1], other.series("/bodies/transform"))
 
 
+@pytest.mark.parametrize("most", [100, 2000])
+@pytest.mark.parametrize("to, suffix", [("glb", ".glb"), ("obj", ""), ("usd", ".usda"), ("usd", ".usdz"), ("vtk", ".vtkhdf")])
+def test_a_full_disk_ends_an_export_in_one_line(to, suffix, most, whole, tmp_path):
+    if to == "usd":
+        pytest.importorskip("pxr")
+    done = limited(["export", "--to", to, "--out", str(tmp_path / f"out{suffix}"), str(whole)], most)
+    assert done.returncode in (1, 2) and len(done.stderr.splitlines()) == 1, done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def put(path, index, change):
     """Replace values of a dataset by a function of them."""
     return lambda file: file[path].__setitem__(index, change(file[path][index]))
@@ -104,6 +114,43 @@ def test_changed_trajectories_are_refused(change, scene, whole, tmp_path, capsys
         assert main(command) == 2, command
         said = capsys.readouterr().err
         assert len(said.splitlines()) == 1 and "trajectory.h5" in said and "damaged" in said
+
+
+REPORTS = {
+    "no JSON": "{",
+    "no text": b"\xff\xfe",
+    "list": "[1]",
+    "stages without names": '{"steps": 1, "stages": [1]}',
+    "times without numbers": '{"steps": 1, "stages": {"newton": "long"}}',
+    "no steps": '{"stages": {"newton": 1.0}}',
+}
+
+
+@pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+def test_damaged_reports_are_refused(report, whole, tmp_path, capsys):
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    (run / "report.json").write_bytes(report if isinstance(report, bytes) else report.encode())
+    assert main(["plot", str(run), "--out", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1 and "report.json" in said
+
+
+def replace_by_group(path):
+    return lambda file: (file.__delitem__(path), file.create_group(path))
+
+
+@pytest.mark.parametrize("path", ["checkpoint", "checkpoint/slot0", "checkpoint/slot1"])
+@pytest.mark.parametrize("change", [lambda path: lambda file: file.__delitem__(path), replace_by_group])
+def test_runs_with_damaged_checkpoints_are_not_resumed(change, path, scene, whole, tmp_path, capsys):
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    with h5py.File(run / "trajectory.h5", "r+") as file:
+        change(path)(file)
+    capsys.readouterr()
+    assert main(["run", str(scene), "--device", "numpy", "--steps", "20", "--out", str(run), "--resume", "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1 and "trajectory.h5" in said and "damaged" in said
 
 
 def test_certificates_do_not_count_as_changes(whole, tmp_path):

@@ -376,12 +376,22 @@ def onto_the_upper_side(T, p):
     return G
 
 
+def real_upper_side(T, p):
+    """The same by a function of real numbers, which is differentiated by differences."""
+    return onto_the_upper_side(T.real, p).real
+
+
 @pytest.mark.skipif(DEVICE.wide, reason="NumPy functions run on the processor")
-def test_unilateral_wrench_acts_only_when_violated(define):
-    define_hinge(define, ranges={}, limits={}, project=onto_the_upper_side)
+@pytest.mark.parametrize("enforcement", ["penalty", "exact", "compliant"])
+@pytest.mark.parametrize("form", [onto_the_upper_side, real_upper_side])
+@pytest.mark.parametrize("spin", [0.0, -1.0])
+def test_unilateral_wrench_acts_only_when_violated(define, form, spin, enforcement):
+    define_hinge(define, ranges={}, limits={}, project=form)
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-7, "integrator": "bdf1"})
-    scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), torque=(0, 0, -0.3), kappa=1e11)
-    scene.add_joint("guide", "j", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1))
+    scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), torque=(0, 0, -0.3), kappa=1e11,
+                   velocity=(0, 0.2 * spin, 0), angular_velocity=(0, 0, spin))  # fmt: skip
+    keys = {"anchor": (0, 0, 0), "axis": (0, 0, 1), "enforcement": enforcement}
+    scene.add_joint("guide", "j", abd.WORLD, "bar", **keys, **({"compliance": 1e-6} if enforcement == "compliant" else {}))
     simulation = abd.Simulation(scene, device=NAME)
     joint = simulation.joints["j"]
     simulation.step()

@@ -146,6 +146,13 @@ def lift(sim: abd.Simulation) -> None:
     sim.move_to(q)
 
 
+def test_a_solve_that_fails_from_the_first_iteration_on_is_reported():
+    """No iteration corrects the joints, so that the recorded one contains launches that have not run yet."""
+    simulation = abd.Simulation(links(1, "exact", coordinate={"theta": {"stiffness": 1e30}}), device="cpu")
+    with pytest.raises(StepFailure, match="pivot"):
+        simulation.run(steps=5)
+
+
 def test_joints_change_while_running():
     both = pair(links(3, "exact"))
     for change in (lambda sim: None, lock_and_drive, release, lift):

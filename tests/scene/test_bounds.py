@@ -51,6 +51,7 @@ NUMBERS = {
     "dt too small": "[solver]\ndt = 1e-300\n" + BODY,
     "dt too large": "[solver]\ndt = 1e300\n" + BODY,
     "box": BODY.replace("[1, 1, 1]", "[1e100, 1, 1]"),
+    "radius": BODY.replace("box = [1, 1, 1]", "sphere = {radius = 1e-300}"),
     "mass": BODY + "mass = 1e200\n",
     "position": BODY + "position = [0, 0, 1e80]\n",
     "integer": BODY + f"mass = 1{'0' * 400}\n",

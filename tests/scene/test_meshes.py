@@ -206,10 +206,11 @@ def with_t_junctions():
     return np.concatenate([vertices, 0.5 * (vertices[[a]] + vertices[[b]])]), np.concatenate([triangles[1:], parts])
 
 
-def with_part(move, size, turned=False):
+def with_part(move, size, turned=False, to=CUBE):
+    """The cube in another place and size as a further part of a mesh."""
     vertices, triangles = CUBE
-    inner = triangles[:, ::-1] if turned else triangles
-    return np.concatenate([vertices, size * vertices + move]), np.concatenate([triangles, inner + len(vertices)])
+    part = triangles[:, ::-1] if turned else triangles
+    return np.concatenate([to[0], size * vertices + move]), np.concatenate([to[1], part + len(to[0])])
 
 
 SOLIDS = {
@@ -220,6 +221,9 @@ SOLIDS = {
     "single precision": (rounded(), 1.0, ""),
     "T-junctions": (with_t_junctions(), 1.0, "3 open edges"),
     "cavity": (with_part((0, 0, 0), 0.5, turned=True), 0.875, ""),
+    "solid within a cavity": (with_part((0, 0, 0), 0.3, to=with_part((0, 0, 0), 0.6, turned=True)), 0.811, ""),
+    "same part twice": (with_part((0, 0, 0), 1.0), 1.0, "repeated"),
+    "nearly the same part": (with_part((0, 0, 1e-9), 1.0), 2.0, "counts twice"),
     "inner shell that faces outwards": (with_part((0, 0, 0), 0.5), 1.125, "counts twice"),
     "overlapping parts": (with_part((0.5, 0.5, 0.5), 1.0), 2.0, "counts twice"),
     "parts apart": (with_part((3, 0, 0), 1.0), 2.0, ""),

@@ -219,6 +219,12 @@ def test_wrong_npz(tmp_path):
         read_poses(path)
     with pytest.raises(SceneError, match="cannot be read"):
         read_poses(tmp_path / "none.npz")
+    np.savez(path, time=np.zeros(2))
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 6] = 127  # version of ZIP that is needed
+    path.write_bytes(content)
+    with pytest.raises(SceneError, match="not an NPZ file"):
+        read_poses(path)
 
 
 def test_all_notations_of_a_rotation_agree():

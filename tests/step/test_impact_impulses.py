@@ -44,6 +44,36 @@ def test_contact_forces_of_a_box_that_hits_the_ground(dt: float, mu: float, rest
     np.testing.assert_allclose(impulse, change, atol=0.01 * np.abs(change).max())
 
 
+@pytest.mark.parametrize("dt", [0.01, 0.002, 0.0005])
+@pytest.mark.parametrize("degrees", [20.0, 45.0, 70.0])
+@pytest.mark.parametrize("mu", [0.1, 2.0])
+def test_a_rod_that_hits_the_ground_aslant_sticks_or_slides(mu: float, degrees: float, dt: float):
+    """The lower end stops if the friction suffices; else the ratio of the impulses is mu (a plastic impact at a point)."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_material("default", mu=mu)
+    scene.add_body("ground", half_space={})
+    inertia, half, radius, tilt = 0.02, 0.2, 0.02, np.radians(degrees)
+    turn, height = {"axis": (0, 1, 0), "degrees": degrees}, half * np.cos(tilt) + radius + 0.02
+    scene.add_body(
+        "rod", capsule={"radius": radius, "length": 2 * half}, mass=1.0, inertia=(inertia, inertia, 0.001), axis_angle=turn,
+        position=(0, 0, height), velocity=(0, 0, -2.0),
+    )  # fmt: skip
+    sim = abd.Simulation(scene, device="cpu")
+    rod = sim.bodies["rod"]
+    while rod.linear_velocity[2] < -1.999:
+        sim.step()
+    x, z = -half * np.sin(tilt), -half * np.cos(tilt) - radius  # of the point of contact
+    K = np.array([[1.0 + z * z / inertia, -x * z / inertia], [-x * z / inertia, 1.0 + x * x / inertia]])
+    along, normal = np.linalg.solve(K, [0.0, 2.0])
+    if abs(along) > mu * normal:
+        sign = np.sign(along)
+        normal = 2.0 / (K[1, 1] + sign * mu * K[1, 0])
+        along = sign * mu * normal
+    spin = (z * along - x * normal) / inertia
+    assert rod.linear_velocity == pytest.approx([along, 0.0, normal - 2.0], abs=0.05)
+    assert rod.angular_velocity[1] == pytest.approx(spin, rel=0.05)
+
+
 def test_forces_of_a_frame_of_several_substeps(device: str):
     """A box hits the ground at 20 m/s next to a hanging ball; forces are means over the same substeps."""
     scene = abd.Scene(gravity=(0, 0, -GRAVITY), solver={"dt": 0.01, "tolerance": 1e-5})

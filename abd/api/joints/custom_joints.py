@@ -11,7 +11,7 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.joints.custom.custom import CustomType, RowFlags, check_declaration, check_duality
 from abd.joints.custom.numpy_rows import NumpyRows
-from abd.joints.custom.wrench_rows import mixed_residual, stacked, wrench_residual
+from abd.joints.custom.wrench_rows import mixed_residual, stacked, wrench_residual, wrench_slopes
 from abd.joints.measures.measures import Measure, RowFunction
 from abd.joints.types import ALIASES, TYPES
 
@@ -66,8 +66,9 @@ def joint_type(
     check_declaration(name, rows, own, numbers, ranges or {}, limits or {})
     names = [*rows, *(key for key, one in own.items() if not isinstance(one, Measure))]
     p = np.array(list(numbers.values()), dtype=float)
-    built = _row_function(name, names, p, function, jacobian, wrenches, project)
     by_wrench = [] if wrenches is None else list(wrenches) if isinstance(wrenches, Mapping) else list(rows)
+    gaps = [row for row in by_wrench if row in rows and RowFlags.BILATERAL not in rows[row]]
+    built = _row_function(name, names, p, function, jacobian, wrenches, project, by_wrench, gaps)
     kind = CustomType(built, rows, own, numbers, transform, project, ranges, limits, by_wrench)
     if by_wrench and limits:
         check_duality(kind, _all_wrenches(wrenches), by_wrench)
@@ -85,7 +86,7 @@ def _all_wrenches(wrenches) -> Callable:
     return lambda G, p: np.broadcast_to(given, (len(G), *given.shape))
 
 
-def _row_function(name, names, p, function, jacobian, wrenches, project) -> RowFunction:
+def _row_function(name, names, p, function, jacobian, wrenches, project, by_wrench, gaps) -> RowFunction:
     mixed = isinstance(wrenches, Mapping)
     if function is None and wrenches is None:
         raise SceneError([Problem(f"joint type {name!r} needs a function or wrenches")])
@@ -99,11 +100,16 @@ def _row_function(name, names, p, function, jacobian, wrenches, project) -> RowF
         if project is None:
             remedy = "pass project(T_CD, p) -> T_GD"
             raise SceneError([Problem(f"joint type {name!r}: wrenches need a projection", remedy=remedy)])
-        if not mixed:
-            return NumpyRows(name, names, wrench_residual(wrenches, project), p)
-        _check_mixed(name, names, wrenches, function, is_warp or jacobian is not None)
-        given = function if function is not None else lambda M, r, p: np.zeros((len(M), 0))
-        return NumpyRows(name, names, mixed_residual(names, given, wrenches, project), p)
+        all_wrenches = _all_wrenches(wrenches)
+        if mixed:
+            _check_mixed(name, names, wrenches, function, is_warp or jacobian is not None)
+            given = function if function is not None else lambda M, r, p: np.zeros((len(M), 0))
+            residual = mixed_residual(names, given, wrenches, project)
+        else:
+            residual = wrench_residual(all_wrenches, project)
+        places = [by_wrench.index(row) for row in gaps]
+        slopes = wrench_slopes(lambda G, p: all_wrenches(G, p)[:, places], project)
+        return NumpyRows(name, names, residual, p, kinked=([names.index(row) for row in gaps], slopes))
     if not is_warp:
         return NumpyRows(name, names, function, p, jacobian)
     if jacobian is not None:

@@ -64,16 +64,16 @@ class Graphs:
         self._follow_generation()
         record = self._records.get(key, 0)
         if isinstance(record, int):
-            if device.wide:
-                with device.rehearsal():
-                    body()
-                self._follow_generation()
-            elif record < self.patience:
+            if not device.wide and record < self.patience:
                 body()
                 # allocations in the body begin a new generation
                 if device.generation == self._generation:
                     self._records[key] = record + 1
                 return
+            # branches that no run has taken yet allocate their arrays
+            with device.rehearsal():
+                body()
+            self._follow_generation()
             record = self._record(body)
         # move the record to the end: the least recently used one is dropped first
         self._records.pop(key, None)

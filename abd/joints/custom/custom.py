@@ -27,10 +27,10 @@ class RowFlags(IntFlag):
     """Kind of a row; the values are those of ArtiSynth's RigidBodyCoupling.
 
     A row without BILATERAL is a gap that must not become negative. A gap that is a length is enforced one-sidedly like
-    a rope. A gap that is an angle is enforced by a barrier, or one-sidedly if it comes from a wrench. (A coordinate
-    with a range is enforced by a barrier also if it is a length.) LINEAR rows are in metres, ROTARY rows in radians;
-    COUPLED rows, which are both, count as metres. CONSTANT has no effect. LIMIT and LOCKED are settings of coordinates
-    and not valid for rows.
+    a rope. A gap that is an angle is enforced by a barrier. (A coordinate with a range is enforced by a barrier also if
+    it is a length.) A gap of a wrench is enforced one-sidedly, by a penalty in exact joints too. LINEAR rows are in
+    metres, ROTARY rows in radians; COUPLED rows, which are both, count as metres. CONSTANT has no effect. LIMIT and
+    LOCKED are settings of coordinates and not valid for rows.
     """
 
     BILATERAL = 0x01

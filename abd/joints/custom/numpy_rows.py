@@ -31,16 +31,18 @@ class NumpyRows:
         residual: function of M (k, 3, 3), r (k, 3), p (k, np).
         jacobian: same arguments -> (k, rows, 12): derivatives by the rows of M, then by r.
         p: (np,) parameters for the check.
+        kinked: rows whose residual has a kink, and their derivatives (k, kinked, 12) as a function of the same arguments.
 
     Raises:
         SceneError: the function has the wrong shape, or its Jacobian is wrong.
     """
 
     def __init__(
-        self, name: str, names: list[str], residual: Residual, p: np.ndarray, jacobian: Residual | None = None
-    ):
+        self, name: str, names: list[str], residual: Residual, p: np.ndarray, jacobian: Residual | None = None,
+        kinked: tuple[list[int], Residual] | None = None,
+    ):  # fmt: skip
         self.name, self.names, self.count, self.parameters = name, names, len(names), len(p)
-        self.residual, self.jacobian = residual, jacobian
+        self.residual, self.jacobian, self.kinked = residual, jacobian, kinked
         self.takes_complex = False
         M, r, numbers = self._samples(p)
         differences = self._by_differences(M, r, numbers, np.ones(len(M)))
@@ -58,9 +60,11 @@ class NumpyRows:
         """See `RowFunction`."""
         if self.jacobian is not None:
             return self.values(M, r, p), self._shaped(self.jacobian(M, r, p), "Jacobian", 12)
-        if self.takes_complex:
-            return self.values(M, r, p), self._by_complex_steps(M, r, p)
-        return self.values(M, r, p), self._by_differences(M, r, p, length)
+        slopes = self._by_complex_steps(M, r, p) if self.takes_complex else self._by_differences(M, r, p, length)
+        if self.kinked is not None:
+            rows, by_wrench = self.kinked
+            slopes[:, rows] = by_wrench(M, r, p)
+        return self.values(M, r, p), slopes
 
     # derivatives -------------------------------------------------------------------------------------------------
 

@@ -28,16 +28,29 @@ SMALL = 1e-3
 """Squared angle [rad^2] below which series replace quotients."""
 
 
-def wrench_residual(wrenches: np.ndarray | Projection, project: Projection) -> Residual:
-    """Residual function of wrenches (rows, 6), or of a function of T_GD (k, 4, 4) and p that returns (k, rows, 6)."""
+def wrench_residual(wrenches: Projection, project: Projection) -> Residual:
+    """Residual function of a function of T_GD (k, 4, 4) and p that returns the wrenches (k, rows, 6)."""
 
     def residual(M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
         T = pose(closest_rotations(M), r)
         G = project(T, p)
-        W = wrenches(G, p) if callable(wrenches) else np.asarray(wrenches, dtype=float)
-        return np.einsum("...ri,...i->...r", W, logarithms(inverses(G) @ T))
+        return np.einsum("kri,ki->kr", wrenches(G, p), logarithms(inverses(G) @ T))
 
     return residual
+
+
+def wrench_slopes(wrenches: Projection, project: Projection) -> Residual:
+    """Jacobian function of the same rows, (k, rows, 12) by the rows of M and by r, from their rates ``G_k . v_CD``.
+
+    Unlike the derivative of the residual, it has no kink where a projection begins to act.
+    """
+
+    def slopes(M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+        W = wrenches(project(pose(closest_rotations(M), r), p), p)
+        by_M = 0.5 * np.cross(M[:, None], W[:, :, None, 3:])
+        return np.concatenate([by_M.reshape(*W.shape[:2], 9), W[:, :, :3] @ M.transpose(0, 2, 1)], axis=2)
+
+    return slopes
 
 
 def stacked(wrenches: Mapping[str, Wrench]) -> Projection:

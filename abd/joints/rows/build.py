@@ -96,10 +96,12 @@ class Builder:
         names = [one.name for one in yielding(joint)] if compliant and any(one.unilateral for one in measured) else []
         for i, measure in enumerate(measured):
             along = self._along(k, measure)
+            # a multiplier needs the value of a gap on both sides; one that may close is 0 on its free side
+            of = replace(joint, enforcement="penalty") if measure.may_close else joint
             if measure.unilateral and measure.name in names:
-                self._compliant(along, joint, names.index(measure.name), Role.GAP, Law.ONE_SIDED)
+                self._compliant(along, of, names.index(measure.name), Role.GAP, Law.ONE_SIDED)
             elif measure.unilateral:
-                self._gap(along, joint, measure)
+                self._gap(along, of, measure)
             elif not compliant:
                 self._stiff(along, Role.CONSTRAINT)
             elif kind.FOLLOWS_POSE:
@@ -144,7 +146,7 @@ class Builder:
         if compliance > 0.0:
             self.add(along, role, law, stiffness=1.0 / compliance, damping=damping)
         else:
-            self._stiff(along, role, law)
+            self._stiff(along, role, law, joint)
 
     def _gap(self, along: Along, joint: Joint, measure: Measure) -> None:
         """Add a gap.
@@ -161,7 +163,7 @@ class Builder:
             distance = default_distance(self.model, True, width)
             self.add(along, Role.GAP, Law.BARRIER, mass_stiffness=_inertia(joint, True), distance=distance)
         else:
-            self._stiff(along, Role.GAP, Law.ONE_SIDED)
+            self._stiff(along, Role.GAP, Law.ONE_SIDED, joint)
 
     # settings of a coordinate -----------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from abd.certificate.exact import winding_numbers
-from abd.scene.geometry.mass import enclosed_volume
 from abd.scene.geometry.mesh_files import weld_equal_vertices
 
 WAVES = 8
@@ -61,7 +60,7 @@ def told(vertices: np.ndarray, sides: np.ndarray) -> str:
 
 
 def nested_parts(vertices: np.ndarray, triangles: np.ndarray, label: np.ndarray) -> int:
-    """Return the number of parts of a closed surface that overlap another part of the same orientation.
+    """Return the number of parts of a closed surface whose solid side is inside other parts as well: a winding number above 1.
 
     Args:
         label: (v,) part of every vertex.
@@ -70,17 +69,20 @@ def nested_parts(vertices: np.ndarray, triangles: np.ndarray, label: np.ndarray)
     count = int(parts.max()) + 1
     if not 1 < count <= SAMPLES or len(triangles) > MOST_TRIANGLES:
         return 0
-    own = [triangles[parts == k] for k in range(count)]
-    boxes = [(vertices[one].min(axis=(0, 1)), vertices[one].max(axis=(0, 1))) for one in own]
-    signs = [np.sign(enclosed_volume(vertices, one)) for one in own]
-    found = set()
-    for k in range(count):
-        corners = vertices[own[k]]
-        points = np.concatenate([corners.mean(axis=1), 0.5 * (corners[:, 0] + corners[:, 1]), corners[:, 0]])
+    own = [vertices[triangles[parts == k]] for k in range(count)]
+    boxes = [(one.min(axis=(0, 1)), one.max(axis=(0, 1))) for one in own]
+    depth = SAME * np.ptp(vertices, axis=0).max()
+    found = 0
+    for k, corners in enumerate(own):
+        middle, a, b = corners.mean(axis=1), corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+        points = np.concatenate([middle, 0.5 * (middle + corners[:, 0]), middle + 0.98 * (corners[:, 0] - middle)])
+        normal = np.cross(a, b)
+        points -= np.tile(depth * normal / np.linalg.norm(normal, axis=1, keepdims=True), (3, 1))
         points = points[:: max(1, len(points) // SAMPLES)]
-        for other in range(count):
-            (low, high), same = boxes[other], signs[k] == signs[other]
-            near = points[((points > low) & (points < high)).all(axis=1)]
-            if other != k and same and len(near) and (np.abs(winding_numbers(near, vertices[own[other]])) > 0.5).any():
-                found.add(k)
-    return len(found)
+        winding = np.full(len(points), float(np.einsum("ki,ki->", corners[:, 0] - corners[0, 0], normal) > 0.0))
+        for other, (low, high) in enumerate(boxes):
+            near = ((points > low) & (points < high)).all(axis=1)
+            if other != k and near.any():
+                winding[near] += winding_numbers(points[near], own[other])
+        found += bool((winding > 1.5).any())
+    return found

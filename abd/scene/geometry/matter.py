@@ -38,7 +38,13 @@ class Matter:
 
     @classmethod
     def of(cls, body: MassProperties) -> Matter:
-        """Return the matter of a body with its `principal_frame`."""
+        """Return the matter of a body with its `principal_frame`.
+
+        Raises:
+            SceneError: the mass is 0 or not finite, because the shape is too small or too large.
+        """
+        if not (0.0 < body.mass < np.inf and np.isfinite(body.second_moment).all()):
+            raise SceneError.of("its mass cannot be computed from its size", value=body.mass, remedy="give mass and inertia")
         axes, moments = principal_frame(body.second_moment)
         diagonal = np.diag(body.second_moment).copy()
         return cls(body.mass, body.volume, body.center, axes, moments, diagonal, body.notes)

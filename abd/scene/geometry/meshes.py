@@ -188,18 +188,19 @@ def _tidy_triangles(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.nda
     notes = []
     if len(triangles) == 0:
         return triangles, False, notes
-    distinct = (triangles != np.roll(triangles, -1, axis=1)).all(axis=1)
-    _, first = np.unique(_rotated_to_smallest(triangles), axis=0, return_index=True)
+    welded = weld_equal_vertices(vertices)[1][triangles]
+    distinct = (welded != np.roll(welded, -1, axis=1)).all(axis=1)
+    _, first = np.unique(_rotated_to_smallest(welded), axis=0, return_index=True)
     keep = np.zeros(len(triangles), dtype=bool)
     keep[first] = True
     if (distinct & ~keep).any():
         notes.append(f"{(distinct & ~keep).sum()} repeated triangles were removed")
-    kept = triangles[distinct & keep]
+    kept, welded = triangles[distinct & keep], welded[distinct & keep]
 
     closed = is_closed(vertices, kept) and enclosed_volume(vertices, kept) != 0.0
     if not closed:
         # Both sides of a sheet are one sheet; within a volume such pairs cancel.
-        _, first = np.unique(np.sort(kept, axis=1), axis=0, return_index=True)
+        _, first = np.unique(np.sort(welded, axis=1), axis=0, return_index=True)
         if len(first) < len(kept):
             notes.append(f"{len(kept) - len(first)} repeated triangles of opposite orientation were removed")
             kept = kept[np.sort(first)]

@@ -8,7 +8,9 @@ and lines that begin with # are skipped.
 from __future__ import annotations
 
 import csv
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,8 @@ POSITION_COLUMNS = ("x", "y", "z")
 ROTATION_COLUMNS = ("qw", "qx", "qy", "qz")
 COLUMNS = ("time", *POSITION_COLUMNS, *ROTATION_COLUMNS)
 POSE_FILES = (".csv", ".npz")
+DAMAGE = (ValueError, TypeError, EOFError, KeyError, RuntimeError, ArithmeticError, zipfile.BadZipFile, zlib.error, struct.error)
+"""Exceptions that reading a damaged NPZ file can raise."""
 
 
 def read_poses(path: str | Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -96,7 +100,7 @@ def _read_npz(path: Path) -> tuple[dict[str, np.ndarray], list[int | None]]:
             )
         with np.load(path, allow_pickle=False) as archive:
             columns = {name: np.asarray(archive[name], dtype=float) for name in archive.files}
-    except (ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise _error(path, f"is not an NPZ file of numbers: {error}") from None
     shapes = {array.shape for array in columns.values()}
     if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):

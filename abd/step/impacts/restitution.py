@@ -60,6 +60,9 @@ _log = logging.getLogger(__name__)
 
 OPENING = 0.5
 """Opening speed above which it is removed, over the speed that gravity gives in a step: weights settle with less."""
+PASSES = 5
+"""Largest number of alternating solutions for the normal impulses of impacts and their friction. Each reduces the error of a rod
+that hits a plane by the factor 0.36 or less; it is the same for all worlds, so that they equal single runs."""
 LARGEST_COUPLING = 2e7
 """Largest number of joint rows times pairs with joined bodies, because their coupling matrix is dense."""
 
@@ -269,12 +272,17 @@ class Restitution:
         s = solve_factors(sweep, A, left, *law)
         added, friction, driven = mobility.apply(P.T @ s), np.zeros(6 * len(q)), np.zeros(blocks.count)
         moving = self._surface_twists(q)
-        found = friction_of(part, s, now + added + moving, mobility, q, self.model.bodies.radius) if self._has_friction else None
-        pull, by_pair = (None, np.zeros((len(s), 3))) if found is None else found
-        if pull is not None:
-            driven = self._work_of_drives(blocks, pull, now, moving)
+        pull, by_pair, s_friction = None, np.zeros((len(s), 3)), s
+        for _ in range(PASSES if self._has_friction else 0):
+            slipping = now + mobility.apply(P.T @ s_friction) + moving
+            found = friction_of(part, s_friction, slipping, mobility, q, self.model.bodies.radius)
+            if found is None or (pull is not None and np.array_equal(found[0], pull)):
+                break
+            pull, by_pair = found
             friction = mobility.apply(pull)
             s_friction = solve_factors(sweep, A, left + P @ friction, *law)
+        if pull is not None:
+            driven = self._work_of_drives(blocks, pull, now, moving)
             with_friction = mobility.apply(P.T @ s_friction) + friction
             less = self._energies(blocks, q, now + with_friction) <= self._energies(blocks, q, now + added) + driven
             taken, of_pair = blocks.entries(less), blocks.each(less)

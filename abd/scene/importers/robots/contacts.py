@@ -152,7 +152,7 @@ def _acting(friction: Friction | np.ndarray, dimension: int) -> Friction:
 
 
 def note_contacts(model, notes: list[str]) -> None:
-    """Add notes about unsupported properties of contacts."""
+    """Add notes about unsupported properties of contacts, and about margins of limits."""
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     found: Counter[str] = Counter()
     found["margin"] = int((model.geom_margin[touching] != 0.0).sum()) + int((model.pair_margin != 0.0).sum())
@@ -161,5 +161,8 @@ def note_contacts(model, notes: list[str]) -> None:
         if values is not None:
             found[name] = int(sum(bool(np.any(one)) for one in values))
     listed = [f"{name} of {count} geoms" for name, count in found.items() if count]
+    margins = [*model.jnt_margin[model.jnt_limited != 0], *model.tendon_margin[model.tendon_limited != 0]]
+    limits = np.count_nonzero(margins)
+    listed += [f"margin of {limits} limits"] if limits else []
     if listed:
         notes.append(f"not supported: {', '.join(listed)}")

@@ -100,15 +100,19 @@ def _move_inside(model, data, names: list[str], notes: list[str]) -> None:
         return
     moved = []
     for joint in np.flatnonzero(model.jnt_limited).tolist():
-        if int(model.jnt_type[joint]) not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
-            continue
         at, (low, high) = int(model.jnt_qposadr[joint]), model.jnt_range[joint].tolist()
+        value, turn = float(data.qpos[at]), np.zeros(3)
+        if is_ball := int(model.jnt_type[joint]) == mujoco.mjtJoint.mjJNT_BALL:
+            mujoco.mju_quat2Vel(turn, data.qpos[at : at + 4] / np.linalg.norm(data.qpos[at : at + 4]), 1.0)
+            value, low = float(np.linalg.norm(turn)), -high
         gap = min(INSIDE * (high - low), WIDEST)
-        value = float(data.qpos[at])
         inside = float(np.clip(value, low + gap, high - gap))
         if not low < value < high:
             moved.append(f"'{names[joint]}' from {value:.4g} to {inside:.4g}")
-            data.qpos[at] = inside
+            if is_ball:
+                mujoco.mju_axisAngle2Quat(data.qpos[at : at + 4], turn / value, inside)
+            else:
+                data.qpos[at] = inside
     if moved:
         notes.append(f"initial values at or beyond a bound were moved inside the range: {', '.join(moved)}")
 

@@ -176,11 +176,14 @@ class Urdf:
             joint.set("type", "fixed")
         name, limit, mimic = joint.get("name", ""), joint.find("limit"), joint.find("mimic")
         if limit is not None:
-            velocity = number(limit.get("velocity"), 0.0)
-            if 0.0 < velocity < math.inf:
-                self.velocity_limits[name] = velocity
-            if not math.isfinite(number(limit.get("effort"), 0.0)):
-                del limit.attrib["effort"]
+            bounds = {key: number(limit.get(key), 0.0) for key in ("effort", "velocity")}
+            for key, bound in bounds.items():
+                if not bound >= 0.0:
+                    self.notes.append(f"joint '{name}': its {key} '{limit.get(key)}' is ignored: it must be a positive number")
+                if not 0.0 <= bound < math.inf:
+                    del limit.attrib[key]
+            if 0.0 < bounds["velocity"] < math.inf:
+                self.velocity_limits[name] = bounds["velocity"]
             ends = [number(limit.get(key), 0.0) for key in ("lower", "upper")]
             if any(map(math.isnan, ends)):
                 given = [limit.get("lower"), limit.get("upper")]

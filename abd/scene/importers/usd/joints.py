@@ -218,6 +218,8 @@ class _Joints:
         if np.isfinite(drive.forceLimit) and drive.forceLimit < NO_LIMIT:
             effort = float(drive.forceLimit) * stage.mass * stage.length ** (2 if rotary else 1)
             if effort <= 0.0:
+                if effort < 0.0:
+                    stage.notes.append(f"joint {self.path}: its drive is ignored: its largest force must not be negative")
                 return {}
             keys["effort"] = effort
         return {"drive": keys}
