@@ -21,9 +21,9 @@ import numpy as np
 
 from abd.api.contact_patches import Patches
 from abd.api.views import table_of
-from abd.backends.protocol import Backend
 from abd.contact.forces import FrictionPoints, Pressing
 from abd.contact.pair_rows import PairRows, bodies_of
+from abd.contact.sharing import shared
 from abd.model import Model
 from abd.potentials.rolling import SLIDE
 
@@ -65,8 +65,8 @@ class Contacts:
         normal_force: (c,) [N].
     """
 
-    def __init__(self, model: Model, backend: Backend, q: np.ndarray, pressing: Pressing, friction: FrictionPoints):
-        self._model, self._backend, self._q, self._pressing, self._friction = model, backend, q, pressing, friction
+    def __init__(self, model: Model, q: np.ndarray, pressing: Pressing, friction: FrictionPoints):
+        self._model, self._q, self._pressing, self._friction = model, q, pressing, friction
         self.pair, self.point, self.normal, self.gap = pressing.pair, pressing.point, pressing.normal, pressing.gap
         self.normal_force = np.einsum("ci,ci->c", pressing.force, pressing.normal)
 
@@ -88,8 +88,7 @@ class Contacts:
     @cached_property
     def _friction_and_slip(self) -> tuple[np.ndarray, np.ndarray]:
         """Friction and slip (c, 3); each friction force is assigned to the nearest point of its pair."""
-        reader = self._backend.readings.friction_points
-        return reader.shared(self.pair, self.point, self._rows, self._friction, self._friction_rows)
+        return shared(self.pair, self.point, self._friction)
 
     @cached_property
     def _rows(self) -> PairRows:
@@ -186,7 +185,7 @@ class Contacts:
             of_body = (points.pair == body).any(axis=1)
             return points[of_body if other is None else of_body & (points.pair == other).any(axis=1)]
 
-        return Contacts(self._model, self._backend, self._q, among(self._pressing), among(self._friction))
+        return Contacts(self._model, self._q, among(self._pressing), among(self._friction))
 
     def on(self, body: int) -> np.ndarray:
         """Return force [N] and torque about the centre of mass [N m] (6,) of these contacts on a body, in world axes."""

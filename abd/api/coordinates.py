@@ -95,7 +95,7 @@ class Coordinates:
     def contacts(self) -> Contacts:
         """Return contact points and their forces in the current state."""
         if self._contacts is None:
-            self._contacts = Contacts(self.model, self.backend, self.stepper.q, *self.stepper.forces.contacts())
+            self._contacts = Contacts(self.model, self.stepper.q, *self.stepper.forces.contacts())
         return self._contacts
 
     def forget_readings(self) -> None:

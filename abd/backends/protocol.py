@@ -249,13 +249,7 @@ class Loads(Protocol):
 
 
 class Readings(Protocol):
-    """Results of a step.
-
-    Attributes:
-        friction_points: friction by contact points (`abd.contact.sharing`).
-    """
-
-    friction_points: Any
+    """Results of a step."""
 
     def statistics(self) -> StepStatistics:
         """Statistics of the state after the last step; those of joints and friction are from `Steps.finish`."""

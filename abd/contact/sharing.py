@@ -10,23 +10,12 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
-from abd.contact.forces import FrictionPoints, friction_points
-from abd.contact.pair_rows import PairRows, keys
+from abd.contact.forces import FrictionPoints
+from abd.contact.pair_rows import keys
 from abd.potentials.rolling import SLIDE
 
 LINEAR_SEARCH = 32
 """Largest number of points of a pair for a linear search; larger pairs use a tree."""
-
-
-class FrictionDefinition:
-    """Reference implementation of `abd.backends.warp.terms.friction_points`."""
-
-    friction_points = staticmethod(friction_points)
-
-    @staticmethod
-    def shared(pair: np.ndarray, point: np.ndarray, rows: PairRows, friction: FrictionPoints, friction_rows: PairRows):
-        """As `shared`; `rows` and `friction_rows` are unused."""
-        return shared(pair, point, friction)
 
 
 def shared(pair: np.ndarray, point: np.ndarray, friction: FrictionPoints) -> tuple[np.ndarray, np.ndarray]:

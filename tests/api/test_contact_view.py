@@ -217,30 +217,6 @@ def all_in_friction() -> abd.Scene:
     return made
 
 
-def test_friction_of_kernels_equals_the_definition():
-    """Forces, points, slips and torques of all lagged contacts are equal, and so are the contact points that they belong to."""
-    from abd.contact import forces, sharing
-    from abd.contact.pair_rows import PairRows
-
-    sim = steps(all_in_friction(), 4)
-    contacts, eps = sim.backend.readings.frozen_friction(), sim.backend.at.eps
-    q, reader, n = sim.stepper.q, sim.backend.readings.friction_points, len(sim.bodies)
-    assert {0, 1, 2} <= set(contacts[1].tolist())
-    given = eps[contacts[0][:, 0]], 7.0
-    found, expected = (one(*contacts, q, *given) for one in (reader.friction_points, forces.friction_points))
-    for name in ("point", "force", "slip", "torque_i", "torque_j"):
-        scale = np.abs(getattr(expected, name)).max()
-        assert scale > 0
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-12 * scale, err_msg=name)
-    point, pair = sim.contacts().point, sim.contacts().pair
-    shuffled, rng = np.random.default_rng(1).permutation(len(pair)), np.random.default_rng(2)
-    many = rng.integers(0, 2, 300), rng.normal(size=(300, 3))
-    for pairs, places in ((pair, point), (pair[shuffled], point[shuffled]), (pair[many[0] % len(pair)], many[1])):
-        known = reader.shared(pairs, places, PairRows(pairs, n), found, PairRows(found.pair, n))
-        for one, two in zip(known, sharing.shared(pairs, places, found), strict=True):
-            np.testing.assert_allclose(one, two, rtol=0, atol=1e-12 * max(np.abs(two).max(), 1.0))
-
-
 def test_patches_are_arrays_and_objects():
     sim = steps(all_in_friction(), 3)
     patches = sim.contacts().patches()

@@ -11,7 +11,6 @@ from abd.backends.reference.parts.steps import Steps
 from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Potential
 from abd.contact.forces import Pressing, pressing
-from abd.contact.sharing import FrictionDefinition
 from abd.energies import (
     StepStatistics,
     external_work,
@@ -31,8 +30,6 @@ from abd.potentials.integrators import RATE_OLD
 
 class Readings:
     """Implementation of `abd.backends.protocol.Readings`."""
-
-    friction_points = FrictionDefinition()
 
     def __init__(
         self, model: Model, potential: Potential, states: States, touch: Touch, rows: Rows, steps: Steps, boxes: Boxes

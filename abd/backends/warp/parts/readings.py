@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from abd.backends.device.device import Device
@@ -13,7 +11,6 @@ from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.scratch import Scratch
-from abd.backends.warp.terms.friction_points import FrictionReader
 from abd.backends.warp.trial_path import TrialPath
 from abd.contact.forces import Pressing
 from abd.energies import StepStatistics
@@ -80,11 +77,6 @@ class Readings:
         *where, load = self.friction.frozen(self.at.eps)
         rest = self.device.read(self.states.packed(self.at.rest, self.scratch.vectors))  # `q` must not change
         return *where, load / self.at.ch2[where[0][:, 0]], rest
-
-    @cached_property
-    def friction_points(self) -> FrictionReader:
-        """Reader of friction per contact point."""
-        return FrictionReader(self.device)
 
     def vertex_speeds(self) -> np.ndarray:
         out = self.scratch.a
