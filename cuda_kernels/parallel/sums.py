@@ -116,40 +116,20 @@ MIN = 1
 MAX = 2
 
 
-@wp.func_native("""
+EXCHANGE = """
 #if defined(__CUDA_ARCH__)
     return __shfl_xor_sync(0xffffffffu, v, distance);
 #else
     return v;
 #endif
-""")
-def from_lane(v: wp.float64, distance: wp.int32) -> wp.float64:
-    """Return the value of the lane of the warp that differs by the bit `distance`; on the CPU a warp is one thread."""
-    ...
+"""
 
+for _kind in (wp.float64, wp.int32, wp.int64):
 
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    return __shfl_xor_sync(0xffffffffu, v, distance);
-#else
-    return v;
-#endif
-""")
-def from_lane(v: wp.int32, distance: wp.int32) -> wp.int32:  # noqa: F811
-    """The same for int32."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    return __shfl_xor_sync(0xffffffffu, v, distance);
-#else
-    return v;
-#endif
-""")
-def from_lane(v: wp.int64, distance: wp.int32) -> wp.int64:  # noqa: F811
-    """The same for int64."""
-    ...
+    @wp.func_native(EXCHANGE)
+    def from_lane(v: _kind, distance: wp.int32) -> _kind:
+        """Return the value of the lane of the warp that differs by the bit `distance`; on the CPU a warp is one thread."""
+        ...
 
 
 @wp.func_native("""
@@ -162,23 +142,8 @@ def from_lane(v: wp.int64, distance: wp.int32) -> wp.int64:  # noqa: F811
 #endif
     return v;
 """)
-def up_to_lane(v: wp.int32, lane: wp.int32, lanes: wp.int32) -> wp.int32:
+def up_to_lane(v: wp.int64, lane: wp.int32, lanes: wp.int32) -> wp.int64:
     """Sum over the lanes of a warp up to this one; all of them must call this."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    for (int distance = 1; distance < lanes; distance *= 2) {
-        const auto below = __shfl_up_sync(0xffffffffu, v, distance);
-        if (lane >= distance)
-            v += below;
-    }
-#endif
-    return v;
-""")
-def up_to_lane(v: wp.int64, lane: wp.int32, lanes: wp.int32) -> wp.int64:  # noqa: F811
-    """The same for int64."""
     ...
 
 

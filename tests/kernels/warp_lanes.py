@@ -22,7 +22,7 @@ from abd.backends.linear import factor_schedules
 
 MODULES = tuple(
     f"cuda_kernels.{name}"
-    for name in ("parallel.scans", "parallel.counting", "parallel.sums", "linear.factor_levels", "linear.level_solves")
+    for name in ("parallel.scans", "parallel.sums", "linear.factor_levels", "linear.level_solves")
 )
 """Those whose kernels share an item among lanes."""
 THREADS = 256

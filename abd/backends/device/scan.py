@@ -17,17 +17,18 @@ SHORTEST = 32
 
 
 class Scan:
-    """Scans on one device, with a shared array for the sums of chunks."""
+    """Scans on one device, with a shared array for the sums of chunks; total: (1,) int64 on the device, of the last scan."""
 
     def __init__(self, device: Device):
         self.device, self.pool, self.lanes = device, Pool(device), device.lanes(WARP)
+        self.total = device.zeros(1, wp.int64)
 
     def reserve(self, capacity: int) -> None:
         """Make capacity for scans of up to `capacity` counts, before they are recorded."""
         self._sums(capacity)
 
     def _sums(self, capacity: int) -> wp.array:
-        return self.pool.get("sums", -(-capacity // chunk_length(capacity)) if capacity else 1, wp.int32)
+        return self.pool.get("sums", -(-capacity // chunk_length(capacity)) if capacity else 1, wp.int64)
 
     def run(self, counts: wp.array, offsets: wp.array, sizes: wp.array, which: int, capacity: int) -> None:
         """Compute offsets[k] = sum of counts[:k] for k = 0 .. sizes[which].
@@ -39,13 +40,14 @@ class Scan:
         """
         if capacity == 0:
             self.device.fill(offsets)
+            self.device.fill(self.total)
             return
         length = chunk_length(capacity)
         chunks = -(-capacity // length)
         sums, launch = self._sums(capacity), self.device.launch
         lanes = self.lanes
         launch(scans.sum_chunks, chunks * lanes, lanes, counts, sizes, which, length, sums, grain=256)
-        launch(scans.scan_chunks, lanes, lanes, sizes, which, length, sums, offsets)
+        launch(scans.scan_chunks, lanes, lanes, sizes, which, length, sums, offsets, self.total)
         launch(scans.offset_chunks, chunks * lanes, lanes, counts, sizes, which, length, sums, offsets, grain=256)
 
 

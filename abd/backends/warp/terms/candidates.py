@@ -15,7 +15,7 @@ import warp as wp
 
 from abd.backends.device.device import ONE_THREAD, Device
 from abd.backends.device.graphs import Graphs
-from abd.backends.device.scan import WARP, chunk_length
+from abd.backends.device.scan import Scan
 from abd.backends.device.upload import EMPTY, upload_filters, upload_surfaces
 from abd.backends.warp.terms.columns import Columns
 from abd.backends.warp.terms.list_capacities import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListCapacities
@@ -26,7 +26,7 @@ from abd.model import Kind, Model
 from cuda_kernels.bodies.affine import Path
 from cuda_kernels.contact import broad_phase, items, kept_pairs, narrow_phase
 from cuda_kernels.contact.relative_frames import relative_frames
-from cuda_kernels.parallel import counting, scans
+from cuda_kernels.parallel import scans
 
 MARGIN = 0.05
 """Largest margin of the list beyond d_hat, in typical edge lengths: it lasts for most Newton iterations, and on coarser meshes
@@ -119,7 +119,7 @@ class Candidates(ListCapacities):
         self.lacks = device.upload(np.ones(self.worlds), wp.int32)
         self.old.group, self.old.counts = device.zeros(self.n + 1, wp.int32), device.zeros(2, wp.int32)
         self.columns, self._indexed = Columns(device, model.bodies.kind == Kind.STATIC), 0
-        self.graphs, self._old_count = Graphs(device), 0
+        self.graphs, self.scan, self._old_count = Graphs(device), Scan(device), 0
         self.reusable = False
 
     def forget(self) -> None:
@@ -427,17 +427,9 @@ class Candidates(ListCapacities):
         Returns:
             number of entries of the kind that launches must cover.
         """
-        device, lanes = self.device, self.device.lanes(WARP)
-        length = chunk_length(extent)
-        chunks = -(-extent // length)
-        sums, before = self.pool.get("sums", chunks, wp.int64), self.pool.get("before", chunks, wp.int32)
-        device.launch(counting.chunk_totals, chunks * lanes, lanes, counts, sizes, which, length, sums)
-        capacity = self.capacities[kind]
-        device.launch(
-            counting.settle_total,
-            lanes, lanes, sizes, which, length, sums, kind, capacity, before, offsets, self.totals, self.found,
-        )  # fmt: skip
-        device.launch(scans.offset_chunks, chunks * lanes, lanes, counts, sizes, which, length, before, offsets)
+        device, capacity = self.device, self.capacities[kind]
+        self.scan.run(counts, offsets, sizes, which, extent)
+        device.launch(scans.settle_total, 1, self.scan.total, kind, capacity, self.totals, self.found)
         return capacity if device.records else max(int(device.read(self.found)[kind]), 1)
 
     def pair_list(self) -> np.ndarray:
