@@ -361,22 +361,6 @@ def carry_energies(
 
 
 @wp.kernel
-def exchange(
-    first: wp.int32,
-    counts: wp.array(dtype=wp.int32),
-    a: wp.array(dtype=wp.float64),
-    b: wp.array(dtype=wp.float64),
-):
-    """Exchange the values of two arrays of items; counts = [pairs, items]."""
-    k = wp.tid() + first
-    if k >= counts[1]:
-        return
-    value = a[k]
-    a[k] = b[k]
-    b[k] = value
-
-
-@wp.kernel
 def exchange_known(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -24,8 +23,6 @@ PIECES = 4
 """Maximum number of pieces of a launch in random order."""
 RECORDS = 2048
 """Maximum number of cached launches of a device; the cache is then cleared."""
-VARIANTS = 32
-"""Maximum number of cached launches that differ in numbers only; then the oldest is updated, which costs less than a new one."""
 
 
 def threads_available() -> int:
@@ -54,13 +51,7 @@ class Launcher:
         self._order = np.random.default_rng(int(seed)) if seed else None
         self._loaded: set[wp.Module] = set()
         self._recorded: dict[tuple, list] = {}
-        self._variants: dict[tuple, deque[tuple]] = {}
         self._pool = ThreadPoolExecutor(threads - 1, POOL) if threads > 1 else None
-
-    def clear(self) -> None:
-        """Clear the cache of launches."""
-        self._recorded.clear()
-        self._variants.clear()
 
     def load(self, modules: Iterable[wp.Module], threads: int = 1) -> None:
         """Load the modules that have not been loaded; compilation that takes long shows its progress."""
@@ -97,46 +88,29 @@ class Launcher:
         """Return the cached launch of a kernel, lane and arguments, because packing arguments costs more than a small kernel.
 
         Arguments are compared by identity, numbers by value. A struct is read when the launch runs, so that its members may
-        change. The cache holds references to the arguments, so that their identities stay unique. If many launches
-        differ in numbers only, the oldest is updated.
+        change. The cache holds references to the arguments, so that their identities stay unique.
         """
         key = (kernel, lane, *inputs)
         record = self._recorded.get(key)
         if record is None:
             if len(self._recorded) >= RECORDS:
-                self.clear()
-            variant = (kernel, lane, *(None if isinstance(x, int | float) else id(x) for x in inputs))
-            alike = self._variants.setdefault(variant, deque())
-            if len(alike) < VARIANTS:
-                self.load([kernel.module])
-                command = wp.launch(
-                    kernel, dim=count, inputs=(first, *inputs), device=self.warp, block_dim=self.block, record_cmd=True
-                )
-                record = [command, first, count, inputs, None]
-            else:
-                record = self._recorded.pop(alike.popleft())
-                self._renumber(record, inputs)
-            self._recorded[key] = record
-            alike.append(key)
+                self._recorded.clear()
+            self.load([kernel.module])
+            command = wp.launch(
+                kernel, dim=count, inputs=(first, *inputs), device=self.warp, block_dim=self.block, record_cmd=True
+            )
+            record = self._recorded[key] = [command, first, count, None]
         command = record[0]
         if record[1] != first:
             command.set_param_at_index(0, first)
-            record[1], record[4] = first, None
+            record[1], record[3] = first, None
         if record[2] != count:
             command.set_dim(count)
-            record[2], record[4] = count, None
+            record[2], record[3] = count, None
         if self.commands is not None:
             return partial(self.commands.launch, command)
         if not self.is_cpu or self.warp.is_capturing:
             return command.launch
-        if record[4] is None:
-            record[4] = packed(command)
-        return record[4]
-
-    @staticmethod
-    def _renumber(record: list, inputs: tuple) -> None:
-        """Update the arguments of a record, which differ in numbers only."""
-        for index, (now, before) in enumerate(zip(inputs, record[3], strict=True), 1):
-            if now is not before and now != before:
-                record[0].set_param_at_index(index, now)
-        record[3], record[4] = inputs, None
+        if record[3] is None:
+            record[3] = packed(command)
+        return record[3]

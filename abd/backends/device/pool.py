@@ -35,11 +35,6 @@ class Pool:
             self._arrays[name] = array
         return array
 
-    def exchange(self, one: str, other: str) -> None:
-        """Exchange two existing arrays."""
-        arrays = self._arrays
-        arrays[one], arrays[other] = arrays[other], arrays[one]
-
     def capacity(self, name: str) -> int:
         """Leading entries of a named array, 0 before its first use."""
         array = self._arrays.get(name)

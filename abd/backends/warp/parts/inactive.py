@@ -53,10 +53,5 @@ class Inactive:
         self.device.write(self.potential.contacts.candidates.filters.excluded, excluded.astype(np.int32))
         self.hold(self.immobile)
         if self._few:
-            self._record(excluded.any() and int(self.mobile.sum()) <= self._few)
-
-    def _record(self, few: bool) -> None:
-        """Switch recording on if only a few bodies are mobile: the host takes longer to launch kernels than they run."""
-        if few and not self.device.records:
-            self.potential.contacts.begin_records()
-        self.device.records = few
+            # the host takes longer to launch kernels for a few bodies than they run
+            self.device.records = bool(excluded.any()) and int(self.mobile.sum()) <= self._few

@@ -65,7 +65,7 @@ class Contacts:
         self.impacts = Impacts(device)
         self.without = device.zeros((self.n, 12), wp.float64)
         self._body_minima, self._first_impacts = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
-        self._capacity, self._exchanged = (-1, -1), False
+        self._capacity = -1, -1
         self.batch = 1 if device.wide else BATCH
         self._no_trial, self.trial = kernels.TrialData(), kernels.TrialData()
         self.trial.known = 1
@@ -181,27 +181,9 @@ class Contacts:
         self._exchange()
 
     def _exchange(self) -> None:
-        if self.candidates.is_empty:
-            return
-        if self.device.records:
-            self._exchange_values()
-        else:
-            self._exchange_arrays()
-
-    def _exchange_arrays(self) -> None:
-        for name in KNOWN:
-            self.pool.exchange(f"{name}_current", f"{name}_trial")
-        self._exchanged = not self._exchanged
-
-    def _exchange_values(self) -> None:
-        slots = *self.arrays("current"), *self.arrays("trial")
-        self.device.launch(kernels.exchange_known, self.candidates.capacity, self.candidates.counts, *slots)
-
-    def begin_records(self) -> None:
-        """Assign the arrays to the slots as in earlier records, before launches are recorded."""
-        if self._exchanged:
-            self._exchange_arrays()
-            self._exchange_values()
+        c, slots = self.candidates, (*self.arrays("current"), *self.arrays("trial"))
+        if not c.is_empty:
+            self.device.launch(kernels.exchange_known, self.device.extent(c.count, c.capacity), c.counts, *slots, grain=16384)
 
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
         """Add the energy differences between the slots, and the magnitudes of the energies, per body."""

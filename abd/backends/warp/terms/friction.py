@@ -20,8 +20,8 @@ from abd.model import Kind, Model
 from abd.potentials.arc_slip import counts
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
+from cuda_kernels.bodies import poses
 from cuda_kernels.bodies.affine import Pose
-from cuda_kernels.contact import contact as kernels
 from cuda_kernels.friction import arc_slip, coulomb, friction, lagging, sticking
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
@@ -341,10 +341,8 @@ class Friction:
 
     def exchange(self, at: Iterate) -> None:
         """Exchange the values of slots "current" and "trial"."""
-        if self.contacts.candidates.is_empty:
-            return
         slots = self.energies("current"), self.energies("trial")
-        self.device.launch(kernels.exchange, self._extent, self.lagged.counts, *slots)
+        self.device.launch(poses.exchange_values, self._extent, *slots)
 
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
         """Add the energy differences between the slots, and the magnitudes of the energies, per body."""
