@@ -19,16 +19,6 @@ def used(path: Path, island: wp.array(dtype=wp.int32), alpha: wp.array(dtype=wp.
 
 
 @wp.kernel
-def begin_slack(
-    first: wp.int32, margin: wp.float64, slack: wp.array(dtype=wp.float64), searched: wp.array(dtype=wp.int32)
-):
-    """Start with the margin [m] of a searched path in all worlds (w,)."""
-    w = wp.tid() + first
-    slack[w] = margin
-    searched[w] = 1
-
-
-@wp.kernel
 def world_motions(
     first: wp.int32,
     world: wp.array(dtype=wp.int32),
@@ -88,15 +78,13 @@ def test_slack(
     searched: wp.array(dtype=wp.int32),
     lacks: wp.array(dtype=wp.int32),
 ):
-    """Mark worlds (w,) whose list does not cover (`lacks`) a path with a largest motion of a vertex `motion` [m]; set `covered`,
-    which is initially 1 for several worlds, if there are none."""
+    """Mark worlds (w,) whose list does not cover (`lacks`) a path with a largest motion of a vertex `motion` [m], and clear
+    `covered`, initially 1, if there is one."""
     w = wp.tid() + first
     is_uncovered = wp.where(slack[w] >= TWO * motion[w], 0, 1)
     lacks[w] = is_uncovered
     searched[w] = is_uncovered
-    if slack.shape[0] == 1:
-        covered[0] = 1 - is_uncovered
-    elif is_uncovered != 0:
+    if is_uncovered != 0:
         covered[0] = 0
 
 

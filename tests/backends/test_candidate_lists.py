@@ -29,9 +29,9 @@ def rows(found: Candidates) -> np.ndarray:
     return np.column_stack([found.pair_list()[items[:, 0]], items[:, 1:]])
 
 
-def largest_motion(path) -> float:
-    """Bound on how far any point moves along a path [m]."""
-    return float((np.linalg.norm(path.dp, axis=1) + path.affine_speed).max())
+def largest_motion(path):
+    """Bound on how far any point moves along a path [m], of one island."""
+    return DEVICE.upload([(np.linalg.norm(path.dp, axis=1) + path.affine_speed).max()], wp.float64)
 
 
 def moved(model, q: np.ndarray):

@@ -47,9 +47,7 @@ class SafePath:
         b, c = self.backend, self.control
         self.measure()
         self.stop_at_contacts()
-        b.contacts.candidates.test_cover(
-            b.trial_path.path, self.largest, c.each, b.islands.island, c.limit, self._covered
-        )
+        b.contacts.candidates.test_cover(b.trial_path.path, c.each, b.islands.island, c.limit, self._covered)
 
     def stop_at_contacts(self, proven: bool = False) -> None:
         """Set limits to the first impacts of the listed contacts; `proven` as in `Contacts.times_of_impact`."""
@@ -64,5 +62,4 @@ class SafePath:
         """Subtract the accepted path, up to `alpha`, from the motion that the list covers."""
         b, c = self.backend, self.control
         self.device.launch(line_search.reach_of_trial, b.n, c)
-        b.islands.fold(c.each, sums.MAX, self.largest)
-        b.contacts.candidates.subtract_motion(b.trial_path.path, self.largest, c.each, b.islands.island, c.alpha)
+        b.contacts.candidates.subtract_motion(b.trial_path.path, c.each, b.islands.island, c.alpha)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import warp as wp
 
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
@@ -23,43 +22,21 @@ class Arcs:
 
     def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
         """Set the path from q_n along the predicted motion of moving bodies; returns the largest alpha (islands,)."""
+        islands, candidates, path, a = self.islands, self.contacts.candidates, self.trial_path.path, self.scratch.a
+        limit, speed = islands.scalars("limit"), islands.scalars("speed")
         self.trial_path.start(moving)
-        return self._collision_free()
-
-    def _collision_free(self) -> np.ndarray:
-        limit = np.ones(self.islands.count)
-        path, islands, alpha = self.trial_path.path, self.islands, self.islands.scalars("limit")
-        self.device.write(alpha, limit)
-        reach = islands.reduced(self.trial_path.displacements(alpha, self.scratch.a), sums.MAX)
-        self._speed = reach / limit
-        candidates = self.contacts.candidates
-        covered = candidates.covers(path, reach, islands.island, alpha)
-        proven = candidates.reusable and not covered
-        if proven:
-            # listed contacts may stop a body before it leaves the range that the list covers
-            limit = self._stopped(limit, alpha)
-            self.device.write(alpha, limit)
-            reach = limit * self._speed
+        self.device.fill(limit, 1.0)
+        islands.reduce(self.trial_path.displacements(limit, a), sums.MAX, speed)
         contacts = self.contacts.arrays("current")
-        if not covered and candidates.cover(path, reach, islands.island, alpha):
+        if candidates.cover(path, speed, islands.island, limit):
             self.touch.carry(contacts)
-            before = islands.host
+            islands.keep_numbering()
             self.touch.launch_renumber()
-            limit = islands.carry(before, limit, np.minimum)
-            self._speed = islands.carry(before, self._speed, np.maximum)
-            self.device.write(alpha, limit)
-        elif proven:
-            return self._within_limits(limit)
-        return self._within_limits(self._stopped(limit, alpha, proven))
-
-    def _stopped(self, limit: np.ndarray, alpha: wp.array, proven: bool = False) -> np.ndarray:
-        """Return the collision-free fractions (islands,) for the listed contacts, at most `limit`.
-
-        `alpha` holds the limits on the device; `proven` as in `Contacts.times_of_impact`."""
-        a = self.scratch.a
+            islands.launch_carry(speed, sums.MAX, speed)
+        self._speed = islands.read("speed")
         self.potential.evaluate_contacts()
-        self.contacts.times_of_impact(self.trial_path.path, self.islands.island, alpha, a, proven)
-        return np.minimum(limit, self.islands.reduced(a, sums.MIN))
+        self.contacts.times_of_impact(path, islands.island, limit, a)
+        return self._within_limits(np.minimum(1.0, islands.reduced(a, sums.MIN)))
 
     def _within_limits(self, alpha: np.ndarray) -> np.ndarray:
         """Return the fractions (islands,) that keep the gaps of all joint limits open, found by secants."""
@@ -94,7 +71,9 @@ class Arcs:
         self.potential.exchange()
         self.touch.clear_touching()
         islands = self.islands
-        self.contacts.candidates.moved(self.trial_path.path, self._motion, islands.island, islands.scalars("alpha"))
+        self.device.write(islands.scalars("speed"), self._motion)
+        path, motion, alpha = self.trial_path.path, islands.scalars("speed"), islands.scalars("alpha")
+        self.contacts.candidates.subtract_motion(path, motion, islands.island, alpha)
 
     def evaluate(self) -> None:
         self.islands.clear_done()

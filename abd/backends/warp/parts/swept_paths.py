@@ -92,7 +92,7 @@ class SweptPaths:
         islands.reduce(self.scratch.a, sums.MAX, each)
         islands.fold(each, sums.MAX, self.largest)
         self.device.fill(alpha, 1.0)
-        self.contacts.candidates.test_cover(path, self.largest, each, islands.island, alpha, self.covered)
+        self.contacts.candidates.test_cover(path, each, islands.island, alpha, self.covered)
         self.device.launch(swept_paths.gather_motion, 1, self.largest, self.covered, self.found)
 
     def _launch_fractions(self, back: bool, has_stationary: bool) -> None:

@@ -114,7 +114,7 @@ class Candidates(ListCapacities):
         self.root = device.upload(np.full(max(self.n, 1), -1), wp.int32)
         self.slack = device.upload(np.full(self.worlds, -1.0), wp.float64)
         self.motion, self.margins, self.grown = (device.zeros(self.worlds, wp.float64) for _ in range(3))
-        self.each, self.held = device.zeros(max(self.n, 1), wp.float64), device.zeros(max(self.n, 1), wp.int32)
+        self.held = device.zeros(max(self.n, 1), wp.int32)
         self.searched, self.covered = device.zeros(self.worlds, wp.int32), device.zeros(1, wp.int32)
         self.lacks = device.upload(np.ones(self.worlds), wp.int32)
         self.old.group, self.old.counts = device.zeros(self.n + 1, wp.int32), device.zeros(2, wp.int32)
@@ -142,70 +142,46 @@ class Candidates(ListCapacities):
 
     def launch_motions(self, each: wp.array, island: wp.array) -> None:
         """Reduce the motions (islands,) [m] to the largest motion of every world."""
-        if self.worlds > 1:
-            self.device.fill(self.motion)
-            self.device.launch(
-                kept_pairs.world_motions, self.n, self.filters.world, self.held, island, each, self.motion, grain=ONE_THREAD
-            )
+        self.device.fill(self.motion)
+        self.device.launch(
+            kept_pairs.world_motions, self.n, self.filters.world, self.held, island, each, self.motion, grain=ONE_THREAD
+        )
 
-    def test_cover(self, path: Path, reach: wp.array, each: wp.array, island, limit, covered: wp.array) -> None:
+    def test_cover(self, path: Path, each: wp.array, island, limit, covered: wp.array) -> None:
         """Set `covered` (1,) int32 to 1 if the list is complete for a path, else 0; set `lacks` for worlds where it is not.
 
         Args:
-            reach, each: largest vertex motion [m] of all islands (1,) and of each (islands,).
+            each: largest vertex motion [m] of every island (islands,).
             island, limit: island (n,) of every body and end of the path (islands,).
         """
-        launch, extent, worlds = self.device.launch, self._extent, self.filters.world
+        launch, worlds = self.device.launch, self.filters.world
         self.launch_motions(each, island)
-        if self.worlds > 1:
-            self.device.fill(covered, 1)
-        motion = reach if self.worlds == 1 else self.motion
-        launch(kept_pairs.test_slack, self.worlds, motion, self.slack, covered, self.searched, self.lacks)
+        self.device.fill(covered, 1)
+        launch(kept_pairs.test_slack, self.worlds, self.motion, self.slack, covered, self.searched, self.lacks)
         launch(
             kept_pairs.test_margins,
-            extent, self.counts, self.pairs, worlds, path, island, limit, self.remaining, covered, self.searched, self.lacks,
+            self._extent, self.counts, self.pairs, worlds, path, island, limit, self.remaining, covered, self.searched,
+            self.lacks,
         )  # fmt: skip
 
-    def subtract_motion(self, path: Path, reach: wp.array, each: wp.array, island, alpha) -> None:
+    def subtract_motion(self, path: Path, each: wp.array, island, alpha) -> None:
         """Reduce the margins after bodies have moved along the last covered path up to alpha (islands,).
 
-        `reach` (1,) and `each` (islands,) are the largest vertex motions [m]."""
-        extent = max(self.worlds, self._extent)
+        `each` (islands,) is the largest vertex motion [m]."""
         self.launch_motions(each, island)
-        motion = reach if self.worlds == 1 else self.motion
         self.device.launch(
             kept_pairs.subtract_motion,
-            extent, self.counts, self.pairs, self.filters.world, path, motion, island, alpha, self.searched, self.kept,
-            self.slack, self.remaining, grain=4096,
+            max(self.worlds, self._extent), self.counts, self.pairs, self.filters.world, path, self.motion, island, alpha,
+            self.searched, self.kept, self.slack, self.remaining, grain=4096,
         )  # fmt: skip
 
-    def _upload_motions(self, each: np.ndarray) -> tuple[wp.array, wp.array]:
-        """Upload motions [m]; returns the arrays of the largest one and of each island."""
-        each = np.atleast_1d(each)
-        if self.worlds == 1:
-            self.device.write(self.motion, np.array([each.max(initial=0.0)]))
-        else:
-            self.device.write(self.each, each)
-        return self.motion, self.each
-
-    def covers(self, path: Path, each: np.ndarray, island, limit) -> bool:
-        """`test_cover` with motions (islands,) [m] on the host."""
-        if not self.reusable:
-            self.launch_motions(self._upload_motions(each)[1], island)
+    def cover(self, path: Path, each: wp.array, island, limit) -> bool:
+        """Rebuild the list unless it covers the path; True if it was rebuilt. Arguments as in `test_cover`."""
+        self.test_cover(path, each, island, limit, self.covered)
+        if self.device.read(self.covered)[0]:
             return False
-        self.test_cover(path, *self._upload_motions(each), island, limit, self.covered)
-        return bool(self.device.read(self.covered)[0])
-
-    def cover(self, path: Path, each: np.ndarray, island, limit) -> bool:
-        """Rebuild the list unless it covers the path; True if it was rebuilt."""
-        if self.covers(path, each, island, limit):
-            return False
-        self.renew(path, float(np.max(each, initial=0.0)), island, limit)
+        self.renew(path, float(self.device.read(self.motion).max()), island, limit)
         return True
-
-    def moved(self, path: Path, each: np.ndarray, island, alpha) -> None:
-        """`subtract_motion` with motions (islands,) [m] on the host."""
-        self.subtract_motion(path, *self._upload_motions(each), island, alpha)
 
     # rebuild -----------------------------------------------------------------------------------------------------
 
@@ -224,9 +200,6 @@ class Candidates(ListCapacities):
             StepFailure: the list would exceed its memory limit.
         """
         self.travel += motion
-        if self.worlds == 1:
-            self.build(path, island, limit, min(max(self.d_hat, REACH * motion), self.margin))
-            return
         query = self.motion, REACH, self.d_hat, self.margin, self.margins
         self.device.launch(kept_pairs.set_margins, self.worlds, *query)
         self._build(path, island, limit, RESERVE)
@@ -266,7 +239,8 @@ class Candidates(ListCapacities):
 
     def begin_slack(self, slack: float) -> None:
         """Set `slack` after a path was searched with a margin [m]; launches only."""
-        self.device.launch(kept_pairs.begin_slack, self.worlds, slack, self.slack, self.searched)
+        self.device.fill(self.slack, slack)
+        self.device.fill(self.searched, 1)
 
     def _reserve_old(self, pairs: int, count: int) -> None:
         """Make capacity for a previous list of pairs and candidates."""
