@@ -8,7 +8,7 @@ from contact_models import bodies_over_a_plane
 from on_device import DEVICE, pose_of
 
 from abd.backends.device.device import Device
-from abd.backends.device.upload import new_path
+from abd.backends.device.upload import allocate_struct
 from abd.backends.reference.numpy_contacts import body_pair
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.contacts import Contacts
@@ -53,7 +53,7 @@ def march_alone(
 def upload_path(path: Path):
     """A path as the kernels take it."""
     n = len(path.p)
-    uploaded = new_path(DEVICE, n)
+    uploaded = allocate_struct(affine.Path, n, DEVICE)
     for name in ("p", "A", "dp", "w", "S", "bend", "affine_speed", "strain"):
         DEVICE.write(getattr(uploaded, name), np.ascontiguousarray(getattr(path, name)))
     DEVICE.write(uploaded.rate, path.rates(np.arange(n), np.zeros(n)))

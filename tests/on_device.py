@@ -6,9 +6,10 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.backends.device.upload import new_pose
+from abd.backends.device.upload import allocate_struct
 from abd.backends.reference.numpy_bodies import state
 from cuda_kernels.bodies import poses
+from cuda_kernels.bodies.affine import Pose
 
 NAME = os.environ.get("ABD_TEST_DEVICE", "cpu")
 """What `pytest --device` named."""
@@ -36,7 +37,7 @@ def flags(count: int, *chosen: int):
 
 def pose_of(q: np.ndarray):
     """The state q (n, 12) on the device."""
-    pose = new_pose(DEVICE, len(q))
+    pose = allocate_struct(Pose, len(q), DEVICE)
     DEVICE.launch(poses.unpack, len(q), DEVICE.upload(q, wp.float64), pose)
     return pose
 

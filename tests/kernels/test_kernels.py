@@ -8,7 +8,7 @@ import warp as wp
 from on_device import DEVICE, assert_close, pose_of, random_states
 
 from abd.backends import body_data
-from abd.backends.device.upload import new_path, new_pose, upload_bodies
+from abd.backends.device.upload import allocate_struct, upload_struct
 from abd.backends.reference import numpy_bodies
 from abd.backends.reference.numpy_bodies import BodyEnergies, maps, projectors, state
 from abd.contact import path as paths_definition
@@ -55,7 +55,7 @@ class BodyKernels:
     """The kernels of single bodies, with the calls of `BodyEnergies`."""
 
     def __init__(self, data: body_data.BodyData):
-        self.data = upload_bodies(data, DEVICE)
+        self.data = upload_struct(bodies.BodyData, data, DEVICE)
 
     def step(self, step: numpy_bodies.StepData) -> bodies.StepData:
         out = bodies.StepData()
@@ -228,11 +228,11 @@ def test_arcs_equal_their_definition(turn):
     rng = np.random.default_rng(2)
     q, direction = (random_states(N, 3), np.concatenate([rng.normal(size=(N, 3)), turn * rng.normal(size=(N, 9))], axis=1))
     half = rng.uniform(0.5, 1.0, (N, 3))
-    path, speed, limit = new_path(DEVICE, N), DEVICE.zeros(N, wp.float64), DEVICE.zeros(N, wp.float64)
+    path, speed, limit = allocate_struct(affine.Path, N, DEVICE), DEVICE.zeros(N, wp.float64), DEVICE.zeros(N, wp.float64)
     boxes = DEVICE.upload(-half, wp.vec3d), DEVICE.upload(half, wp.vec3d)
     wider = DEVICE.upload(-1.2 * half, wp.vec3d), DEVICE.upload(1.2 * half, wp.vec3d)
     moves = DEVICE.upload(direction, wp.float64)
-    body, arguments = upload_bodies(data, DEVICE), (moves, path, speed, limit)
+    body, arguments = upload_struct(bodies.BodyData, data, DEVICE), (moves, path, speed, limit)
     DEVICE.launch(paths.direction_paths, N, body, *boxes, *wider, pose_of(q), NOT_DONE, *arguments)
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     corners = signs * half[:, None]
@@ -247,7 +247,7 @@ def test_arcs_equal_their_definition(turn):
         assert (bound >= exact * (1 - 1e-12)).all() and (bound <= 3.0 * exact + 1e-12).all()
     strain = np.linalg.norm(expected.S, 2, axis=(1, 2))
     assert (DEVICE.read(limit) * strain <= 0.5 + 1e-12).all()
-    island, trial = DEVICE.upload(np.arange(N), wp.int32), new_pose(DEVICE, N)
+    island, trial = DEVICE.upload(np.arange(N), wp.int32), allocate_struct(affine.Pose, N, DEVICE)
     alpha = rng.random(N)
     DEVICE.launch(affine.advance, N, path, island, NOT_DONE, DEVICE.upload(alpha, wp.float64), trial)
     assert_close(DEVICE.read(trial.p), expected.origins(np.arange(N), alpha))

@@ -19,6 +19,11 @@ def capacity_for(count: int) -> int:
     return capacity
 
 
+def arrays_of(struct) -> dict[str, wp.array]:
+    """Types of the arrays of a struct or of an instance of it, by name."""
+    return {name: kind for name, kind in struct.cls.__annotations__.items() if isinstance(kind, wp.array)}
+
+
 class Pool:
     """Named arrays that grow; growth discards their contents."""
 
@@ -34,6 +39,12 @@ class Pool:
             array = self.device.empty((capacity, *tail) if tail else capacity, dtype)
             self._arrays[name] = array
         return array
+
+    def reserve(self, struct, count: int, *names: str) -> None:
+        """Set arrays of a struct, by default all, to those of their names with capacity for `count` entries."""
+        arrays = arrays_of(struct)
+        for name in names or arrays:
+            setattr(struct, name, self.get(name, count, arrays[name].dtype))
 
     def capacity(self, name: str) -> int:
         """Leading entries of a named array, 0 before its first use."""

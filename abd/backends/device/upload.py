@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import warp as wp
 
-from abd.backends.body_data import BodyData
 from abd.backends.device.device import Device
+from abd.backends.device.pool import arrays_of
 from abd.contact import surfaces as contact_surfaces
 from abd.contact import topology as contact_topology
 from abd.contact.pair_law import PairLaw
@@ -17,11 +18,9 @@ from abd.contact.surfaces import least_dimension
 from abd.joint_list import excluded_pairs
 from abd.joints.rows.table import MeasureTable
 from abd.model import Model
-from cuda_kernels.bodies import bodies as body_kernels
-from cuda_kernels.bodies.affine import Path, Pose
-from cuda_kernels.bodies.integrators import Lead
 from cuda_kernels.contact.broad_phase import Filters
 from cuda_kernels.contact.pair_law import PairLaw as DeviceLaw
+from cuda_kernels.contact.pair_law import PairParameters
 from cuda_kernels.contact.surfaces import Surfaces, Topology
 from cuda_kernels.joints.measures import Measures
 
@@ -29,60 +28,31 @@ EMPTY = 3e37
 """Coordinate of the lower corner of an empty box within float32; the upper corner is its negative."""
 
 
-def new_pose(device: Device, n: int) -> Pose:
-    """Allocate a pose of n bodies."""
-    pose = Pose()
-    pose.p = device.zeros(n, wp.vec3d)
-    pose.A = device.zeros(n, wp.mat33d)
-    return pose
+def allocate_struct(kind: wp.Struct, count: int, device: Device):
+    """Create a struct of arrays with `count` zeros."""
+    out = kind()
+    for name, array in arrays_of(kind).items():
+        setattr(out, name, device.zeros(count, array.dtype))
+    return out
 
 
-def new_lead(device: Device, n: int) -> Lead:
-    """Allocate the predicted motion of n bodies."""
-    lead = Lead()
-    lead.dp, lead.w, lead.push, lead.twist = (device.zeros(n, wp.vec3d) for _ in range(4))
-    lead.load = device.zeros(n, wp.float64)
-    return lead
-
-
-def new_path(device: Device, n: int) -> Path:
-    """Allocate the paths of n bodies."""
-    path = Path()
-    path.p = device.zeros(n, wp.vec3d)
-    path.A = device.zeros(n, wp.mat33d)
-    path.dp = device.zeros(n, wp.vec3d)
-    path.w = device.zeros(n, wp.vec3d)
-    path.S = device.zeros(n, wp.mat33d)
-    path.rate = device.zeros(n, wp.mat33d)
-    path.bend = device.zeros(n, wp.float64)
-    path.affine_speed = device.zeros(n, wp.float64)
-    path.strain = device.zeros(n, wp.float64)
-    return path
-
-
-def upload_bodies(constants: BodyData, device: Device) -> body_kernels.BodyData:
-    """Upload masses, stiffnesses, forces and fixed degrees of freedom."""
-    data = body_kernels.BodyData()
-    for name, values in vars(constants).items():
-        scalar = wp.int32 if values.dtype == np.int32 else wp.float64
-        setattr(data, name, device.upload(values, scalar if values.ndim == 1 else wp.vec3d))
-    return data
+def upload_struct(kind: wp.Struct, source, device: Device, **given):
+    """Create a struct from the attributes of the same names of `source`; `given` values replace them, without a copy."""
+    out, arrays = kind(), arrays_of(kind)
+    for name in kind.vars:
+        value = given[name] if name in given else getattr(source, name)
+        is_copied = name in arrays and name not in given
+        setattr(out, name, device.upload(value, arrays[name].dtype) if is_copied else value)
+    return out
 
 
 def upload_measures(table: MeasureTable, device: Device) -> Measures:
     """Upload measures of joints, with reference 0."""
-    data = Measures()
-    data.kind = device.upload(table.kind, wp.int32)
-    data.numbers = device.upload(table.numbers.reshape(-1, 48), wp.float64)
-    data.scale, data.offset = device.upload(table.scale, wp.float64), device.upload(table.offset, wp.float64)
-    data.parent, data.child = device.upload(table.parent, wp.int32), device.upload(table.child, wp.int32)
-    data.parent_point = device.upload(table.parent_point, wp.vec3d)
-    data.child_point = device.upload(table.child_point, wp.vec3d)
-    data.parent_axes = device.upload(table.parent_axes, wp.mat33d)
-    data.child_axes = device.upload(table.child_axes, wp.mat33d)
-    data.reference = device.zeros(len(table), wp.float64)
-    data.supplied = device.zeros((len(table), 16), wp.float64)
-    return data
+    return upload_struct(
+        Measures, table, device,
+        numbers=device.upload(table.numbers.reshape(-1, 48), wp.float64),
+        reference=device.zeros(len(table), wp.float64), supplied=device.zeros((len(table), 16), wp.float64),
+    )  # fmt: skip
 
 
 @dataclass
@@ -95,15 +65,7 @@ class UploadedSurfaces:
 
 def upload_law(law: PairLaw, device: Device) -> DeviceLaw:
     """Upload the contact law, without per-pair parameters."""
-    data = DeviceLaw()
-    data.bodies = law.n
-    for name in ("d_hat", "lightness", "acceleration"):
-        setattr(data, name, device.upload(getattr(law, name), wp.float64))
-    data.force_fraction, data.given, data.largest = law.force_fraction, law.given, law.largest
-    own = data.own
-    own.count, own.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
-    own.activation, own.factor = device.zeros(1, wp.float64), device.zeros(1, wp.float64)
-    return data
+    return upload_struct(DeviceLaw, law, device, bodies=law.n, own=allocate_struct(PairParameters, 1, device))
 
 
 def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfaces:
@@ -143,25 +105,18 @@ def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfa
     def starts(parts):
         return np.concatenate([[0], np.cumsum([len(p) for p in parts])])
 
-    data = Surfaces()
-    data.mesh = device.upload(model.bodies.mesh, wp.int32)
-    data.vertex_start = device.upload(starts([m.vertices for m in meshes]), wp.int32)
-    data.target_start = device.upload(starts(targets), wp.int32)
-    data.edge_start = device.upload(starts([m.edges for m in meshes]), wp.int32)
-    data.vertices = device.upload(stacked([m.vertices for m in meshes], 3, float), wp.vec3d)
-    data.least = device.upload(stacked(least, 0, np.int32), wp.int32)
-    data.targets = device.upload(stacked(targets, 3, np.int32), wp.vec3i)
-    data.edges = device.upload(stacked([m.edges for m in meshes], 2, np.int32), wp.vec2i)
-    data.target_bvh = device.upload(np.array(target_ids, dtype=np.uint64), wp.uint64)
-    data.edge_bvh = device.upload(np.array(edge_ids, dtype=np.uint64), wp.uint64)
-    data.vertex_bvh = device.upload(np.array(vertex_ids, dtype=np.uint64), wp.uint64)
-    data.lower = device.upload(np.array([m.vertices.min(axis=0) for m in meshes]).reshape(-1, 3), wp.vec3d)
-    data.upper = device.upload(np.array([m.vertices.max(axis=0) for m in meshes]).reshape(-1, 3), wp.vec3d)
-    data.plane = device.upload(np.nan_to_num(model.bodies.plane), wp.vec4d)
-    data.radius = device.upload(model.bodies.radius, wp.float64)
-    data.material = device.upload(model.bodies.material, wp.int32)
-    data.topology = upload_topology(model, device)
-    data.between = upload_law(law, device)
+    bodies = model.bodies
+    values = SimpleNamespace(
+        mesh=bodies.mesh, plane=np.nan_to_num(bodies.plane), radius=bodies.radius, material=bodies.material,
+        vertex_start=starts([m.vertices for m in meshes]), vertices=stacked([m.vertices for m in meshes], 3, float),
+        target_start=starts(targets), targets=stacked(targets, 3, np.int32), least=stacked(least, 0, np.int32),
+        edge_start=starts([m.edges for m in meshes]), edges=stacked([m.edges for m in meshes], 2, np.int32),
+        lower=np.array([m.vertices.min(axis=0) for m in meshes]).reshape(-1, 3),
+        upper=np.array([m.vertices.max(axis=0) for m in meshes]).reshape(-1, 3),
+        target_bvh=np.array(target_ids, dtype=np.uint64), edge_bvh=np.array(edge_ids, dtype=np.uint64),
+        vertex_bvh=np.array(vertex_ids, dtype=np.uint64),
+    )  # fmt: skip
+    data = upload_struct(Surfaces, values, device, topology=upload_topology(model, device), between=upload_law(law, device))
     return UploadedSurfaces(data, trees)
 
 
@@ -185,17 +140,13 @@ def upload_filters(model: Model, device: Device) -> Filters:
     planes = np.flatnonzero(np.isfinite(bodies.plane).all(axis=1))
     planes = planes[np.argsort(world[planes], kind="stable")]
     ends = [np.searchsorted(world[planes], world, side) for side in ("left", "right")]
-    filters = Filters()
-    filters.kind = device.upload(bodies.kind, wp.int32)
-    filters.group = device.upload(bodies.group, wp.int32)
-    filters.world = device.upload(world, wp.int32)
-    filters.excluded = device.zeros(max(n, 1), wp.int32)
-    filters.material = device.upload(bodies.material, wp.int32)
-    filters.enabled = device.upload(model.materials.enabled.astype(np.int32), wp.int32)
+    values = SimpleNamespace(
+        kind=bodies.kind, group=bodies.group, world=world, material=bodies.material,
+        enabled=model.materials.enabled.astype(np.int32), excluded=np.zeros(max(n, 1)),
+        planes=planes if len(planes) else np.zeros(1), near_planes=np.stack(ends, axis=1) if n else np.zeros((1, 2)),
+    )  # fmt: skip
+    filters = upload_struct(Filters, values, device, bodies=n, filtered=device.zeros(1, wp.int64), filtered_count=0)
     exclude(filters, excluded_pairs(model), n, device)
-    filters.planes = device.upload(planes if len(planes) else np.zeros(1), wp.int32)
-    filters.near_planes = device.upload(np.stack(ends, axis=1) if n else np.zeros((1, 2)), wp.vec2i)
-    filters.bodies = n
     return filters
 
 

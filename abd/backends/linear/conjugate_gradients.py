@@ -9,6 +9,7 @@ import warp as wp
 
 from abd.backends.device.device import ONE_THREAD
 from abd.backends.device.graphs import Graphs
+from abd.backends.device.upload import allocate_struct
 from abd.backends.linear.linear import LinearSolver
 from cuda_kernels.linear import krylov, residuals
 from cuda_kernels.linear.couplings import Coupling
@@ -27,9 +28,7 @@ class ConjugateGradients:
     def __init__(self, linear: LinearSolver, graphs: Graphs, numbers: control.Control):
         self.linear, self.device, self.graphs, self.control = linear, linear.device, graphs, numbers
         d, n, capacity = self.device, linear.n, max(linear.n, 1)
-        self.of_islands = residuals.Islands()
-        for name, kind in residuals.Islands.vars.items():
-            setattr(self.of_islands, name, d.zeros(capacity, kind.type.dtype))
+        self.of_islands = allocate_struct(residuals.Islands, capacity, d)
         self.r, self.z, self.w, self.p, self.q = (d.zeros((n, 12), wp.float64) for _ in range(5))
         self.products, self.dots = d.zeros(n, wp.vec2d), d.zeros(n, wp.float64)
         self.inverse: wp.array | None = None

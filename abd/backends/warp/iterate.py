@@ -1,4 +1,4 @@
-"""Poses at which energies are evaluated: the iterate of a step and the trial of the line search."""
+"""Poses at which energies are evaluated, the iterate of a step and the trial of the line search; and scratch arrays."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from abd.backends.device.device import Device
+from abd.backends.device.upload import allocate_struct
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.bodies.bodies import BodyData, StepData
 
@@ -40,3 +42,17 @@ class Iterate:
     def pose(self, slot: str) -> Pose:
         """Pose of slot "current" or "trial"."""
         return self.current if slot == "current" else self.trial
+
+
+class Scratch:
+    """Arrays for intermediate results of n bodies; their contents are valid within one operation.
+
+    Attributes:
+        a, b, row: (n,) float64; marks: (n,) int32; vectors: (n, 12); straight: a pose.
+    """
+
+    def __init__(self, device: Device, n: int):
+        self.a, self.b, self.row = (device.zeros(n, wp.float64) for _ in range(3))
+        self.marks = device.zeros(n, wp.int32)
+        self.vectors = device.zeros((n, 12), wp.float64)
+        self.straight = allocate_struct(Pose, n, device)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
+import scipy.sparse as sparse
+import warp as wp
+
 from abd.backends.body_data import BodyData
-from abd.backends.device.device import Device
+from abd.backends.device.device import Device, turn_of
 from abd.backends.device.graphs import Graphs
-from abd.backends.device.upload import new_pose, upload_bodies
+from abd.backends.device.upload import allocate_struct, upload_struct
 from abd.backends.linear.linear import LinearSolver
+from abd.backends.linear.orders import shared
 from abd.backends.protocol import OfPotential
 from abd.backends.recorded.iteration import Iteration
 from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
 from abd.backends.warp.islands import Islands
-from abd.backends.warp.iterate import Iterate
+from abd.backends.warp.iterate import Iterate, Scratch
 from abd.backends.warp.parts.arcs import Arcs
 from abd.backends.warp.parts.inactive import Inactive
 from abd.backends.warp.parts.loads import Loads
@@ -25,12 +30,28 @@ from abd.backends.warp.parts.target_poses import TargetPoses
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
-from abd.backends.warp.scratch import Scratch
-from abd.backends.warp.sweeps import swept
 from abd.backends.warp.trial_path import TrialPath
 from abd.joints.rows.build import build_system
 from abd.model import Model
+from abd.potentials.sweeps import SETTLED, SWEEPS, yielding
 from cuda_kernels.bodies import bodies
+from cuda_kernels.bodies.affine import Pose
+from cuda_kernels.step import impacts
+
+
+def swept(
+    A: sparse.csr_matrix, power: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray, fastest: np.ndarray,
+    starts: np.ndarray, rows: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """`abd.potentials.sweeps.swept` as a kernel on one CPU thread, for all devices."""
+    x, (rows, first) = np.zeros(len(power)), yielding(A, size, starts, rows)
+    whole = (np.ascontiguousarray(one, dtype=np.int32) for one in (A.indptr, A.indices, rows, first))
+    real = A.data, A.diagonal(), low, high, size, SETTLED * fastest, np.array(power)
+    given = [shared(one) for one in (*whole, *(np.ascontiguousarray(one, dtype=float) for one in real), x)]
+    host = wp.get_device("cpu")
+    with turn_of(host):
+        wp.launch(impacts.sweep, dim=len(fastest), inputs=[SWEEPS, *given], device=host)
+    return x
 
 
 class WarpBackend(OfPotential):
@@ -47,8 +68,8 @@ class WarpBackend(OfPotential):
         self.model, self.device = model, Device(device, records)
         d, n, settings = self.device, len(model.bodies), model.settings
         self.n, self.constants, self.islands = n, BodyData.of(model), Islands(d, n)
-        body, step, done = upload_bodies(self.constants, d), bodies.StepData(), self.islands.done
-        self.at = Iterate(new_pose(d, n), new_pose(d, n), new_pose(d, n), body, step, done)
+        body, step, done = upload_struct(bodies.BodyData, self.constants, d), bodies.StepData(), self.islands.done
+        self.at = Iterate(allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), body, step, done)
         potential = self.potential = Potential(model, d, self.islands, self.at, build_system(model))
         self.loads = Loads(model, potential)
         scratch = self.scratch = Scratch(d, n)

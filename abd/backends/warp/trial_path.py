@@ -7,11 +7,13 @@ import warp as wp
 
 from abd.backends.body_data import body_boxes, surface_boxes
 from abd.backends.device.device import Device
-from abd.backends.device.upload import new_lead, new_path
+from abd.backends.device.upload import allocate_struct
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.iterate import Iterate
 from abd.model import Model
 from cuda_kernels.bodies import affine, paths
+from cuda_kernels.bodies.affine import Path
+from cuda_kernels.bodies.integrators import Lead
 
 
 class TrialPath:
@@ -26,7 +28,7 @@ class TrialPath:
         self.device, self.islands, self.at, self.n = device, islands, at, len(model.bodies)
         self.lower, self.upper = (device.upload(side, wp.vec3d) for side in body_boxes(model))
         self.surface_box = tuple(device.upload(side, wp.vec3d) for side in surface_boxes(model))
-        self.path, self.lead = new_path(device, self.n), new_lead(device, self.n)
+        self.path, self.lead = allocate_struct(Path, self.n, device), allocate_struct(Lead, self.n, device)
         self.moving = device.zeros(self.n, wp.int32)
 
     def start(self, moving: np.ndarray) -> None:

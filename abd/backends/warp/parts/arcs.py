@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.backends.warp.iterate import Scratch
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
-from abd.backends.warp.scratch import Scratch
 from abd.backends.warp.trial_path import TrialPath
 from abd.errors import StepFailure
 from abd.joints.rows.system import LIMIT_CUTS

@@ -6,11 +6,11 @@ import numpy as np
 
 from abd.backends.device.device import Device
 from abd.backends.device.totals import Section, Totals
+from abd.backends.warp.iterate import Scratch
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
-from abd.backends.warp.scratch import Scratch
 from abd.backends.warp.trial_path import TrialPath
 from abd.contact.forces import Pressing
 from abd.energies import StepStatistics

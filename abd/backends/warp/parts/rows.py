@@ -1,19 +1,21 @@
-"""Joint rows on a device: their laws in a step and their history."""
+"""Joint rows on a device: their laws in a step, their history, their springs and their turns."""
 
 from __future__ import annotations
 
 import numpy as np
 import warp as wp
 
+from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
+from abd.backends.device.upload import upload_measures
 from abd.backends.turns import Turns
+from abd.backends.warp.iterate import Scratch
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
-from abd.backends.warp.scratch import Scratch
-from abd.backends.warp.springs import Springs
+from abd.backends.warp.terms.joint_ends import lists_of
+from abd.backends.warp.terms.joints import Joints
 from abd.backends.warp.terms.row_memory import RowMemory
-from abd.backends.warp.turns import CountedTurns
 from abd.by_bodies import PerBody
 from abd.joint_list import JointList
 from abd.joints.rows.forces import Applied
@@ -22,6 +24,8 @@ from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model
 from cuda_kernels.bodies import poses
+from cuda_kernels.bodies.affine import Pose
+from cuda_kernels.joints import measures, springs
 from cuda_kernels.parallel import sums
 
 
@@ -111,3 +115,71 @@ class Rows:
         joints.relinearize(at.trial, direction, done)
         joints.update_multipliers(straight, done)
         joints.evaluate(at, "current")
+
+
+class Springs:
+    """Springs of the joint rows `which` (R,) bool that the trapezoidal rule integrates (`abd.joints.rows.springs`).
+
+    Attributes:
+        pulled, pulls: (n, 12) forces (`abd.joints.rows.springs.pulls`) at the start and at the end of the step; zero if there
+            are no springs.
+    """
+
+    def __init__(self, joints: Joints, memory: RowMemory, which: np.ndarray, n: int, device: Device):
+        self.joints, self.memory, self.device = joints, memory, device
+        self.pulled, self.pulls = (device.zeros((n, 12), wp.float64) for _ in range(2))
+        rows = np.flatnonzero(which)
+        parent, child = (ends[rows].astype(np.int64) for ends in joints.system.row_bodies)
+        inner = parent >= 0
+        owners, codes = np.concatenate([child, parent[inner]]), np.concatenate([2 * rows, 2 * rows[inner] + 1])
+        bodies, owners = np.unique(owners, return_inverse=True)
+        self.count = len(bodies)
+        lists = (bodies, *lists_of(owners, codes, self.count))
+        self.bodies, self.starts, self.entries = (device.upload(one.astype(np.int32), wp.int32) for one in lists)
+        self.no_bodies = device.zeros(max(n, 1), wp.int32)
+
+    def launch(self, pose: Pose, mode: wp.array, out: wp.array) -> None:
+        """Compute the forces at a pose on bodies with modes (n,), into `pulled` or `pulls`; launches only."""
+        if not self.count:
+            return
+        joints, launch = self.joints, self.device.launch
+        ends = joints.values, joints.gradients_child, joints.gradients_parent
+        joints.custom.supply(pose, True)
+        launch(measures.measure_values, joints.measure_count, joints.measures, pose, joints.values)
+        launch(
+            measures.measure_gradients, joints.measure_count, joints.measures, pose, self.no_bodies, *ends[1:], grain=256
+        )
+        ends_of_bodies = self.bodies, self.starts, self.entries
+        launch(springs.pull, self.count, *ends_of_bodies, self.memory.row_laws, joints.rows, mode, *ends, pose, out)
+
+
+class CountedTurns(Turns):
+    """Turn counter on the device; if a counted measure is a user's Python function, the host counts."""
+
+    def __init__(self, table: MeasureTable, states):
+        super().__init__(table, states)
+        self.chosen = np.flatnonzero(table.counts_turns)
+        self.by_host = any(table.counts_turns[group.measure].any() for group in table.custom)
+        if not self.by_host:
+            self.measures = upload_measures(table.part(self.chosen), states.device)
+
+    def set(self, near: np.ndarray) -> None:
+        super().set(near)
+        if not self.by_host:
+            self.states.device.write(self.measures.reference, near[self.chosen])
+
+    def count(self, ahead: np.ndarray | None = None) -> None:
+        if self.by_host:
+            super().count(ahead)
+            return
+        if ahead is not None:
+            self.set(self.near() + ahead)
+        reference = self.measures.reference
+        self.states.device.launch(
+            measures.measure_values, len(self.chosen), self.measures, self.states.at.current, reference, grain=512
+        )
+
+    def near(self) -> np.ndarray:
+        if not self.by_host:
+            self._near[self.chosen] = self.states.device.read(self.measures.reference)
+        return super().near()

@@ -7,11 +7,11 @@ import warp as wp
 
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
-from abd.backends.device.upload import new_pose
-from abd.backends.warp.iterate import Iterate
+from abd.backends.device.upload import allocate_struct
+from abd.backends.warp.iterate import Iterate, Scratch
 from abd.backends.warp.parts.touch import Touch
-from abd.backends.warp.scratch import Scratch
 from cuda_kernels.bodies import poses
+from cuda_kernels.bodies.affine import Pose
 
 
 class States:
@@ -24,7 +24,7 @@ class States:
 
     def __init__(self, n: int, device: Device, at: Iterate, touch: Touch, scratch: Scratch):
         self.n, self.device, self.at, self.touch, self.scratch = n, device, at, touch, scratch
-        self.now, self.before = new_pose(device, n), new_pose(device, n)
+        self.now, self.before = allocate_struct(Pose, n, device), allocate_struct(Pose, n, device)
         self.velocity, self.earlier, self.forces, self.q = (device.zeros((n, 12), wp.float64) for _ in range(4))
         self._graphs = Graphs(device)
 

@@ -8,7 +8,7 @@ import warp as wp
 from abd.backends.body_data import inverse_masses
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.totals import Totals
-from abd.backends.device.upload import new_pose
+from abd.backends.device.upload import allocate_struct
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.warp.parts.inactive import Inactive
 from abd.backends.warp.parts.rows import Rows
@@ -21,6 +21,7 @@ from abd.backends.warp.trial_path import TrialPath
 from abd.model import Model
 from abd.potentials.integrators import Scheme, Schemes
 from cuda_kernels.bodies import chords, integrators, momenta, poses
+from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.step import statistics
 
 
@@ -37,7 +38,7 @@ class Steps:
         self.linear, self.totals, self.graphs = linear, totals, graphs
         self.device, self.at, self.n = potential.device, potential.at, potential.n
         self.inverse_mass = inverse_masses(model)
-        step, target = self.at.step, new_pose(self.device, self.n)
+        step, target = self.at.step, allocate_struct(Pose, self.n, self.device)
         self.at.target = target
         step.pt, step.At, step.scale = target.p, target.A, self.device.zeros(self.n, wp.float64)
         potential.friction.turn = trial_path.lead.w

@@ -7,11 +7,11 @@ import warp as wp
 
 from abd.backends.answers import STRAINED, UnprovenPaths
 from abd.backends.device.graphs import Graphs
+from abd.backends.warp.iterate import Scratch
 from abd.backends.warp.parts.inactive import Inactive
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
-from abd.backends.warp.scratch import Scratch
 from abd.backends.warp.terms.candidates import LAST
 from abd.backends.warp.trial_path import TrialPath
 from cuda_kernels.bodies import swept_paths

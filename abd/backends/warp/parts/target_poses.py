@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.device.upload import new_pose
+from abd.backends.device.upload import allocate_struct
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.trial_path import TrialPath
@@ -20,7 +20,7 @@ class TargetPoses:
     def __init__(self, model: Model, potential: Potential, trial_path: TrialPath, touch: Touch):
         device, step, n = potential.device, potential.at.step, len(model.bodies)
         self.device, self.at, self.trial_path, self.touch, self.n = device, potential.at, trial_path, touch, n
-        self.pose = new_pose(device, n)
+        self.pose = allocate_struct(Pose, n, device)
         step.pk, step.Ak, step.penalty = self.pose.p, self.pose.A, device.zeros(1, wp.float64)
         step.lp, step.lA = device.zeros(n, wp.vec3d), device.zeros(n, wp.mat33d)
         prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)

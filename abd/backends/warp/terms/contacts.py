@@ -83,11 +83,11 @@ class Contacts:
     def set_pair_parameters(self, own: PairParameters) -> None:
         """Set per-pair contact parameters; contact energies must be evaluated again."""
         self.pair_law.own = own
-        count, get, write, device = len(own), self.pool.get, self.device.write, self.surfaces.between.own
+        count, write, device = len(own), self.device.write, self.surfaces.between.own
         if count:
-            device.key, device.activation = get("own key", count, wp.int64), get("own activation", count, wp.float64)
-            device.factor = get("own factor", count, wp.float64)
-            for name in ("key", "activation", "factor"):
+            names = "key", "activation", "factor"
+            self.pool.reserve(device, count, *names)
+            for name in names:
                 write(getattr(device, name), getattr(own, name))
         write(device.count, np.array([count], dtype=np.int32))
 
@@ -255,8 +255,7 @@ class Contacts:
             return Pressing.nothing()
         points = Points()
         vectors = ("normal", "place", "force", "torque_i", "torque_j")
-        for name, kind in {"pair": wp.vec2i, "gap": wp.float64, **dict.fromkeys(vectors, wp.vec3d)}.items():
-            setattr(points, name, get(f"point {name}", total, kind))
+        self.pool.reserve(points, total)
         selected, first = get("selected", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
         device.write(selected, chosen)
         device.write(first, offset)

@@ -11,10 +11,11 @@ from abd.backends.answers import NO_PAIRS, PairLoads
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
+from abd.backends.device.upload import allocate_struct, upload_struct
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.columns import Columns
 from abd.backends.warp.terms.contacts import Contacts
-from abd.backends.warp.terms.friction_merge import NEW, OLD, FrictionMerge
+from abd.backends.warp.terms.friction_merge import LAGGED, NEW, OLD, FrictionMerge
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.model import Kind, Model
 from abd.potentials.arc_slip import counts
@@ -52,17 +53,12 @@ class Friction:
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
         n = len(model.bodies)
         self.defined = Resistances.of(model)
-        self.resists = coulomb.Resistances()
-        for name in ("mu", "rolling", "spinning", "arm"):
-            setattr(self.resists, name, device.upload(getattr(self.defined, name), wp.float64))
+        self.resists = upload_struct(coulomb.Resistances, self.defined, device)
         self.lags, self.elastic = model.settings.friction_iterations != 0, model.settings.stick == "elastic"
         self.enabled = self._may_act()
         self.reduction = Reduction(device, n)
         self.columns = Columns(device, model.bodies.kind == Kind.STATIC)
-        self.anchors = sticking.Anchors()
-        self.anchors.count, self.anchors.key = device.zeros(1, wp.int32), device.zeros(1, wp.int64)
-        self.anchors.kind = device.zeros(1, wp.int32)
-        self.anchors.point, self.anchors.share = device.zeros(1, wp.vec3d), device.zeros(1, wp.vec3d)
+        self.anchors = allocate_struct(sticking.Anchors, 1, device)
         self.lagged = lagging.Lagged()
         self.lagged.counts, self.lagged.eps = device.zeros(2, wp.int32), device.zeros(n, wp.float64)
         self.count = self.pair_count = 0
@@ -212,14 +208,10 @@ class Friction:
 
     def grow(self, count: int) -> bool:
         """Make capacity for `count` contacts; True if it was insufficient, so that they must be frozen again."""
-        grows, get, lagged = count > self.capacity, self.pool.get, self.lagged
-        lagged.pair, lagged.n = get("pair", count, wp.vec2i), get("n", count, wp.vec3d)
-        lagged.kind, lagged.face = get("kind", count, wp.int32), get("face", count, wp.int32)
-        lagged.Y_i, lagged.Y_j = get("Y_i", count, wp.vec4d), get("Y_j", count, wp.vec4d)
-        lagged.arc = get("arc", count, wp.vec3d)
+        grows = count > self.capacity
+        self.pool.reserve(self.lagged, count, *LAGGED)
         for name in ("energy_current", "energy_trial", "work"):
-            get(name, count, wp.float64)
-        lagged.load, lagged.start_stretch = get("load", count, wp.float64), get("start_stretch", count, wp.vec3d)
+            self.pool.get(name, count, wp.float64)
         if self.sticks:
             self._grow_anchors(self.capacity)
         return grows

@@ -13,11 +13,8 @@ from abd.backends.device.scan import Scan
 from abd.backends.warp.terms.contacts import Contacts
 from cuda_kernels.friction import keeping, lagging
 
-COLUMNS = {
-    "pair": wp.vec2i, "kind": wp.int32, "n": wp.vec3d, "Y_i": wp.vec4d, "Y_j": wp.vec4d, "load": wp.float64,
-    "start_stretch": wp.vec3d, "arc": wp.vec3d,
-}  # fmt: skip
-"""Fields of `cuda_kernels.friction.lagging.Lagged` that are copied."""
+LAGGED = "pair", "kind", "face", "n", "Y_i", "Y_j", "load", "start_stretch", "arc"
+"""Arrays per contact of `cuda_kernels.friction.lagging.Lagged`."""
 
 OLD, NEW = range(2)
 """Copies: the previous lagged contacts and the new ones."""
@@ -62,8 +59,7 @@ class FrictionMerge:
         out, get = self.copies[place], self.pools[place].get
         lagged = lagging.Lagged()
         lagged.counts = of.lagged.counts
-        for name, kind in COLUMNS.items():
-            setattr(lagged, name, get(name, of.capacity, kind))
+        self.pools[place].reserve(lagged, of.capacity, *LAGGED)
         out.lagged = lagged
         out.pairs, out.segment = get("pairs", of.pair_capacity, wp.vec2i), get("segment", of.pair_capacity + 1, wp.int32)
         out.group = get("group", self.n + 1, wp.int32)

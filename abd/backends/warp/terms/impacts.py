@@ -38,8 +38,7 @@ class Impacts:
         if not self.compacts:
             return
         self.scan.reserve(capacity)
-        for name in ("open", "slot", "item"):
-            setattr(self.marches, name, self.pool.get(name, capacity + 1, wp.int32))
+        self.pool.reserve(self.marches, capacity + 1)
 
     def times_of_impact(self, count: int, query: tuple, known: tuple, where: tuple, out: wp.array) -> None:
         """Compute collision-free alphas of candidates; only the smallest of each island is defined.

@@ -8,7 +8,7 @@ import warp as wp
 from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
-from abd.backends.device.upload import upload_measures
+from abd.backends.device.upload import upload_measures, upload_struct
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.custom_measures import CustomMeasures
 from abd.backends.warp.terms.joint_ends import Ends, ends_of, lists_of
@@ -53,16 +53,9 @@ class Joints:
 
     def _upload_linear(self) -> None:
         d, host = self.device, self.system.linear
-        self.linear = rows.Rows()
-        self.linear.parent, self.linear.child = d.upload(host.parent, wp.int32), d.upload(host.child, wp.int32)
-        self.linear.Yp, self.linear.Yc = d.upload(host.Yp, wp.vec4d), d.upload(host.Yc, wp.vec4d)
-        self.linear.K = d.upload(host.K, wp.vec3d)
-        self.linear.shift = d.zeros(self.linear_count, wp.vec3d)
-        self.linear.exact = d.upload(host.exact, wp.int32)
-        self.linear.tolerance = d.upload(host.tolerance, wp.float64)
+        self.linear = upload_struct(rows.Rows, host, d, shift=d.zeros(self.linear_count, wp.vec3d))
         self.held = rows.Rows()
-        for name in ("parent", "child", "Yp", "Yc", "exact", "tolerance"):
-            setattr(self.held, name, getattr(self.linear, name))
+        self.held.assign(self.linear)
         self.held.K = d.upload(host.K * host.exact[:, None], wp.vec3d)
         self.held.shift, self.linear_change = (d.zeros(self.linear_count, wp.vec3d) for _ in range(2))
         inner = host.parent != WORLD
@@ -72,31 +65,16 @@ class Joints:
 
     def _upload_rows(self, ends: Ends) -> None:
         d, host = self.device, self.system.rows
-        self.rows = measured_rows.MeasuredRows()
-        self.rows.starts, self.rows.term_measure = (
-            d.upload(host.starts, wp.int32),
-            d.upload(host.term_measure, wp.int32),
-        )
-        self.rows.piece_starts = d.upload(host.piece_starts, wp.int32)
-        self.rows.starts_at, self.rows.origin = d.upload(host.starts_at, wp.float64), d.upload(host.origin, wp.float64)
-        self.rows.coefficients = d.upload(host.coefficients, wp.float64)
+        law, p = d.zeros(self.row_count, wp.int32), d.zeros((self.row_count, slots.COUNT), wp.float64)
+        self.rows = upload_struct(measured_rows.MeasuredRows, host, d, law=law, p=p)
         self.relations = RelationTangents(self.system, self.rows, d)
-        self.rows.law = d.zeros(self.row_count, wp.int32)
-        self.rows.p = d.zeros((self.row_count, slots.COUNT), wp.float64)
-        self.ends = measured_rows.Ends()
-        self.ends.row, self.ends.starts = d.upload(ends.row, wp.int32), d.upload(ends.starts, wp.int32)
-        self.ends.entries = d.upload(ends.entries, wp.int32)
-        self.end_count = len(ends.row)
-        self.ends.body, self.ends.of_row = d.upload(ends.body, wp.int32), d.upload(ends.of_row, wp.int32)
+        self.ends, self.end_count = upload_struct(measured_rows.Ends, ends, d), len(ends.row)
         self.body_starts, self.body_ends = self._lists(ends.body, np.arange(self.end_count), self.n)
         owners = self.system.table.child[host.term_measure[host.starts[:-1]]]
         self.owner = d.upload(owners, wp.int32)
         self.owned_starts, self.owned_rows = self._lists(owners, 2 * np.arange(self.row_count), self.n)
-        self.values, self.gradients_child, self.gradients_parent = (
-            d.zeros(self.measure_count, wp.float64),
-            d.zeros((self.measure_count, 12), wp.float64),
-            d.zeros((self.measure_count, 12), wp.float64),
-        )
+        self.values = d.zeros(self.measure_count, wp.float64)
+        self.gradients_child, self.gradients_parent = (d.zeros((self.measure_count, 12), wp.float64) for _ in range(2))
         self.u = d.zeros((self.end_count, 12), wp.float64)
         self.lengths, self.length_count = d.upload(ends.lengths, wp.int32), len(ends.lengths)
         self.term_row = d.upload(host.term_row, wp.int32)
@@ -161,16 +139,8 @@ class Joints:
         )
         for count, starts, entries, energies in jobs:
             if count:
-                launch(
-                    sums.listed_differences,
-                    n,
-                    starts,
-                    entries,
-                    energies("trial"),
-                    energies("current"),
-                    difference,
-                    size,
-                )
+                known = energies("trial"), energies("current")
+                launch(sums.listed_differences, n, starts, entries, *known, difference, size)
 
     def _linear_energies(self, slot: str) -> wp.array:
         return self.pool.get(f"linear_{slot}", self.linear_count, wp.float64)

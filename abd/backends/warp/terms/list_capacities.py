@@ -94,9 +94,7 @@ class ListCapacities:
         self.remaining, self.kept = get("remaining", count, wp.float64), get("kept", count, wp.int32)
         self.segment, self.sizes, self.start = (get(x, count + 1, wp.int32) for x in ("segment", "sizes", "start"))
         self.of_kind = get("of kind", count, wp.int32, (items.KINDS,))
-        frames.R0, frames.R1 = get("R0", 2 * count, wp.mat33d), get("R1", 2 * count, wp.mat33d)
-        frames.t0, frames.t1 = get("t0", 2 * count, wp.vec3d), get("t1", 2 * count, wp.vec3d)
-        frames.grow = get("grow", 2 * count, wp.float64)
+        self.pool.reserve(frames, 2 * count)
         self.capacities[PAIRS] = min(self.pairs.shape[0], self.segment.shape[0] - 1, frames.R0.shape[0] // 2)
 
     def _grow_primitives(self, count: int) -> None:

@@ -164,22 +164,13 @@ class Reduction:
         self.pair_capacity = min(c.row.shape[0], self.run_capacity)
         c.entries = get("entries", 2 * self.pair_capacity, wp.int32)
         self.rest = get("rest", self.pair_capacity + 1, wp.int32)
-        for name in ("pair", "begin", "end"):
-            setattr(self.runs, name, get(name, runs, wp.int32))
-        sums.g_i, sums.g_j = get("g_i", runs, vec12), get("g_j", runs, vec12)
+        self.pool.reserve(self.runs, runs)
+        self.pool.reserve(sums, runs, "g_i", "g_j")
         sums.H_ii, sums.H_jj = get("H_ii", runs, vec12, (12,)), get("H_jj", runs, vec12, (12,))
         sums.H_ij = self.device.rows(c.blocks)
         if self.elements:
-            self._reserve_elements(self.run * self.run_capacity)
+            self.pool.reserve(self.elements, self.run * self.run_capacity)
         return True
-
-    def _reserve_elements(self, places: int) -> None:
-        get, one = self.pool.get, self.elements
-        one.part = get("part", places, wp.int32)
-        one.item, one.kind = get("item", places, wp.int32), get("kind", places, wp.vec3i)
-        one.f, one.K = get("f", places, wp.vec3d), get("K", places, wp.mat33d)
-        one.Y_i, one.Y_j = get("Y_i", places, wp.vec4d), get("Y_j", places, wp.vec4d)
-        one.vectors, one.numbers = get("vectors", places, vec12), get("numbers", places, wp.vec2d)
 
     def join_runs(self) -> None:
         """Add the further runs of every pair to its first; launches only."""

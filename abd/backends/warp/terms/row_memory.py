@@ -15,6 +15,7 @@ import warp as wp
 from abd.backends.device.device import ONE_THREAD, Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.totals import Totals
+from abd.backends.device.upload import upload_struct
 from abd.backends.warp.terms.joints import Joints
 from abd.by_bodies import PerBody
 from abd.joints.coordinates.readings import HOLDING
@@ -24,10 +25,6 @@ from abd.joints.rows.laws import Role
 from abd.joints.rows.system import HISTORY, JointMemory, JointSystem
 from cuda_kernels.joints import row_laws, row_memory
 from cuda_kernels.step import statistics
-
-_COLUMNS = (
-    "mass_stiffness", "stiffness", "damping", "effort", "bound", "sign", "distance", "tolerance", "target", "rate",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,20 +68,16 @@ class RowMemory:
     ):
         self.joints, self.system, self.device = joints, joints.system, device
         system, rows = self.system, joints.row_count
-        self.row_laws, self.memory = row_laws.RowLaws(), row_memory.Memory()
-        self.row_laws.law = device.upload(system.row_laws.law, wp.int32)
-        self.row_laws.flags = device.upload(flags(system, active, resolved), wp.int32)
-        self.row_laws.stiffness_weights = stiffness_weights
-        for name in _COLUMNS:
-            setattr(self.row_laws, name, device.upload(getattr(system.row_laws, name), wp.float64))
-        self.memory.history, self.memory.p = (
-            device.zeros((HISTORY, max(rows, 1)), wp.float64),
-            device.zeros((rows, slots.COUNT), wp.float64),
-        )
-        self.memory.multiplier, self.memory.law = device.zeros(rows, wp.float64), device.zeros(rows, wp.int32)
-        self.memory.target, self.memory.rate = device.zeros(rows, wp.float64), device.zeros(rows, wp.float64)
-        parent, child = system.row_bodies
-        self.row_laws.parent, self.row_laws.child = device.upload(parent, wp.int32), device.upload(child, wp.int32)
+        parent, child = (device.upload(ends, wp.int32) for ends in system.row_bodies)
+        self.row_laws = upload_struct(
+            row_laws.RowLaws, system.row_laws, device, flags=device.upload(flags(system, active, resolved), wp.int32),
+            parent=parent, child=child, stiffness_weights=stiffness_weights,
+        )  # fmt: skip
+        self.memory = row_memory.Memory()
+        self.memory.history = device.zeros((HISTORY, max(rows, 1)), wp.float64)
+        self.memory.p, self.memory.law = device.zeros((rows, slots.COUNT), wp.float64), device.zeros(rows, wp.int32)
+        for name in ("multiplier", "target", "rate"):
+            setattr(self.memory, name, device.zeros(rows, wp.float64))
         self.has_limits = bool(system.limits.any())
         self.code = device.upload(codes(system, active), wp.int32)
         self.has_exact_linear = bool(system.linear.exact.any())
