@@ -4,8 +4,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.backends.device.graphs import Graphs
-from abd.backends.linear import solvers
+from abd.backends.linear import solver as solvers
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.recorded.numbers import FAILURES, new_control, numbers
 from abd.backends.warp.islands import Islands
@@ -65,7 +64,7 @@ class Solves:
     def __init__(self, solver: LinearSolver, tolerance: float):
         self.solver, self.device, self.tolerance = solver, solver.device, tolerance
         self.control = new_control(self.device, max(solver.n, 1), solver.islands.counts)
-        self.linear = solvers.Solves(solver, Graphs(self.device), self.control)
+        self.linear = solvers.Solves(solver, self.control)
 
     def solve(self, gradient, diagonal, couplings, near) -> np.ndarray:
         """(n, 12) direction; `near` are the pairs (k, 2) that may touch."""

@@ -56,23 +56,16 @@ def tally(
     listed: wp.array(dtype=wp.int32),
     slot: wp.array(dtype=wp.int32),
     behind: wp.array(dtype=wp.int32),
+    pair_capacity: wp.int32,
+    run_capacity: wp.int32,
     needed: wp.array(dtype=wp.int32),
+    counts: wp.array(dtype=wp.int32),
 ):
-    """Set needed = [active pairs, runs] from the totals of `slot` and `behind`; one thread."""
+    """Set needed = [active pairs, runs] from the totals of `slot` and `behind`, and counts = [pairs, runs] within the capacities,
+    that for runs being no smaller than that for pairs; one thread."""
     n = listed[0]
     needed[0] = slot[n]
     needed[1] = slot[n] + behind[n]
-
-
-@wp.kernel
-def clamp(
-    first: wp.int32,
-    needed: wp.array(dtype=wp.int32),
-    pair_capacity: wp.int32,
-    run_capacity: wp.int32,
-    counts: wp.array(dtype=wp.int32),
-):
-    """Set counts = [pairs, runs] within the capacities, that for runs being no smaller than that for pairs; one thread."""
     counts[0] = wp.min(needed[0], pair_capacity)
     counts[1] = wp.min(counts[0] + needed[1] - needed[0], run_capacity)
 

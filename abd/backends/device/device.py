@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import RLock
 from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 import warp as wp
@@ -20,7 +21,6 @@ from abd.backends.device.command_buffer import CommandBuffer
 from abd.backends.device.cuda_support import cuda_problem, cuda_remedy
 from abd.backends.device.host_access import HostAccess
 from abd.backends.device.launcher import Launcher, threads_available
-from abd.backends.device.observer import Observer
 from abd.backends.device.raw_kernels import raw_kernels
 from abd.errors import DeviceError
 from cuda_kernels.bodies.vector12 import vec12
@@ -43,6 +43,19 @@ def turn_of(warp: wp.Device) -> RLock:
     return _TURNS.setdefault(str(warp), RLock())
 
 
+class Observer(Protocol):
+    """Contexts that enclose the work of a device (used by `tools/gpu_shape.py`)."""
+
+    def launch(self, kernel: wp.Kernel, count: int, inputs: tuple) -> AbstractContextManager:
+        """Encloses the launch of a kernel on `count` items."""
+
+    def replay(self) -> AbstractContextManager:
+        """Encloses the replay of a graph."""
+
+    def transfer(self, name: str, array: wp.array, count: int | None) -> AbstractContextManager:
+        """Encloses a host transfer ("read", "write", "sort") of `count` entries, None for all."""
+
+
 class Device:
     """Warp device: launches, copies, sorts and reads.
 
@@ -51,7 +64,7 @@ class Device:
             "emulated:SEED" also runs launches in pieces in a random order.
 
     Attributes:
-        observer: observer of launches and transfers, or None (`abd.backends.device.observer`).
+        observer: observer of launches and transfers, or None.
         is_cpu: whether the host can access the arrays.
         wide: whether launches are shaped for thousands of threads, one item each.
         records: whether `Graphs` records and replays on one thread; always if `wide`. Otherwise kernels are launched one by one

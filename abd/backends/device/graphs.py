@@ -9,7 +9,6 @@ bodies directly.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from functools import partial
 
@@ -18,18 +17,11 @@ import warp as wp
 from abd.backends.device.command_buffer import CommandBuffer, NotPlain
 from abd.backends.device.cuda_support import graph_problem
 from abd.backends.device.device import Device
-from abd.backends.device.launcher import POOL
 
 MOST = 32
 """Maximum number of records."""
 PATIENCE = 8
 """Number of direct runs on the CPU before a body is recorded; recording takes about as long as these runs."""
-
-
-def is_only_thread() -> bool:
-    """Whether no other thread of the process, besides worker threads of launches, may launch kernels."""
-    current = threading.current_thread()
-    return all(one is current or one.name.startswith(f"{POOL}_") for one in threading.enumerate())
 
 
 class Graphs:
@@ -98,14 +90,12 @@ class Graphs:
     def _record(self, body: Callable[[], None]) -> Callable[[], None]:
         """Record the launches of a body; returns a function that replays them."""
         self.recorded += 1
-        if self._by_commands:
-            try:
-                return self._record_commands(body)
-            except NotPlain:
-                self._by_commands = False
-            if not is_only_thread():
-                return body  # Warp's capture is global to the process
-        return partial(wp.capture_launch, self._capture(body))
+        if not self._by_commands:
+            return partial(wp.capture_launch, self._capture(body))
+        try:
+            return self._record_commands(body)
+        except NotPlain:
+            return body
 
     def _capture(self, body: Callable[[], None]) -> wp.Graph:
         device = self.device
@@ -118,17 +108,11 @@ class Graphs:
         return graph
 
     def _record_commands(self, body: Callable[[], None]) -> CommandBuffer:
-        """Record as commands.
-
-        If there is only one thread, Warp's capture, which is global to the process, checks that no operation bypasses the
-        commands."""
+        """Record as commands."""
         device = self.device
         commands = device.commands = CommandBuffer()
         try:
-            if is_only_thread():
-                self._check_capture(self._capture(body))
-            else:
-                self._gather(body)
+            self._gather(body)
         finally:
             device.commands = None
         commands.close(device.warp)
@@ -141,21 +125,3 @@ class Graphs:
             body()
         finally:
             device.recording = False
-
-    @staticmethod
-    def _check_capture(graph: wp.Graph) -> None:
-        capture = getattr(graph, "_apic_capture", None)  # Warp has no public count of captured operations
-        if capture is None:
-            raise NotPlain
-        if lost := capture.operation_count:
-            raise RuntimeError(
-                f"{lost} operations were not recorded; launch, copy and fill arrays by the methods of `Device`"
-            )
-
-    def repeat(self, condition: wp.array, body: Callable[[], None]) -> None:
-        """Repeat a body while condition[0] is not 0; the body changes it."""
-        self.device.repeat(condition, body)
-
-    def when(self, condition: wp.array, body: Callable[[], None]) -> None:
-        """Run a body if condition[0] is not 0."""
-        self.device.when(condition, body)

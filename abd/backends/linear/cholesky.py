@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
-from abd.backends.linear.couplings import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.factor_schedules import LevelsOfRows, RangesOfPanels
 from cuda_kernels.linear import factor as kernels
-from cuda_kernels.linear.couplings import Coupling
+from cuda_kernels.linear.couplings import COLUMNS, Coupling, write_addresses
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 
 RESERVED = 1 << 15
@@ -119,15 +120,8 @@ class Cholesky:
 
         `capacity` is a scratch array (n, 12, 12)."""
         rows = self.device.rows
-        self.device.launch(
-            kernels.invert_pivots,
-            self.elimination.size,
-            self.pattern,
-            self.factor,
-            rows(capacity),
-            rows(inverse),
-            grain=256,
-        )
+        arrays = self.pattern, self.factor, rows(capacity), rows(inverse)
+        self.device.launch(kernels.invert_pivots, self.elimination.size, *arrays, grain=256)
 
     def failed_bodies(self) -> np.ndarray:
         """(k,) bodies, in the order of elimination, with a pivot that was not positive in the last factorisation."""
@@ -137,3 +131,36 @@ class Cholesky:
         # bodies that are done by the next factorisation must not report this one
         self.device.fill(self.factor.failed)
         return self.body[failed]
+
+
+class Addresses:
+    """Addresses of the arrays of couplings.
+
+    Attributes:
+        number: number of couplings; table: (number, `COLUMNS`) on the device.
+    """
+
+    def __init__(self, device: Device, number: int):
+        self.device, self.number = device, number
+        self.table = device.zeros((number, COLUMNS), wp.uint64)
+
+    def launch_write(
+        self, couplings: Sequence[Coupling], blocks: Sequence[wp.array] | None = None,
+        merged: Sequence[wp.array | None] | None = None,
+    ) -> None:  # fmt: skip
+        """Write the current addresses; launches only.
+
+        Args:
+            blocks: blocks of every coupling, by default its own; merged: flags (k,) of blocks that are in another coupling.
+        """
+        self.table.behind = []  # arrays behind the addresses, to count the memory traffic of launches
+        for which, c in enumerate(couplings):
+            own = c.blocks if blocks is None else blocks[which]
+            flags = None if merged is None else merged[which]
+            arrays = c.starts, c.entries, c.row, c.column, own, flags
+            self.table.behind += [one for one in arrays if one is not None]
+            self.device.launch(write_addresses, 1, which, *(_address(one) for one in arrays), self.table)
+
+
+def _address(array: wp.array | None) -> int:
+    return 0 if array is None or array.ptr is None else array.ptr

@@ -8,7 +8,6 @@ from __future__ import annotations
 import warp as wp
 
 from abd.backends.device.device import ONE_THREAD
-from abd.backends.device.graphs import Graphs
 from abd.backends.device.upload import allocate_struct
 from abd.backends.linear.linear import LinearSolver
 from cuda_kernels.linear import krylov, residuals
@@ -25,8 +24,8 @@ class ConjugateGradients:
 
     exact = False
 
-    def __init__(self, linear: LinearSolver, graphs: Graphs, numbers: control.Control):
-        self.linear, self.device, self.graphs, self.control = linear, linear.device, graphs, numbers
+    def __init__(self, linear: LinearSolver, numbers: control.Control):
+        self.linear, self.device, self.control = linear, linear.device, numbers
         d, n, capacity = self.device, linear.n, max(linear.n, 1)
         self.of_islands = allocate_struct(residuals.Islands, capacity, d)
         self.r, self.z, self.w, self.p, self.q = (d.zeros((n, 12), wp.float64) for _ in range(5))
@@ -97,4 +96,4 @@ class ConjugateGradients:
                 launch(krylov.descend, n, *vectors, grain=1024)
                 linear.static.solve(1.0, self.r, self.z, self.dots)
 
-        self.graphs.repeat(self.running, iterate)
+        self.device.repeat(self.running, iterate)

@@ -15,8 +15,7 @@ import warp as wp
 
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
-from abd.backends.linear.cholesky import Cholesky
-from abd.backends.linear.couplings import Addresses
+from abd.backends.linear.cholesky import Addresses, Cholesky
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.solver_choice import BLOCK_BYTES, ITERATIONS, Choice, choose
 from abd.backends.warp.islands import Islands
@@ -40,12 +39,12 @@ CACHED_ELIMINATIONS = 16
 
 
 class LinearSolver:
-    """Patterns, factors and choice of the solver for H d = -g; `abd.backends.linear.solvers` solve.
+    """Patterns, factors and choice of the solver for H d = -g; `abd.backends.linear.solver` solve.
 
     Pairs of bodies are static (joints) or changing (contacts, friction).
 
     Args:
-        requested: "auto", or the name of a solver (`abd.backends.linear.solvers`).
+        requested: "auto", or the name of a solver (`abd.backends.linear.solver`).
         moving: (n,) bool, bodies with block rows; directions of other bodies stay zero. names: (n,) names for failures.
         couplings: number of couplings, joints first.
         worlds: (n,) world of every body, by default one. The pattern of a world does not depend on other worlds.
@@ -58,15 +57,9 @@ class LinearSolver:
     """
 
     def __init__(
-        self,
-        device: Device,
-        requested: str,
-        moving: np.ndarray,
-        names: list[str],
-        islands: Islands,
-        couplings: int,
+        self, device: Device, requested: str, moving: np.ndarray, names: list[str], islands: Islands, couplings: int,
         worlds: np.ndarray | None = None,
-    ):
+    ):  # fmt: skip
         self.names = names
         self.device, self.requested, self.islands = device, requested, islands
         self.n, self.bodies, self.couplings = len(moving), np.flatnonzero(moving), couplings

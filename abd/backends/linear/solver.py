@@ -1,20 +1,23 @@
-"""Protocol of a solver for the linear system of a Newton iteration, H d = -g."""
+"""Linear solvers of a Newton iteration, H d = -g: their interface, the direct solver, and the solves of an iteration."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import warp as wp
 
+from abd.backends.linear.conjugate_gradients import ConjugateGradients
+from abd.backends.linear.linear import LinearSolver
 from cuda_kernels.linear.couplings import Coupling
+from cuda_kernels.step import control
 
 
 class Solver(Protocol):
     """Solver of H x = -g, with the blocks of H in the arrays of the terms.
 
-    The constructor takes the patterns (`LinearSolver`), the recorded graphs for loops and the control data
-    (`cuda_kernels.step.control.Control`). All methods except `reserve` only launch kernels. `CONTRIBUTING.md` has a recipe for a
-    new solver.
+    The constructor takes the patterns (`LinearSolver`) and the control data (`cuda_kernels.step.control.Control`). All methods
+    except `reserve` only launch kernels. `CONTRIBUTING.md` has a recipe for a new solver.
 
     Attributes:
         exact: whether solves are exact to rounding; others use the forcing tolerance first and may be tightened.
@@ -38,3 +41,85 @@ class Solver(Protocol):
 
     def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
         """Compute x for another gradient with the same matrix."""
+
+
+class Direct:
+    """Block Cholesky factor of all blocks, an implementation of `abd.backends.linear.solver.Solver`."""
+
+    exact = sees_joints = True
+
+    def __init__(self, linear: LinearSolver, numbers: control.Control):
+        self.linear, self.control = linear, numbers
+
+    def reserve(self) -> None:
+        """Allocate nothing: the factor has its capacity."""
+
+    def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
+        """Set the sources of the blocks; `launch_solve` factors them."""
+        linear = self.linear
+        for which in range(1, len(couplings)) if linear.uses_loose_pairs else ():
+            linear.factor.launch_find(which, *couplings[which])
+        linear.factor.set_sources(diagonal, couplings, linear.islands.done)
+
+    def launch_solve(self, gradient: wp.array, x: wp.array) -> None:
+        """Factor and solve; a pivot that is not positive is a failure."""
+        linear = self.linear
+        linear.factor.compute_and_solve(-1.0, gradient, x, linear.dots)
+        linear.device.launch(control.check_pivots, 1, self.control, linear.factor.factor.any_failed)
+
+    def launch_tighten(self, x: wp.array) -> None:
+        """Do nothing: solves are exact."""
+
+    def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
+        self.linear.factor.solve(-1.0, gradient, x, self.linear.dots)
+
+
+SOLVERS: dict[str, Callable[[LinearSolver, control.Control], Solver]] = {
+    "direct": Direct,
+    "pcg": ConjugateGradients,
+}
+"""Solvers by their name in `Choice.solver` and in scenes (`solver.linear_solver`)."""
+
+
+class Solves:
+    """Solves of the system of one `LinearSolver` within an iteration.
+
+    Args:
+        numbers: control data with tolerances and flags (`cuda_kernels.step.control`).
+    """
+
+    def __init__(self, linear: LinearSolver, numbers: control.Control):
+        self.linear, self._made = linear, {}
+        self._make = lambda name: SOLVERS[name](linear, numbers)
+
+    @property
+    def solver(self) -> Solver:
+        name = self.linear.choice.solver
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def reserve(self, has_exact: bool) -> None:
+        """Allocate arrays of branches that may not run while launches are recorded; call it after the solver is chosen."""
+        self.solver.reserve()
+        if has_exact:
+            self.linear.reserve_step()
+
+    def launch_solve(self, gradient: wp.array, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
+        """Solve for the direction.
+
+        Args:
+            gradient: (n, 12); diagonal: (n, 12, 12).
+            couplings: off-diagonal blocks, joints first, with the capacity for their pairs.
+        """
+        if len(self.linear.bodies):
+            self.solver.launch_factor(diagonal, couplings)
+            self.solver.launch_solve(gradient, self.linear.direction)
+
+    def launch_tighten(self) -> None:
+        self.solver.launch_tighten(self.linear.direction)
+
+    def launch_correct(self, gradient: wp.array) -> wp.array:
+        """Return the solution (n, 12) for another gradient (n, 12), with the matrix of the last solve."""
+        self.solver.launch_correct(gradient, self.linear.step)
+        return self.linear.step

@@ -8,8 +8,7 @@ from __future__ import annotations
 import warp as wp
 
 from abd.backends.device.device import ONE_THREAD
-from abd.backends.device.graphs import Graphs
-from abd.backends.linear.solvers import Solves
+from abd.backends.linear.solver import Solves
 from abd.backends.recorded.numbers import flags_of
 from abd.backends.recorded.safe_path import SafePath
 from abd.joints.rows.system import CLOSED, CLOSINGS, IMMOBILE
@@ -27,9 +26,9 @@ class Direction:
     """
 
     def __init__(
-        self, backend, graphs: Graphs, numbers: control.Control, linear: Solves, path: SafePath, scratch: wp.array
+        self, backend, numbers: control.Control, linear: Solves, path: SafePath, scratch: wp.array
     ):
-        self.backend, self.device, self.graphs, self.control = backend, backend.device, graphs, numbers
+        self.backend, self.device, self.control = backend, backend.device, numbers
         self.linear, self.path, self.scratch = linear, path, scratch
         self._flag = flags_of(numbers, "SOUND", "REPEAT", "TIGHTEN")
         self.energy, self.previous, self.turn, self.weight = (
@@ -48,15 +47,15 @@ class Direction:
         exact = self.linear.solver.exact
         launch(newton.judge_direction, n, c, int(exact), grain=ONE_THREAD)
         if not exact:
-            self.graphs.when(self._flag["TIGHTEN"], self._tighten)
+            self.device.when(self._flag["TIGHTEN"], self._tighten)
         # a failed solve must not change the forcing
-        self.graphs.when(self._flag["SOUND"], self._update_forcing)
+        self.device.when(self._flag["SOUND"], self._update_forcing)
         if b.system.has_exact:
             self._close_joints()
         else:
             launch(control.begin_loop, 1, c)
             launch(newton.choose_stretch, n, c)
-            self.graphs.when(self._flag["REPEAT"], self._stretch)
+            self.device.when(self._flag["REPEAT"], self._stretch)
 
     def _update_forcing(self) -> None:
         """Set the tolerance of the next solve, and the predicted ends of law edges."""
@@ -122,9 +121,9 @@ class Direction:
             self.device.fill(forces)
             self.device.fill(self.previous)
             check()
-            self.graphs.repeat(self._flag["REPEAT"], close)
+            self.device.repeat(self._flag["REPEAT"], close)
             b.joints.evaluate(b.at, "current")
             self.path.aim(c.moved, c.limit)
 
         if b.linear.known and self.linear.solver.sees_joints:
-            self.graphs.when(self._flag["REPEAT"], close_all)
+            self.device.when(self._flag["REPEAT"], close_all)

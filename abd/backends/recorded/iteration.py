@@ -15,7 +15,7 @@ import warp as wp
 from abd.backends.answers import Status, UnprovenPaths
 from abd.backends.device.device import ONE_THREAD
 from abd.backends.device.graphs import Graphs
-from abd.backends.linear.solvers import Solves
+from abd.backends.linear.solver import Solves
 from abd.backends.progress import no_decrease
 from abd.backends.recorded.direction import Direction
 from abd.backends.recorded.numbers import FAILURES, BodyNumbers, flags_of, new_control, numbers
@@ -46,11 +46,11 @@ class Iteration:
         d, capacity = self.device, max(backend.n, 1)
         self.graphs: Graphs = backend.graphs
         c = self.control = new_control(d, capacity, backend.islands.counts)
-        self.linear = Solves(backend.linear, self.graphs, c)
-        self.search, self.path = Search(backend, self.graphs, c), SafePath(backend, c)
+        self.linear = Solves(backend.linear, c)
+        self.search, self.path = Search(backend, c), SafePath(backend, c)
         self.status = d.zeros(control.STATUS, wp.float64)
         self.scratch, self.has_constant_efforts = (d.zeros(capacity, wp.float64) for _ in range(2))
-        self.direction = Direction(backend, self.graphs, c, self.linear, self.path, self.scratch)
+        self.direction = Direction(backend, c, self.linear, self.path, self.scratch)
         self.all, self.some = (d.zeros(capacity, wp.int32) for _ in range(2))
         self.reads = 0
         self.has_loose_pairs = False
@@ -316,15 +316,15 @@ class Iteration:
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
         b.potential.launch_mark_done(c.converged)
-        self.graphs.repeat(self._flag["RESTART"], self._direct)
-        self.graphs.when(self._flag["SOUND"], self.path.shorten)
-        self.graphs.when(self._flag["COVERED"], self._search)
+        self.device.repeat(self._flag["RESTART"], self._direct)
+        self.device.when(self._flag["SOUND"], self.path.shorten)
+        self.device.when(self._flag["COVERED"], self._search)
 
     def _direct(self) -> None:
         """Compute a direction; if the model is not convex, repeat it with full regularisation."""
         c, launch, linear = self.control, self.device.launch, self.backend.linear
-        self.graphs.when(self._flag["STALE"], self._assemble)
-        self.graphs.when(self._flag["SOUND"], self.direction.launch)
+        self.device.when(self._flag["STALE"], self._assemble)
+        self.device.when(self._flag["SOUND"], self.direction.launch)
         launch(control.judge_model, 1, c)
 
         def regularise() -> None:
@@ -334,7 +334,7 @@ class Iteration:
             launch(control.request_linearisation, 1, c)
 
         if linear.known and len(linear.bodies):
-            self.graphs.when(self._flag["RESTART"], regularise)
+            self.device.when(self._flag["RESTART"], regularise)
 
     def _iterate(self) -> None:
         self.iterate()
@@ -360,20 +360,20 @@ class Iteration:
     def _assemble(self) -> None:
         b, c = self.backend, self.control
         self._spread_regularisation()
-        self.graphs.when(self._flag["ALL_BODIES"], b.islands.clear_done)
+        self.device.when(self._flag["ALL_BODIES"], b.islands.clear_done)
         b.potential.linearize()
         self.search.check_capacity()
-        self.graphs.when(self._flag["ALL_BODIES"], lambda: b.islands.launch_mark_done(c.converged))
+        self.device.when(self._flag["ALL_BODIES"], lambda: b.islands.launch_mark_done(c.converged))
         self.device.launch(control.end_assembly, 1, c)
 
     def _search(self) -> None:
         self.search.launch()
-        self.graphs.when(self._flag["SOUND"], self._finish)
+        self.device.when(self._flag["SOUND"], self._finish)
 
     def _repeat_search(self) -> None:
         """Repeat a search that lacked the capacity to compare slopes."""
         self.search.launch_again()
-        self.graphs.when(self._flag["SOUND"], self._finish)
+        self.device.when(self._flag["SOUND"], self._finish)
         self._gather()
 
     def _finish(self) -> None:
@@ -386,7 +386,7 @@ class Iteration:
             b.rows.launch_errors(self.scratch)
         launch(newton.end_iteration, n, c, self.scratch, int(exact), grain=ONE_THREAD)
         if exact:
-            self.graphs.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)
+            self.device.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)
         if not (b.fixed_stiffness or b.contacts.candidates.is_empty):
             b.islands.reduce(b.contacts.body_gaps(), sums.MIN, self.scratch)
             launch(newton.fold_gaps, n, c, self.scratch, grain=ONE_THREAD)

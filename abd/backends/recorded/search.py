@@ -6,7 +6,6 @@ from __future__ import annotations
 import warp as wp
 
 from abd.backends.device.device import ONE_THREAD
-from abd.backends.device.graphs import Graphs
 from abd.backends.recorded.numbers import flags_of
 from abd.joints.rows.system import LIMIT_CUTS
 from cuda_kernels.parallel import sums
@@ -23,8 +22,8 @@ class Search:
         numbers: decisions (`cuda_kernels.step.control`), inputs moved, limit and converged, outputs alpha, change and small.
     """
 
-    def __init__(self, backend, graphs: Graphs, numbers: control.Control):
-        self.backend, self.device, self.graphs, self.control = backend, backend.device, graphs, numbers
+    def __init__(self, backend, numbers: control.Control):
+        self.backend, self.device, self.control = backend, backend.device, numbers
         self.scratch = self.device.zeros(max(backend.n, 1), wp.float64)
         self._flag = flags_of(numbers, "SOUND", "REPEAT", "PENDING")
 
@@ -38,7 +37,7 @@ class Search:
             b.islands.reduce(b.scratch.a, sums.MAX, c.residual)
         launch(line_search.begin_search, n, c)
         self.measure_slope(c.slope)
-        self.graphs.when(self._flag["SOUND"], self._try_all)
+        self.device.when(self._flag["SOUND"], self._try_all)
 
     def launch_again(self) -> None:
         """Repeat the search from the first trial after a lack of capacity to compare slopes."""
@@ -62,7 +61,7 @@ class Search:
 
         launch(control.begin_loop, 1, c)
         self._set_flag(control.REPEAT)
-        self.graphs.repeat(self._flag["REPEAT"], cut)
+        self.device.repeat(self._flag["REPEAT"], cut)
 
     def check_capacity(self) -> None:
         """Fail if the last linearisation lacked capacity for its sums."""
@@ -85,7 +84,7 @@ class Search:
         self.device.launch(control.begin_loop, 1, self.control)
         self._set_flag(control.REPEAT)
         self._set_flag(control.STALE)
-        self.graphs.repeat(self._flag["REPEAT"], self._try)
+        self.device.repeat(self._flag["REPEAT"], self._try)
 
     def _try(self) -> None:
         """Evaluate a trial; accept or halve it, or accept it to compare slopes."""
@@ -95,8 +94,8 @@ class Search:
         launch(control.begin_loop, 1, c)
         launch(line_search.judge_trial, n, c)
         launch(line_search.count_trial, 1, c)
-        self.graphs.when(self._flag["REPEAT"], lambda: launch(line_search.halve, n, c, HALVINGS, 0, grain=ONE_THREAD))
-        self.graphs.when(self._flag["PENDING"], self._compare_slopes)
+        self.device.when(self._flag["REPEAT"], lambda: launch(line_search.halve, n, c, HALVINGS, 0, grain=ONE_THREAD))
+        self.device.when(self._flag["PENDING"], self._compare_slopes)
 
     def _compare_slopes(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch

@@ -132,7 +132,7 @@ class Start:
         self.path.stop_at_contacts()
         self._keep_limits()
         self.backend.potential.evaluate()
-        self.graphs.when(self._sound, lambda: self._try_paths(False))
+        self.device.when(self._sound, lambda: self._try_paths(False))
 
     def _follow_first(self, touching: bool) -> None:
         """Follow the first path on its list and, where it fails, the second."""
@@ -147,7 +147,7 @@ class Start:
         friction, reduction = b.friction, b.friction.reduction
         launch(kernels.check_frozen, 1, c, friction.needed, friction.capacity)
         launch(control.check_capacity, 1, c, reduction.needed, reduction.pair_capacity, reduction.run_capacity)
-        self.graphs.when(self._sound, lambda: self._try_paths(touching))
+        self.device.when(self._sound, lambda: self._try_paths(touching))
 
     def _follow_second(self) -> None:
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
@@ -159,8 +159,8 @@ class Start:
         self._try()
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
         if touching:
-            self.graphs.when(self._pending, lambda: self._try_in_place())
-        self.graphs.when(self._covered, self._accept)
+            self.device.when(self._pending, lambda: self._try_in_place())
+        self.device.when(self._covered, self._accept)
 
     def _try_in_place(self) -> None:
         """Set the second path, which the list may not cover."""
@@ -168,7 +168,7 @@ class Start:
         self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.trial_path.moving)
         self._set_path()
         self.path.shorten()
-        self.graphs.when(self._covered, self._try_second)
+        self.device.when(self._covered, self._try_second)
 
     def _try_second(self) -> None:
         self._keep_limits()
@@ -194,7 +194,7 @@ class Start:
     def _accept(self) -> None:
         """Accept the trial; hold bodies whose energy rises."""
         b = self.backend
-        self.graphs.when(self._pending, self._hold_bodies)
+        self.device.when(self._pending, self._hold_bodies)
         b.potential.exchange()
         self.path.subtract_motion()
 

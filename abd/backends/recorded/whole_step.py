@@ -190,7 +190,7 @@ class WholeStep:
     # recorded -------------------------------------------------------------------------------------------------------
 
     def _launch(self, speed: float, strict: bool, most: int) -> None:
-        b, launch, graphs = self.backend, self.device.launch, self.backend.iteration.graphs
+        b, device, launch = self.backend, self.device, self.device.launch
         c, rows = b.iteration.control, b.rows.memory
         launch(kernels.begin_step, 1, c, self.numbers, self.state)
         b.steps.launch_begin()
@@ -205,10 +205,10 @@ class WholeStep:
         self.device.copy(b.trial_path.moving, self.starts)
         b.start.leave()
         self._search()
-        graphs.when(self._is_running, lambda: self._start())
-        graphs.repeat(self._is_running, lambda: self._round(most))
-        graphs.when(self._solved, lambda: self._end(strict))
-        graphs.when(self._done, self._finish)
+        device.when(self._is_running, self._start)
+        device.repeat(self._is_running, lambda: self._round(most))
+        device.when(self._solved, lambda: self._end(strict))
+        device.when(self._done, self._finish)
         launch(kernels.gather, 1, c, self.state, b.totals.numbers)
 
     def _search(self) -> None:

@@ -11,7 +11,7 @@ LinearSolver = Literal[
     "direct",
     "pcg",
 ]
-"""Automatic choice, or the name of a solver (`abd.backends.linear.solvers`)."""
+"""Automatic choice, or the name of a solver (`abd.backends.linear.solver`)."""
 
 Barrier = Literal[
     "log",

@@ -17,8 +17,8 @@ from abd.backends.device.device import ONE_THREAD, Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.scan import Scan
 from abd.backends.device.upload import EMPTY, upload_filters, upload_surfaces
-from abd.backends.warp.terms.columns import Columns
 from abd.backends.warp.terms.list_capacities import CANDIDATES, ORDER, PAIRS, PRIMITIVES, ListCapacities
+from abd.backends.warp.terms.reduction import Columns
 from abd.contact.pair_law import PairLaw
 from abd.contact.pairs import some_may_collide
 from abd.contact.typical import two_may_touch, typical_activation, typical_edge, typical_extent

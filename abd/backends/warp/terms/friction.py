@@ -13,10 +13,9 @@ from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
 from abd.backends.device.upload import allocate_struct, upload_struct
 from abd.backends.warp.iterate import Iterate
-from abd.backends.warp.terms.columns import Columns
 from abd.backends.warp.terms.contacts import Contacts
 from abd.backends.warp.terms.friction_merge import LAGGED, NEW, OLD, FrictionMerge
-from abd.backends.warp.terms.reduction import PairList, Reduction
+from abd.backends.warp.terms.reduction import Columns, PairList, Reduction
 from abd.model import Kind, Model
 from abd.potentials.arc_slip import counts
 from abd.potentials.rolling import Resistances

@@ -10,7 +10,6 @@ import warp as wp
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
-from abd.backends.warp.terms.columns import Columns
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.contact import active_pairs, blocks, elements
 from cuda_kernels.linear.couplings import Coupling
@@ -19,6 +18,52 @@ RUN_BYTES = 8 * (2 * 12 + 3 * 144) + 3 * 4 + elements.SHORT_RUN * (8 * (3 + 9 + 
 """Bytes per run: two gradients, three blocks, its pair and its items."""
 RESERVED = (256 << 20) // RUN_BYTES
 """Maximum number of runs for which capacity is reserved in advance."""
+
+
+class Columns:
+    """Pairs of a list by column body, for n bodies, in the order of the list.
+
+    `launch_keys`, `sort` and `launch_starts` build the index. Recorded launches cannot contain the sort.
+
+    Args:
+        fixed: (n,) bool, bodies whose columns are not used.
+
+    Attributes:
+        starts: (n + 1,) first pair of every body in `order`.
+    """
+
+    def __init__(self, device: Device, fixed: np.ndarray):
+        self.device, self.n, self._pool = device, len(fixed), Pool(device)
+        self.fixed, self.starts = device.upload(fixed, wp.int32), device.zeros(len(fixed) + 1, wp.int32)
+        self.reserve(0)
+
+    def reserve(self, capacity: int) -> None:
+        """Make capacity for pairs."""
+        # sorting needs twice the capacity
+        self._keys, self.order = (self._pool.get(name, 2 * capacity, wp.int32) for name in ("keys", "order"))
+
+    def launch_keys(self, extent: int, pairs: wp.array, counts: wp.array) -> None:
+        """Compute the sort keys of counts[0] pairs; the launch covers `extent` pairs."""
+        query = counts, pairs, self.fixed, self.n, self._keys, self.order
+        self.device.launch(active_pairs.key_columns, extent, *query, grain=16384)
+
+    def sort(self, count: int) -> None:
+        """Sort the first `count` keys."""
+        self.device.sort_pairs(self._keys, self.order, count)
+
+    def launch_starts(self, counts: wp.array) -> None:
+        """Compute `starts` after the sort."""
+        query = counts, self._keys, self.starts
+        self.device.launch(active_pairs.key_starts, self.n + 1, *query, grain=16384)
+
+    def launch_copy(self, other: Columns, extent: int) -> None:
+        """Copy another index of at most `extent` pairs."""
+        self.device.copy(self.starts, other.starts)
+        self.device.copy(self.order, other.order, count=extent)
+
+    def empty(self) -> None:
+        """Set the index of an empty list."""
+        self.device.fill(self.starts)
 
 
 @dataclass(frozen=True)
@@ -110,9 +155,9 @@ class Reduction:
             self.reserve(listed)
         for counts, offsets in ((active, slot), (further, behind)):
             self.scan.run(counts, offsets, listed.counts, 0, size)
-        device.launch(active_pairs.tally, 1, listed.counts, slot, behind, self.needed)
-        if not recording:
-            self.grow(*map(int, device.read(self.needed)))
+        self._tally(listed, slot, behind)
+        if not recording and self.grow(*map(int, device.read(self.needed))):
+            self._tally(listed, slot, behind)
         self._list(listed, size, slot, behind)
         if self.elements:
             device.launch(
@@ -130,9 +175,12 @@ class Reduction:
         """Arrays for counts and offsets of pairs and of their additional runs."""
         return [self.pool.get(name, size + 1, wp.int32) for name in ("active", "further", "slot", "behind")]
 
+    def _tally(self, listed: PairList, slot, behind) -> None:
+        capacities = self.pair_capacity, self.run_capacity
+        self.device.launch(active_pairs.tally, 1, listed.counts, slot, behind, *capacities, self.needed, self.counts)
+
     def _list(self, listed: PairList, size: int, slot, behind) -> None:
         launch, c, n = self.device.launch, self.coupling, self.n
-        launch(active_pairs.clamp, 1, self.needed, self.pair_capacity, self.run_capacity, self.counts)
         launch(
             active_pairs.list_runs,
             size, listed.pairs, listed.counts, listed.segment, slot, behind, self.counts, self.run, c.row, c.column,
