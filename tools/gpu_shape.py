@@ -48,7 +48,7 @@ GRID = 1 << 10
 
 @dataclass
 class Counts:
-    """An observer of a device that counts (`abd.backends.device.observer.Observer`)."""
+    """An observer of a device that counts (`abd.backends.device.device.Observer`)."""
 
     device: Device
     launches: int = 0

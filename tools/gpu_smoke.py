@@ -97,13 +97,13 @@ def graphs(name: str) -> str:
         device.launch(count_down, 1, left, total)
         device.launch(is_odd, 1, left, odd)
         device.copy(copied, total)
-        records.when(odd, branch)
+        device.when(odd, branch)
 
     def body() -> None:
         device.copy(left, wanted)
         device.fill(total)
         device.fill(filled)
-        records.repeat(left, turn)
+        device.repeat(left, turn)
 
     for _ in range(10):
         records.run("loop", body)

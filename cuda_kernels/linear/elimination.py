@@ -236,49 +236,9 @@ def fill_rows(
 
 
 @wp.kernel
-def list_row_updates(
-    first: wp.int32,
-    row: wp.array(dtype=wp.int32),
-    column: wp.array(dtype=wp.int32),
-    places: wp.array(dtype=wp.int32),
-    up_row: wp.array(dtype=wp.int32),
-    up_slot: wp.array(dtype=wp.int32),
-):
-    """List rows and slots (K - N,) of the blocks above the diagonal by columns; `places` (N,) is initially the first of each."""
-    for s in range(first, row.shape[0]):
-        i = column[s]
-        if row[s] < i:
-            up_row[places[i]] = row[s]
-            up_slot[places[i]] = s
-            places[i] = places[i] + 1
-
-
-@wp.kernel
-def count_products(
-    first: wp.int32,
-    starts: wp.array(dtype=wp.int32),
-    column: wp.array(dtype=wp.int32),
-    ups: wp.array(dtype=wp.int32),
-    up_row: wp.array(dtype=wp.int32),
-    up_slot: wp.array(dtype=wp.int32),
-    mark: wp.array(dtype=wp.int32),
-    counts: wp.array(dtype=wp.int32),
-):
-    """Count the products U_kj^T U_ki of every slot (K,); mark (N,) is scratch."""
-    for s in range(first, counts.shape[0]):
-        counts[s] = 0
-    for j in range(mark.shape[0]):
-        for s in range(starts[j], starts[j + 1]):
-            mark[column[s]] = s
-        for e in range(ups[j], ups[j + 1]):
-            for t in range(up_slot[e], starts[up_row[e] + 1]):
-                s = mark[column[t]]
-                counts[s] = counts[s] + 1
-
-
-@wp.kernel
 def list_products(
     first: wp.int32,
+    counts_only: wp.int32,
     starts: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
     ups: wp.array(dtype=wp.int32),
@@ -289,43 +249,24 @@ def list_products(
     left: wp.array(dtype=wp.int32),
     right: wp.array(dtype=wp.int32),
 ):
-    """List slots of U_kj and U_ki of the products of every slot by ascending k; `places` (K,) is initially the first of each."""
+    """List slots of U_kj and U_ki of the products U_kj^T U_ki of every slot by ascending k, or count them only; mark (N,) is
+    scratch. `places` (K,) is initially the first of each, or zero, and finally the one after its last."""
     for j in range(first, mark.shape[0]):
         for s in range(starts[j], starts[j + 1]):
             mark[column[s]] = s
         for e in range(ups[j], ups[j + 1]):
             for t in range(up_slot[e], starts[up_row[e] + 1]):
                 s = mark[column[t]]
-                left[places[s]] = up_slot[e]
-                right[places[s]] = t
+                if counts_only == 0:
+                    left[places[s]] = up_slot[e]
+                    right[places[s]] = t
                 places[s] = places[s] + 1
-
-
-@wp.kernel
-def count_updates(
-    first: wp.int32,
-    panels: wp.array(dtype=wp.int32),
-    panel: wp.array(dtype=wp.int32),
-    starts: wp.array(dtype=wp.int32),
-    column: wp.array(dtype=wp.int32),
-    counts: wp.array(dtype=wp.int32),
-):
-    """Count, for every panel (P,), the panels before it with a block in the columns of its rows."""
-    for k in range(first, counts.shape[0]):
-        counts[k] = 0
-    for k in range(counts.shape[0]):
-        last = panels[k + 1] - 1
-        last_panel = k
-        for s in range(starts[last] + 1, starts[last + 1]):
-            other = panel[column[s]]
-            if other != last_panel:
-                counts[other] = counts[other] + 1
-                last_panel = other
 
 
 @wp.kernel
 def list_updates(
     first: wp.int32,
+    counts_only: wp.int32,
     panels: wp.array(dtype=wp.int32),
     panel: wp.array(dtype=wp.int32),
     starts: wp.array(dtype=wp.int32),
@@ -334,14 +275,16 @@ def list_updates(
     up_panel: wp.array(dtype=wp.int32),
     up_reach: wp.array(dtype=wp.int32),
 ):
-    """List these panels, and the reach of their first such block; `places` (P,) is initially the first entry of every panel."""
+    """List, for every panel (P,), the panels before it with a block in the columns of its rows, and the reach of their first such
+    block, or count them only. `places` (P,) is initially the first entry of every panel, or zero."""
     for k in range(first, places.shape[0]):
         last = panels[k + 1] - 1
         last_panel = k
         for s in range(starts[last] + 1, starts[last + 1]):
             other = panel[column[s]]
             if other != last_panel:
-                up_panel[places[other]] = k
-                up_reach[places[other]] = starts[last + 1] - s
+                if counts_only == 0:
+                    up_panel[places[other]] = k
+                    up_reach[places[other]] = starts[last + 1] - s
                 places[other] = places[other] + 1
                 last_panel = other

@@ -16,14 +16,10 @@ ALIGNED = 64
 
 
 class Staging:
-    """Staging page of a device.
-
-    Attributes:
-        waits: number of waits because the page was full.
-    """
+    """Staging page of a device."""
 
     def __init__(self, device: wp.Device):
-        self.device, self.waits = device, 0
+        self.device = device
         self._page: wp.array | None = None
         self._bytes = np.zeros(0, dtype=np.uint8)
         self._end = 0
@@ -38,7 +34,6 @@ class Staging:
             self._page = wp.empty(PAGE, dtype=wp.uint8, device="cpu", pinned=self.device.is_cuda)
             self._bytes = self._page.numpy()
         if self._end + values.nbytes > PAGE:
-            self.waits += 1
             if self.device.is_cuda:
                 wp.synchronize_stream(self.device.stream)
             self._end = 0

@@ -162,28 +162,21 @@ class Elimination:
             none = np.zeros(0, dtype=np.int32)
             lists = {"ups": none, "up_row": none, "up_slot": none, "ranges": self._panel_ranges}
             return pattern | lists, self._fill_panels(first, column, rights)
-        ups = starts_of(self.ups)
-        up_row, up_slot = np.empty(count - size, dtype=np.int32), np.empty(count - size, dtype=np.int32)
-        run(kernels.list_row_updates, row, column, ups[:-1].copy(), up_row, up_slot)
+        above = np.flatnonzero(row < column).astype(np.int32)
+        up_slot = above[np.argsort(column[above], kind="stable")]
+        ups, up_row = starts_of(self.ups), row[up_slot]
         lists = {"ups": ups, "up_row": up_row, "up_slot": up_slot, "ranges": self._panel_ranges}
         return pattern | lists, self._list_products(first, column, ups, up_row, up_slot)
 
     def _list_products(self, *lists: np.ndarray) -> dict[str, np.ndarray]:
-        mark, counts = np.empty(self.size, dtype=np.int32), np.empty(self.slots, dtype=np.int32)
-        run(kernels.count_products, *lists, mark, counts)
-        starts = starts_of(counts)
-        left, right = (np.empty(starts[-1], dtype=np.int32) for _ in range(2))
-        run(kernels.list_products, *lists, mark, starts[:-1].copy(), left, right)
+        mark = np.empty(self.size, dtype=np.int32)
+        starts, left, right = listed(self.slots, kernels.list_products, *lists, mark)
         return {"starts": starts, "left": left, "right": right}
 
     def _fill_panels(self, first: np.ndarray, column: np.ndarray, rights: np.ndarray) -> dict[str, np.ndarray]:
         panels = self.panels
         panel = np.repeat(np.arange(len(panels) - 1, dtype=np.int32), np.diff(panels))
-        counts = np.empty(len(panels) - 1, dtype=np.int32)
-        run(kernels.count_updates, panels, panel, first, column, counts)
-        ups = starts_of(counts)
-        up_panel, up_reach = np.empty(ups[-1], dtype=np.int32), np.empty(ups[-1], dtype=np.int32)
-        run(kernels.list_updates, panels, panel, first, column, ups[:-1].copy(), up_panel, up_reach)
+        ups, up_panel, up_reach = listed(len(panels) - 1, kernels.list_updates, panels, panel, first, column)
         upper = panels[self._panel_levels[0] : -1]
         pieces = -(-(rights[upper] + 1) // PIECE)
         within = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -207,6 +200,16 @@ def starts_of(lengths: np.ndarray, dtype=np.int32) -> np.ndarray:
     if starts[-1] > np.iinfo(dtype).max:
         raise StepFailure("linear_solver", f"the factor has {starts[-1]:,} entries to list; use solver.linear_solver = 'pcg'")
     return starts.astype(dtype)
+
+
+def listed(count: int, kernel, *inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Starts (count + 1,) of lists, and their two columns, by a kernel that counts and lists their entries."""
+    counts, none = np.zeros(count, dtype=np.int32), np.zeros(0, dtype=np.int32)
+    run(kernel, 1, *inputs, counts, none, none)
+    starts = starts_of(counts)
+    one, other = (np.empty(starts[-1], dtype=np.int32) for _ in range(2))
+    run(kernel, 0, *inputs, starts[:-1].copy(), one, other)
+    return starts, one, other
 
 
 def panels_of(parent: np.ndarray, rights: np.ndarray, largest: int) -> np.ndarray:

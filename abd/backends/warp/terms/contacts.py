@@ -57,7 +57,7 @@ class Contacts:
         self.law = kernels.ContactLaw()
         self.law.kind = BARRIERS.index(settings.barrier)
         self.law.minimum = settings.minimum_separation
-        self.scale, self.law.kappa = np.zeros(self.n), device.zeros(self.n, wp.float64)
+        self.law.kappa = device.zeros(self.n, wp.float64)
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.law.regularisation = device.upload(np.ones(self.n), wp.float64)
@@ -77,8 +77,7 @@ class Contacts:
 
     def set_scale(self, ch2: float | np.ndarray) -> None:
         """Set c h^2 [s^2], scalar or (n,), the factor of contact energies in the incremental potential."""
-        self.scale = ch2 if np.ndim(ch2) else np.full(self.n, ch2)
-        self.device.write(self.law.kappa, self.scale)
+        self.device.write(self.law.kappa, np.full(self.n, ch2))
 
     def set_pair_parameters(self, own: PairParameters) -> None:
         """Set per-pair contact parameters; contact energies must be evaluated again."""
