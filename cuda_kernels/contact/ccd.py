@@ -50,6 +50,33 @@ IMPACT_MARGIN = wp.constant(wp.float64(1.0 + 1.0e-6))
 """Factor on an impact that bounds other marches: rounding near their end must not affect the smallest one."""
 
 
+@wp.struct
+class Query:
+    """Candidates on a path: body pairs, their candidates, listed = [pairs, candidates], minimum separation [m].
+
+    `approach` bounds the approach of the bodies of every pair on the whole path [m], negative for bodies at rest; `known` are the
+    candidates' gaps [activations], or lower bounds of them, at the start of the path or at the end of the step."""
+
+    pairs: wp.array(dtype=wp.vec2i)
+    candidates: wp.array(dtype=wp.vec4i)
+    listed: wp.array(dtype=wp.int32)
+    minimum: wp.float64
+    approach: wp.array(dtype=wp.float64)
+    known: wp.array(dtype=wp.float64)
+
+
+@wp.struct
+class Limits:
+    """Ends of the paths: island (n,) of every body and limits (islands,); `first_found` (islands,) of `publish_impact`. If
+    `proven`, the limits are safe for pairs that are `kept` (not -1)."""
+
+    island: wp.array(dtype=wp.int32)
+    limit: wp.array(dtype=wp.float64)
+    kept: wp.array(dtype=wp.int32)
+    proven: wp.int32
+    first_found: wp.array(dtype=wp.float64)
+
+
 @wp.func
 def relative_speed(kind: wp.int32, v: Primitives) -> wp.float64:
     """Return the largest speeds of both primitives' points, summed, without their mean velocity [m per unit alpha]."""
@@ -364,16 +391,9 @@ def gap_on_path(known: wp.float64, activation: wp.float64, closer: wp.float64, b
 
 @wp.func
 def proven_fraction(
-    s: Surfaces,
-    path: Path,
-    pair: wp.vec2i,
-    c: wp.vec4i,
-    minimum: wp.float64,
-    closer: wp.float64,
-    known: wp.float64,
-    back: wp.int32,
-    again: wp.int32,
-) -> wp.float64:
+    s: Surfaces, path: Path, pair: wp.vec2i, c: wp.vec4i, minimum: wp.float64, closer: wp.float64, known: wp.float64,
+    back: wp.int32, again: wp.int32,
+) -> wp.float64:  # fmt: skip
     """Return the fraction of a candidate's path that is proven free.
 
     `closer` bounds the approach of its bodies; `known` is its gap at the end of the step [activations], or a lower bound of it,

@@ -13,6 +13,8 @@ from cuda_kernels.contact.ccd import (
     IMPACT_MARGIN,
     MAX_ADVANCES,
     WITHIN,
+    Limits,
+    Query,
     barely_moves,
     gap_on_path,
     is_far,
@@ -43,32 +45,23 @@ def try_impacts(
     first: wp.int32,
     s: Surfaces,
     path: Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
-    minimum: wp.float64,
-    approach: wp.array(dtype=wp.float64),
-    known: wp.array(dtype=wp.float64),
-    island: wp.array(dtype=wp.int32),
-    limit: wp.array(dtype=wp.float64),
-    kept: wp.array(dtype=wp.int32),
-    proven: wp.int32,
-    first_found: wp.array(dtype=wp.float64),
+    q: Query,
+    ends: Limits,
     marches: Marches,
     toi: wp.array(dtype=wp.float64),
 ):
     """Set alphas to the limit of the island, and mark candidates not proven safe up to it; arguments as in
     `cuda_kernels.contact.impacts.times_of_impact`."""
     k = wp.tid() + first
-    if k >= listed[1]:
+    if k >= q.listed[1]:
         return
-    c = candidates[k]
-    pair = pairs[c[0]]
-    alpha = limit[island[pair[0]]]
+    c = q.candidates[k]
+    pair = q.pairs[c[0]]
+    alpha = ends.limit[ends.island[pair[0]]]
     is_open = wp.int32(0)
-    if proven == 0 or kept[c[0]] < 0:
-        gap = known[k] * activation(s.between, pair[0], pair[1])
-        if not is_far(approach[c[0]], gap, alpha):
+    if ends.proven == 0 or ends.kept[c[0]] < 0:
+        gap = q.known[k] * activation(s.between, pair[0], pair[1])
+        if not is_far(q.approach[c[0]], gap, alpha):
             if not barely_moves(s, path, pair[0], pair[1], c, gap, alpha):
                 is_open = 1
     marches.open[k] = is_open
@@ -80,12 +73,7 @@ def try_paths(
     first: wp.int32,
     s: Surfaces,
     path: Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
-    minimum: wp.float64,
-    approach: wp.array(dtype=wp.float64),
-    known: wp.array(dtype=wp.float64),
+    q: Query,
     back: wp.int32,
     marches: Marches,
     fraction: wp.array(dtype=wp.float64),
@@ -93,15 +81,15 @@ def try_paths(
     """Set fractions to 1, and mark candidates not proven free on the whole path; arguments as in
     `cuda_kernels.contact.impacts.proven_fractions`."""
     k = wp.tid() + first
-    if k >= listed[1]:
+    if k >= q.listed[1]:
         return
     if back == 0 and fraction[k] == ONE:
         marches.open[k] = 0
         return
-    c = candidates[k]
-    pair = pairs[c[0]]
-    closer = approach[c[0]]
-    gap = gap_on_path(known[k], activation(s.between, pair[0], pair[1]), closer, back)
+    c = q.candidates[k]
+    pair = q.pairs[c[0]]
+    closer = q.approach[c[0]]
+    gap = gap_on_path(q.known[k], activation(s.between, pair[0], pair[1]), closer, back)
     is_open = wp.int32(0)
     if not is_far(closer, gap, ONE):
         if not barely_moves(s, path, pair[0], pair[1], c, gap, ONE):
@@ -123,37 +111,28 @@ def march_impacts(
     first: wp.int32,
     s: Surfaces,
     path: Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
-    minimum: wp.float64,
-    approach: wp.array(dtype=wp.float64),
-    known: wp.array(dtype=wp.float64),
-    island: wp.array(dtype=wp.int32),
-    limit: wp.array(dtype=wp.float64),
-    kept: wp.array(dtype=wp.int32),
-    proven: wp.int32,
-    first_found: wp.array(dtype=wp.float64),
+    q: Query,
+    ends: Limits,
     marches: Marches,
     toi: wp.array(dtype=wp.float64),
 ):
     """Compute the alphas of the listed candidates."""
     t = wp.tid() + first
-    if t >= marches.slot[listed[1]]:
+    if t >= marches.slot[q.listed[1]]:
         return
     k = marches.item[t]
-    c = candidates[k]
-    pair = pairs[c[0]]
-    b = island[pair[0]]
-    alpha = wp.min(limit[b], IMPACT_MARGIN * first_found[b])
-    closer = approach[c[0]]
+    c = q.candidates[k]
+    pair = q.pairs[c[0]]
+    b = ends.island[pair[0]]
+    alpha = wp.min(ends.limit[b], IMPACT_MARGIN * ends.first_found[b])
+    closer = q.approach[c[0]]
     reach = activation(s.between, pair[0], pair[1])
-    gap = known[k] * reach
+    gap = q.known[k] * reach
     if not is_far(closer, gap, alpha):
-        alpha = march(s, path, pair[0], pair[1], c, minimum, alpha, gap, closer, WITHIN * reach, MAX_ADVANCES)
+        alpha = march(s, path, pair[0], pair[1], c, q.minimum, alpha, gap, closer, WITHIN * reach, MAX_ADVANCES)
     k = opaque(k)
     toi[k] = alpha
-    publish_impact(alpha, island[pairs[candidates[k][0]][0]], first_found)
+    publish_impact(alpha, ends.island[q.pairs[q.candidates[k][0]][0]], ends.first_found)
 
 
 @wp.kernel(grid_stride=False, cuda_max_registers=200)
@@ -161,12 +140,7 @@ def march_paths(
     first: wp.int32,
     s: Surfaces,
     path: Path,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
-    minimum: wp.float64,
-    approach: wp.array(dtype=wp.float64),
-    known: wp.array(dtype=wp.float64),
+    q: Query,
     back: wp.int32,
     again: wp.int32,
     marches: Marches,
@@ -174,10 +148,10 @@ def march_paths(
 ):
     """Compute the fractions of the listed candidates; if `again`, only of those whose path is not proven free yet."""
     t = wp.tid() + first
-    if t >= marches.slot[listed[1]]:
+    if t >= marches.slot[q.listed[1]]:
         return
     k = marches.item[t]
     if again != 0 and fraction[k] == ONE:
         return
-    c = candidates[k]
-    fraction[k] = proven_fraction(s, path, pairs[c[0]], c, minimum, approach[c[0]], known[k], back, again)
+    c = q.candidates[k]
+    fraction[k] = proven_fraction(s, path, q.pairs[c[0]], c, q.minimum, q.approach[c[0]], q.known[k], back, again)

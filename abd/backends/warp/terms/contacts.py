@@ -21,6 +21,7 @@ from abd.model import Model
 from abd.potentials.barrier import BARRIERS
 from cuda_kernels.bodies.affine import Path, Pose
 from cuda_kernels.contact import contact as kernels
+from cuda_kernels.contact.ccd import Limits, Query
 from cuda_kernels.contact.contact_blocks import contact_blocks
 from cuda_kernels.contact.contact_elements import contact_elements
 from cuda_kernels.contact.minima import PARTS
@@ -64,7 +65,9 @@ class Contacts:
         self.reduction = Reduction(device, self.n)
         self.impacts = Impacts(device)
         self.without = device.zeros((self.n, 12), wp.float64)
-        self._body_minima, self._first_impacts = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
+        self._query, self._ends = Query(), Limits()
+        self._query.minimum = self.law.minimum
+        self._body_minima, self._ends.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
         self._capacity = -1, -1
         self.batch = 1 if device.wide else BATCH
         self._no_trial, self.trial = kernels.TrialData(), kernels.TrialData()
@@ -131,10 +134,11 @@ class Contacts:
         if c.is_empty:
             self.device.fill(out, 1.0)
             return
-        toi, query, known = self._along(path)
-        self.device.copy(self._first_impacts, limit, count=limit.shape[0])
-        where = island, limit, c.kept, int(proven), self._first_impacts
-        self.impacts.times_of_impact(self.device.extent(c.count, c.capacity), query, known, where, toi)
+        query, ends = self._along(path), self._ends
+        self.device.copy(ends.first_found, limit, count=limit.shape[0])
+        ends.island, ends.limit, ends.kept, ends.proven = island, limit, c.kept, int(proven)
+        toi = self.fractions
+        self.impacts.times_of_impact(self.device.extent(c.count, c.capacity), query, ends, toi)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
     def proven_fractions(self, path: Path, back: bool, out: wp.array) -> wp.array:
@@ -146,8 +150,8 @@ class Contacts:
 
         Slot "current" holds the gaps at the end of the step."""
         c = self.candidates
-        fractions, query, known = self._along(path)
-        self.impacts.proven_fractions(self.device.extent(c.count, c.capacity), query, known, back, fractions)
+        query, fractions = self._along(path), self.fractions
+        self.impacts.proven_fractions(self.device.extent(c.count, c.capacity), query, back, fractions)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, fractions, out, 1.0, grain=1024)
         return fractions
 
@@ -156,13 +160,13 @@ class Contacts:
         """Fractions per candidate from the last `times_of_impact` or `proven_fractions`."""
         return self.pool.get("toi", 1, wp.float64)
 
-    def _along(self, path: Path) -> tuple[wp.array, tuple, tuple]:
-        """Compute the approach of every pair on a path; returns the output array and two argument tuples of `Impacts`."""
-        c, (pairs, _) = self.candidates, self._sizes()
-        toi, approach = (self.pool.get(name, 1, wp.float64) for name in ("toi", "approach"))
-        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, approach, grain=4096)
-        query = self.surfaces, path, c.pairs, c.items, c.counts, self.law.minimum
-        return toi, query, (approach, self.arrays("current")[1])
+    def _along(self, path: Path) -> tuple:
+        """Compute the approach of every pair on a path; returns the arguments of kernels of `Impacts`."""
+        c, q, (pairs, _) = self.candidates, self._query, self._sizes()
+        q.pairs, q.candidates, q.listed = c.pairs, c.items, c.counts
+        q.approach, q.known = self.pool.get("approach", 1, wp.float64), self.arrays("current")[1]
+        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, q.approach, grain=4096)
+        return self.surfaces, path, q
 
     def smallest(self, values: wp.array, most: float) -> np.ndarray:
         """Return the minimum over the candidates of every listed pair of bodies, (pairs,), at most `most`, on the host."""

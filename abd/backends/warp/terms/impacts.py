@@ -8,6 +8,7 @@ from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
 from cuda_kernels.contact import impacts, marches
+from cuda_kernels.contact.ccd import Limits
 
 BATCH = 64
 """Candidates per CPU thread: a kernel call costs more than the test that a candidate is distant."""
@@ -40,41 +41,32 @@ class Impacts:
         self.scan.reserve(capacity)
         self.pool.reserve(self.marches, capacity + 1)
 
-    def times_of_impact(self, count: int, query: tuple, known: tuple, where: tuple, out: wp.array) -> None:
-        """Compute collision-free alphas of candidates; only the smallest of each island is defined.
+    def times_of_impact(self, count: int, query: tuple, ends: Limits, out: wp.array) -> None:
+        """Compute collision-free alphas of at most `count` candidates; only the smallest of each island is defined.
 
-        Args:
-            count: number of candidates that a launch covers.
-            query: surfaces, path, pairs, candidates, their numbers on the device, minimum separation.
-            known: approaches of the pairs and gaps of the candidates.
-            where: islands and their limits, indices of kept pairs, whether these are proven, first impacts so far
-                (`cuda_kernels.contact.impacts.times_of_impact`).
-        """
-        arguments = *query, *known, *where
+        `query`: surfaces, path and `cuda_kernels.contact.ccd.Query`."""
         if not self.compacts:
-            self._by_batch(impacts.times_of_impact, count, *arguments, BATCH, out)
+            self._by_batch(impacts.times_of_impact, count, *query, ends, BATCH, out)
             return
-        self._compact(marches.try_impacts, count, query, *arguments, self.marches, out)
-        self.device.launch(marches.march_impacts, count, *arguments, self.marches, out)
+        self._compact(marches.try_impacts, count, query, ends, self.marches, out)
+        self.device.launch(marches.march_impacts, count, *query, ends, self.marches, out)
 
-    def proven_fractions(self, count: int, query: tuple, known: tuple, back: bool, out: wp.array) -> None:
-        """Compute proven collision-free fractions of swept paths; arguments as in `times_of_impact`, gaps as in
-        `cuda_kernels.contact.impacts.proven_fractions`."""
-        arguments = *query, *known, int(back)
+    def proven_fractions(self, count: int, query: tuple, back: bool, out: wp.array) -> None:
+        """Compute proven collision-free fractions of swept paths (`cuda_kernels.contact.ccd.proven_fraction`)."""
         if not self.compacts:
-            self._by_batch(impacts.proven_fractions, count, *arguments, BATCH, out)
+            self._by_batch(impacts.proven_fractions, count, *query, int(back), BATCH, out)
             return
-        self._compact(marches.try_paths, count, query, *arguments, self.marches, out)
+        self._compact(marches.try_paths, count, query, int(back), self.marches, out)
         for again in range(2):
-            self.device.launch(marches.march_paths, count, *arguments, again, self.marches, out)
+            self.device.launch(marches.march_paths, count, *query, int(back), again, self.marches, out)
 
     def _by_batch(self, kernel, count: int, *arguments) -> None:
         self.device.launch(kernel, -(-count // BATCH), *arguments, grain=512 // BATCH)
 
     def _compact(self, test, count: int, query: tuple, *arguments) -> None:
         """Launch the cheap `test` and list the candidates that it leaves open."""
-        launch, m, lengths = self.device.launch, self.marches, query[4]
+        launch, m, listed = self.device.launch, self.marches, query[2].listed
         self.reserve(count)
-        launch(test, count, *arguments)
-        self.scan.run(m.open, m.slot, lengths, ITEMS, count)
-        launch(marches.list_marches, count, lengths, m)
+        launch(test, count, *query, *arguments)
+        self.scan.run(m.open, m.slot, listed, ITEMS, count)
+        launch(marches.list_marches, count, listed, m)
