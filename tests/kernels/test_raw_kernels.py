@@ -13,7 +13,7 @@ from on_device import NAME
 
 import abd
 from abd.backends.device.device import EMULATED, Device
-from abd.backends.linear.couplings import Addresses
+from abd.backends.linear.cholesky import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.linear import LinearSolver
 from cuda_kernels.bodies.vector12 import vec12
