@@ -1,4 +1,4 @@
-"""Active pairs among the listed body pairs, their runs of candidates, and the entries of every body, formed on the device.
+"""Active pairs among the listed body pairs, their runs of items, and the entries of every body, formed on the device.
 
 Pairs beyond the capacity are dropped; their total number is reported.
 """
@@ -6,19 +6,29 @@ Pairs beyond the capacity are dropped; their total number is reported.
 import warp as wp
 
 from cuda_kernels.contact.blocks import Runs
+from cuda_kernels.contact.minima import bit_at, count_bits
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("contact",)
 
 
+@wp.struct
+class Items:
+    """Active parts of items (s,) by the places of runs: item, and part of it."""
+
+    item: wp.array(dtype=wp.int32)
+    part: wp.array(dtype=wp.int32)
+
+
 @wp.func
-def any_below(values: wp.array(dtype=wp.float64), begin: wp.int32, end: wp.int32, within: wp.float64) -> bool:
-    """Return whether one of values[begin .. end] is below `within`."""
-    for e in range(begin, end):
-        if values[e] < within:
-            return True
-    return False
+def parts_of(parts: wp.array(dtype=wp.int32), e: wp.int32, active: bool) -> wp.int32:
+    """Return the bits of an item's nonzero parts; a single part without an array."""
+    if not active:
+        return 0
+    if parts.shape[0] == 0:
+        return 1
+    return parts[e]
 
 
 @wp.kernel
@@ -30,12 +40,13 @@ def count_runs(
     segment: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
     within: wp.float64,
+    parts: wp.array(dtype=wp.int32),
     run: wp.int32,
     active: wp.array(dtype=wp.int32),
     further: wp.array(dtype=wp.int32),
 ):
-    """Mark listed pairs with a candidate value below `within` and a body that is not done; count their runs after the first, of
-    at most `run` candidates."""
+    """Mark listed pairs with an item value below `within`, its part nonzero, and a body that is not done; count their runs after
+    the first, of at most `run` parts of such items."""
     k = wp.tid() + first
     if k >= listed[0]:
         return
@@ -43,11 +54,12 @@ def count_runs(
     active[k] = 0
     if done[pairs[k][0]] != 0 and done[pairs[k][1]] != 0:
         return
-    begin = segment[k]
-    end = segment[k + 1]
-    if any_below(values, begin, end, within):
+    count = wp.int32(0)
+    for e in range(segment[k], segment[k + 1]):
+        count = count + count_bits(parts_of(parts, e, values[e] < within))
+    if count > 0:
         active[k] = 1
-        further[k] = (end - begin - 1) // run
+        further[k] = (count - 1) // run
 
 
 @wp.kernel
@@ -76,16 +88,21 @@ def list_runs(
     pairs: wp.array(dtype=wp.vec2i),
     listed: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.float64),
+    within: wp.float64,
+    parts: wp.array(dtype=wp.int32),
     slot: wp.array(dtype=wp.int32),
     behind: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
     run: wp.int32,
     row: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
-    runs: Runs,
     rest: wp.array(dtype=wp.int32),
+    runs: Runs,
+    items: Items,
 ):
-    """List the active pairs with their runs of at most `run` candidates, as many as counts = [pairs, runs].
+    """List the active pairs, as many as counts = [pairs, runs], and the parts of their active items in the places of their runs,
+    `run` places each.
 
     `slot` and `behind` are exclusive sums over the listed pairs of `count_runs`; `rest` (pairs + 1,) is `behind` of the
     active pairs.
@@ -98,21 +115,30 @@ def list_runs(
         return
     row[n] = pairs[k][0]
     column[n] = pairs[k][1]
-    b = segment[k]
-    end = segment[k + 1]
-    runs.pair[n] = k
-    runs.begin[n] = b
-    runs.end[n] = wp.min(b + run, end)
-    last = counts[1] - counts[0]
-    begin = wp.min(behind[k], last)
-    stop = wp.min(behind[k + 1], last)
-    rest[n] = begin
+    further = wp.min(behind[k], counts[1] - counts[0])
+    stop = wp.min(behind[k + 1], counts[1] - counts[0])
+    rest[n] = further
     rest[n + 1] = stop
-    for m in range(begin, stop):
-        b = b + run
-        runs.pair[counts[0] + m] = k
-        runs.begin[counts[0] + m] = b
-        runs.end[counts[0] + m] = wp.min(b + run, end)
+    t = n
+    place = t * run
+    runs.pair[t] = k
+    runs.begin[t] = place
+    for e in range(segment[k], segment[k + 1]):
+        bits = parts_of(parts, e, values[e] < within)
+        for m in range(count_bits(bits)):
+            if place == (t + 1) * run and further < stop:
+                runs.end[t] = place
+                t = counts[0] + further
+                further = further + 1
+                place = t * run
+                runs.pair[t] = k
+                runs.begin[t] = place
+            # beyond the capacity the last ones are dropped
+            if place < (t + 1) * run:
+                items.item[place] = e
+                items.part[place] = bit_at(bits, m)
+                place = place + 1
+    runs.end[t] = place
 
 
 @wp.kernel

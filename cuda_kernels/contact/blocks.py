@@ -1,7 +1,7 @@
 """Sums of contact terms per body pair: gradients and 12x12 blocks, and their sums per body.
 
-A pair's candidates are divided into runs; one thread sums the terms of a run in its own rows, in order. The first run of a pair
-is in the pair's place, further runs follow all pairs, and are added to it afterwards.
+The parts of a pair's active items are divided into runs; one thread sums the terms of a run in its own rows, in order. The first
+run of a pair is in the pair's place, further runs follow all pairs, and are added to it afterwards.
 
 A term with the 3x3 block K between points with homogeneous rest coordinates Y_a, Y_b (4,) adds ``K (x) Y_a Y_b^T``:
 entry (r, a) of a body's 3x4 gradient is at q index ``r`` for a = 0 and ``3 + 3 r + a - 1`` for a > 0.
@@ -15,12 +15,12 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 RUN = 64
-"""Candidates per run. Longer runs leave a device idle for few bodies with fine meshes; shorter runs need more sums."""
+"""Parts of items per run. Longer runs leave a device idle for few bodies with fine meshes; shorter runs need more sums."""
 
 
 @wp.struct
 class Runs:
-    """Runs (s,) of active pairs: index of the pair in the list, first candidate and the one after the last."""
+    """Runs (s,) of active pairs: index of the pair in the list, first place and the one after the last."""
 
     pair: wp.array(dtype=wp.int32)
     begin: wp.array(dtype=wp.int32)

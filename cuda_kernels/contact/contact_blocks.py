@@ -9,6 +9,7 @@ its mollifier, with J the Jacobian of ea x eb.
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose, identity3
+from cuda_kernels.contact.active_pairs import Items
 from cuda_kernels.contact.blocks import PairSums, Runs, add_between, add_block, clear_sums, spread
 from cuda_kernels.contact.contact import (
     PARALLEL,
@@ -22,13 +23,15 @@ from cuda_kernels.contact.contact import (
     stiffness,
     turning,
 )
-from cuda_kernels.contact.minima import PARTS, coefficients, part
+from cuda_kernels.contact.minima import Coefficients, coefficients, part
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import (
     EDGE_OF_I,
     EDGES,
     FACE_OF_I,
     VERTEX_PLANE,
+    Primitives,
+    Proximity,
     Surfaces,
     primitives,
     proximity,
@@ -89,16 +92,17 @@ def contact_blocks(
     parts: wp.array(dtype=wp.int32),
     runs: Runs,
     listed: wp.array(dtype=wp.int32),
+    items: Items,
     out: PairSums,
 ):
-    """Sum over the candidates of every run with nonzero parts; listed = [pairs, runs]."""
+    """Sum over the parts of candidates of every run; listed = [pairs, runs]."""
     t = wp.tid() + first
     if t >= listed[1]:
         return
     clear_sums(out, t)
-    k = runs.pair[t]
-    i = pairs[k][0]
-    j = pairs[k][1]
+    p = runs.pair[t]
+    i = pairs[p][0]
+    j = pairs[p][1]
     pi = pose.p[i]
     Ai = pose.A[i]
     pj = pose.p[j]
@@ -113,40 +117,46 @@ def contact_blocks(
     K = wp.mat33d()
     Y_i = wp.vec4d()
     Y_j = wp.vec4d()
-    for e in range(runs.begin[t], runs.end[t]):
-        if parts[e] != 0:
+    e = wp.int32(-1)
+    c = wp.vec4i()
+    prim = Primitives()
+    near = Proximity()
+    m = Mollifier()
+    counts = Coefficients()
+    for place in range(runs.begin[t], runs.end[t]):
+        if items.item[place] != e:
+            e = items.item[place]
             c = candidates[e]
             prim = primitives(s, i, j, c[1], c[2], c[3])
             near = proximity(c[1], prim, pi, Ai, pj, Aj, s.plane[j])
             m = mollifier(c[1], prim, Ai, Aj)
             counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
-            for k in range(PARTS):
-                if counts[k] != ZERO:
-                    if k > 0:
-                        one = part(c[1], prim, k)
-                        near = proximity(one.kind, one.c, pi, Ai, pj, Aj, s.plane[j])
-                    n = wp.normalize(near.r)
-                    along = radial(law, kappa, counts, k, m, near.r, a, xi, regularisation)
-                    Z_i = homogeneous(near.Xi, ONE)
-                    Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
-                    if not (Z_i == Y_i and Z_j == Y_j):
-                        if Y_i[0] != ZERO:
-                            add_between(out, t, f, K, Y_i, Y_j)
-                        f = wp.vec3d()
-                        K = wp.mat33d()
-                        Y_i = Z_i
-                        Y_j = Z_j
-                    f = f + along[0] * n
-                    K = K + along[1] * wp.outer(n, n)
-                    if along[0] > ZERO:
-                        K = K + across(near, along[0], n, Ai, Aj)
-                    if m.active == 0:
-                        turn = turning(near, -along[0], least, n, Ai, Aj)
-                        if turn.count > 0:
-                            K = K + regularisation * turn.tangential
-                            turn.normal = regularisation * turn.normal
-                            add_turning(out, t, near.feature, turn, n)
-                    elif k == 0:
-                        add_mollifier(out, t, m, along[2])
+        k = items.part[place]
+        if k > 0:
+            one = part(c[1], prim, k)
+            near = proximity(one.kind, one.c, pi, Ai, pj, Aj, s.plane[j])
+        n = wp.normalize(near.r)
+        along = radial(law, kappa, counts, k, m, near.r, a, xi, regularisation)
+        Z_i = homogeneous(near.Xi, ONE)
+        Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
+        if not (Z_i == Y_i and Z_j == Y_j):
+            if Y_i[0] != ZERO:
+                add_between(out, t, f, K, Y_i, Y_j)
+            f = wp.vec3d()
+            K = wp.mat33d()
+            Y_i = Z_i
+            Y_j = Z_j
+        f = f + along[0] * n
+        K = K + along[1] * wp.outer(n, n)
+        if along[0] > ZERO:
+            K = K + across(near, along[0], n, Ai, Aj)
+        if m.active == 0:
+            turn = turning(near, -along[0], least, n, Ai, Aj)
+            if turn.count > 0:
+                K = K + regularisation * turn.tangential
+                turn.normal = regularisation * turn.normal
+                add_turning(out, t, near.feature, turn, n)
+        elif k == 0:
+            add_mollifier(out, t, m, along[2])
     if Y_i[0] != ZERO:
         add_between(out, t, f, K, Y_i, Y_j)

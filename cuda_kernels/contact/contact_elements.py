@@ -5,6 +5,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, ZERO, Pose
 from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.contact.active_pairs import Items
 from cuda_kernels.contact.blocks import Runs
 from cuda_kernels.contact.contact import (
     ContactLaw,
@@ -38,6 +39,7 @@ def contact_elements(
     runs: Runs,
     listed: wp.array(dtype=wp.int32),
     run: wp.int32,
+    items: Items,
     out: Elements,
 ):
     """Compute one part of a candidate of a run in its place; listed = [pairs, runs]."""
@@ -47,11 +49,11 @@ def contact_elements(
         return
     if place >= runs.end[t]:
         return
-    e = out.item[place]
+    e = items.item[place]
     c = candidates[e]
     i = pairs[c[0]][0]
     j = pairs[c[0]][1]
-    k = out.part[place]
+    k = items.part[place]
     counts = Coefficients()
     if gap[e] > ZERO:
         prim = primitives(s, i, j, c[1], c[2], c[3])

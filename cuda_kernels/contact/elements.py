@@ -10,7 +10,6 @@ from cuda_kernels.bodies.affine import ONE, TWO, ZERO, identity3
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.contact.blocks import PairSums, Runs, spread
 from cuda_kernels.contact.contact import PARALLEL, homogeneous
-from cuda_kernels.contact.minima import bit_at, count_bits
 from cuda_kernels.contact.surfaces import EDGE_OF_I, EDGES, FACE_OF_I
 from cuda_kernels.options import OPTIONS
 
@@ -26,12 +25,10 @@ PLAIN, TURNING, MOLLIFIED = 0, 1, 2
 
 @wp.struct
 class Elements:
-    """Items (s,) by place: candidate and part; force f on body i and stiffness K between the points Y_i, Y_j; addition [kind,
-    feature, count], with its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of `Mollifier`) and numbers (normal and cosine
-    of `Turning`, or the mollifier's slope)."""
+    """Items (s,) by place: force f on body i and stiffness K between the points Y_i, Y_j; addition [kind, feature, count], with
+    its vectors (n, E0, E1 of `Turning`, or ea, eb, Ea, Eb of `Mollifier`) and numbers (normal and cosine of `Turning`, or the
+    mollifier's slope)."""
 
-    item: wp.array(dtype=wp.int32)
-    part: wp.array(dtype=wp.int32)
     f: wp.array(dtype=wp.vec3d)
     K: wp.array(dtype=wp.mat33d)
     Y_i: wp.array(dtype=wp.vec4d)
@@ -39,90 +36,6 @@ class Elements:
     kind: wp.array(dtype=wp.vec3i)
     vectors: wp.array(dtype=vec12)
     numbers: wp.array(dtype=wp.vec2d)
-
-
-@wp.func
-def parts_of(parts: wp.array(dtype=wp.int32), e: wp.int32, active: bool) -> wp.int32:
-    """Return the bits of an item's nonzero parts; a single part without an array."""
-    if not active:
-        return 0
-    if parts.shape[0] == 0:
-        return 1
-    return parts[e]
-
-
-@wp.kernel
-def count_short_runs(
-    first: wp.int32,
-    pairs: wp.array(dtype=wp.vec2i),
-    listed: wp.array(dtype=wp.int32),
-    done: wp.array(dtype=wp.int32),
-    segment: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.float64),
-    within: wp.float64,
-    parts: wp.array(dtype=wp.int32),
-    run: wp.int32,
-    active: wp.array(dtype=wp.int32),
-    further: wp.array(dtype=wp.int32),
-):
-    """Count as `active_pairs.count_runs`, with runs of the parts of active items only."""
-    k = wp.tid() + first
-    if k >= listed[0]:
-        return
-    further[k] = 0
-    active[k] = 0
-    if done[pairs[k][0]] != 0 and done[pairs[k][1]] != 0:
-        return
-    count = wp.int32(0)
-    for e in range(segment[k], segment[k + 1]):
-        count = count + count_bits(parts_of(parts, e, values[e] < within))
-    if count > 0:
-        active[k] = 1
-        further[k] = (count - 1) // run
-
-
-@wp.kernel
-def list_items(
-    first: wp.int32,
-    listed: wp.array(dtype=wp.int32),
-    segment: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.float64),
-    within: wp.float64,
-    parts: wp.array(dtype=wp.int32),
-    slot: wp.array(dtype=wp.int32),
-    counts: wp.array(dtype=wp.int32),
-    run: wp.int32,
-    rest: wp.array(dtype=wp.int32),
-    runs: Runs,
-    elements: Elements,
-):
-    """List the parts of the active items of every listed pair in the places of its runs, after `active_pairs.list_runs`; set the
-    starts and ends of the runs to those of their places."""
-    k = wp.tid() + first
-    if k >= listed[0]:
-        return
-    n = slot[k]
-    if slot[k + 1] == n or n >= counts[0]:
-        return
-    t = n
-    further = rest[n]
-    place = t * run
-    runs.begin[t] = place
-    for e in range(segment[k], segment[k + 1]):
-        bits = parts_of(parts, e, values[e] < within)
-        for m in range(count_bits(bits)):
-            if place == (t + 1) * run and further < rest[n + 1]:
-                runs.end[t] = place
-                t = counts[0] + further
-                further = further + 1
-                place = t * run
-                runs.begin[t] = place
-            # beyond the capacity the last ones are dropped
-            if place < (t + 1) * run:
-                elements.item[place] = e
-                elements.part[place] = bit_at(bits, m)
-                place = place + 1
-    runs.end[t] = place
 
 
 @wp.func

@@ -3,6 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Pose, axial
+from cuda_kernels.contact.active_pairs import Items
 from cuda_kernels.contact.blocks import PairSums, Runs, add_between, clear_sums
 from cuda_kernels.contact.elements import PLAIN, Elements
 from cuda_kernels.friction.coulomb import f0, f1_over_y
@@ -93,6 +94,7 @@ def friction_blocks(
     regularisation: wp.array(dtype=wp.float64),
     runs: Runs,
     counts: wp.array(dtype=wp.int32),
+    items: Items,
     out: PairSums,
 ):
     """Sum over the lagged contacts of every run, unless both bodies are done; counts = [pairs, runs]."""
@@ -100,11 +102,12 @@ def friction_blocks(
     if t >= counts[1]:
         return
     begin = runs.begin[t]
-    pair = l.pair[begin]
+    pair = l.pair[items.item[begin]]
     if done[pair[0]] != 0 and done[pair[1]] != 0:
         return
     clear_sums(out, t)
-    for e in range(begin, runs.end[t]):
+    for place in range(begin, runs.end[t]):
+        e = items.item[place]
         friction = friction_term(l, e, pose, rest, regularisation)
         add_between(out, t, friction.f, friction.K, l.Y_i[e], l.Y_j[e])
 
@@ -119,6 +122,7 @@ def friction_elements(
     runs: Runs,
     counts: wp.array(dtype=wp.int32),
     run: wp.int32,
+    items: Items,
     out: Elements,
 ):
     """Compute one lagged contact of a run in its place; counts = [pairs, runs]."""
@@ -128,7 +132,7 @@ def friction_elements(
         return
     if place >= runs.end[t]:
         return
-    e = out.item[place]
+    e = items.item[place]
     friction = friction_term(l, e, pose, rest, regularisation)
     out.f[place] = friction.f
     out.K[place] = friction.K

@@ -29,8 +29,7 @@ import cuda_kernels  # noqa: E402
 from abd.backends.device.cuda_support import cuda_problem  # noqa: E402
 from abd.backends.device.device import Device  # noqa: E402
 from abd.backends.device.raw_kernels import RawKernels, raw_kernel_of  # noqa: E402
-from abd.backends.linear.cholesky import Cholesky  # noqa: E402
-from abd.backends.linear.cholesky import Addresses  # noqa: E402
+from abd.backends.linear.cholesky import Addresses, Cholesky  # noqa: E402
 from abd.backends.linear.elimination import Elimination  # noqa: E402
 from abd.backends.warp.terms.joint_ends import lists_of  # noqa: E402
 from abd.commands.bench import table  # noqa: E402

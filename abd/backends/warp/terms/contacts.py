@@ -325,14 +325,14 @@ class Contacts:
         if not self.device.deferring:
             c.index()
         _, gap, parts = self.arrays("current")
-        r.prepare(self._listed(), self.done, gap, 1.0, parts if r.elements else None)
+        r.prepare(self._listed(), self.done, gap, 1.0, parts)
         runs, query = r.run_capacity, (self.surfaces, self.law, pose, c.pairs, c.items)
         listed = r.runs, r.counts
         if r.elements:
-            self.device.launch(contact_elements, r.run * runs, *query, gap, *listed, r.run, r.elements, grain=64)
+            self.device.launch(contact_elements, r.run * runs, *query, gap, *listed, r.run, r.items, r.elements, grain=64)
             r.sum_elements()
         else:
-            self.device.launch(contact_blocks, runs, *query, parts, *listed, r.sums, grain=4)
+            self.device.launch(contact_blocks, runs, *query, parts, *listed, r.items, r.sums, grain=4)
 
     def pair_gradients(self, pose: Pose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return body pairs (k, 2) with active candidates at the current pose, and the gradients (k, 12) of their contact

@@ -363,15 +363,15 @@ class Friction:
         r, contacts = self.reduction, self.contacts
         if contacts.candidates.is_empty or not self.enabled:
             return
-        runs, items = r.run_capacity, (r.runs, r.counts)
+        launch, runs, listed = self.device.launch, r.run_capacity, (r.runs, r.counts)
         slips, regularisation = (self.lagged, at.current, at.rest), contacts.law.regularisation
         if r.elements:
-            self.device.launch(
-                friction.friction_elements, r.run * runs, *slips, regularisation, *items, r.run, r.elements, grain=128
-            )
+            given = *slips, regularisation, *listed, r.run
+            launch(friction.friction_elements, r.run * runs, *given, r.items, r.elements, grain=128)
             r.sum_elements()
         else:
-            self.device.launch(friction.friction_blocks, runs, *slips, contacts.done, regularisation, *items, r.sums, grain=8)
+            given = *slips, contacts.done, regularisation, *listed
+            launch(friction.friction_blocks, runs, *given, r.items, r.sums, grain=8)
 
     def reduce(self, gradient, diagonal) -> None:
         """Add the sums of `linearize` to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""

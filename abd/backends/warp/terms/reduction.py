@@ -94,7 +94,7 @@ class Reduction:
     each pair and the pairs of each body. All can be recorded after `reserve`. Launches cover `pair_capacity` pairs or
     `run_capacity` runs; kernels return beyond `counts`.
 
-    On CUDA a kernel fills `elements` per item, ``run`` entries for every run, and `sum_elements` fills `sums`.
+    On CUDA a kernel fills `elements` per place, and `sum_elements` fills `sums`.
 
     Args:
         per_item: whether to use `elements`; on CUDA by default.
@@ -103,7 +103,7 @@ class Reduction:
 
     Attributes:
         coupling: off-diagonal blocks with the entries of every mobile body, for the linear solvers.
-        runs, sums, elements: kernel arguments; run: largest number of items in a run.
+        runs, items, sums, elements: kernel arguments; run: number of places of a run, one for each part of an active item.
         counts: int32 (2,) on the device, listed [pairs, runs]; needed: the same without the limit by the capacity.
         pairs: number of pairs on the host from the last `prepare` or `grow` outside of a record.
         pair_capacity, run_capacity: capacities.
@@ -115,7 +115,7 @@ class Reduction:
         per_item = device.wide if per_item is None else per_item
         self.elements = elements.Elements() if per_item else None
         self.run = elements.SHORT_RUN if per_item else blocks.RUN
-        self.coupling, self.runs, self.sums = Coupling(), blocks.Runs(), blocks.PairSums()
+        self.coupling, self.runs, self.sums, self.items = Coupling(), blocks.Runs(), blocks.PairSums(), active_pairs.Items()
         self.counts, self.needed = device.zeros(2, wp.int32), device.zeros(2, wp.int32)
         self.coupling.starts, self.coupling.count = device.zeros(n + 1, wp.int32), self.counts
         self.bodies, self.entries = device.upload(np.array([n]), wp.int32), device.zeros(max(n, 1), wp.int32)
@@ -139,18 +139,16 @@ class Reduction:
         capacity grows.
 
         Args:
-            done: (n,); values: values of all items; parts: bits of the parts of all items, if there are `elements`; one part
-                per item by default.
+            done: (n,); values: values of all items; parts: bits of the parts of all items, one part per item by default.
         """
         parts = self._single_part if parts is None else parts
         device = self.device
         recording, size = device.deferring, listed.capacity
         active, further, slot, behind = self._places(size)
-        query = listed.pairs, listed.counts, done, listed.segment, values, within
-        if self.elements:
-            device.launch(elements.count_short_runs, size, *query, parts, self.run, active, further, grain=512)
-        else:
-            device.launch(active_pairs.count_runs, size, *query, self.run, active, further, grain=512)
+        query = listed.segment, values, within, parts
+        device.launch(
+            active_pairs.count_runs, size, listed.pairs, listed.counts, done, *query, self.run, active, further, grain=512
+        )
         if not recording:
             self.reserve(listed)
         for counts, offsets in ((active, slot), (further, behind)):
@@ -158,13 +156,16 @@ class Reduction:
         self._tally(listed, slot, behind)
         if not recording and self.grow(*map(int, device.read(self.needed))):
             self._tally(listed, slot, behind)
-        self._list(listed, size, slot, behind)
-        if self.elements:
-            device.launch(
-                elements.list_items,
-                size, listed.counts, listed.segment, values, within, parts, slot, self.counts, self.run, self.rest,
-                self.runs, self.elements, grain=512,
-            )  # fmt: skip
+        c, n = self.coupling, self.n
+        device.launch(
+            active_pairs.list_runs,
+            size, listed.pairs, listed.counts, *query, slot, behind, self.counts, self.run, c.row, c.column, self.rest,
+            self.runs, self.items, grain=512,
+        )  # fmt: skip
+        self.ends.group, self.ends.starts, self.ends.order = listed.group, listed.columns.starts, listed.columns.order
+        device.launch(active_pairs.count_entries, n, self.ends, slot, self.counts, self.entries, grain=4096)
+        self.scan.run(self.entries, c.starts, self.bodies, 0, n)
+        device.launch(active_pairs.list_entries, n, self.ends, slot, self.counts, c.starts, c.entries, grain=4096)
 
     def sum_elements(self) -> None:
         """Sum the elements of every run."""
@@ -178,18 +179,6 @@ class Reduction:
     def _tally(self, listed: PairList, slot, behind) -> None:
         capacities = self.pair_capacity, self.run_capacity
         self.device.launch(active_pairs.tally, 1, listed.counts, slot, behind, *capacities, self.needed, self.counts)
-
-    def _list(self, listed: PairList, size: int, slot, behind) -> None:
-        launch, c, n = self.device.launch, self.coupling, self.n
-        launch(
-            active_pairs.list_runs,
-            size, listed.pairs, listed.counts, listed.segment, slot, behind, self.counts, self.run, c.row, c.column,
-            self.runs, self.rest, grain=16384,
-        )  # fmt: skip
-        self.ends.group, self.ends.starts, self.ends.order = listed.group, listed.columns.starts, listed.columns.order
-        launch(active_pairs.count_entries, n, self.ends, slot, self.counts, self.entries, grain=4096)
-        self.scan.run(self.entries, c.starts, self.bodies, 0, n)
-        launch(active_pairs.list_entries, n, self.ends, slot, self.counts, c.starts, c.entries, grain=4096)
 
     def lacks_capacity(self) -> bool:
         """Make the capacity that the last record lacked; True if it lacked any and must be repeated."""
@@ -216,6 +205,7 @@ class Reduction:
         self.pool.reserve(sums, runs, "g_i", "g_j")
         sums.H_ii, sums.H_jj = get("H_ii", runs, vec12, (12,)), get("H_jj", runs, vec12, (12,))
         sums.H_ij = self.device.rows(c.blocks)
+        self.pool.reserve(self.items, self.run * self.run_capacity)
         if self.elements:
             self.pool.reserve(self.elements, self.run * self.run_capacity)
         return True
