@@ -74,15 +74,6 @@ def next_width(width: wp.float64, distance: wp.float64, before: wp.float64, afte
 
 
 @wp.kernel
-def place_targets(
-    first: wp.int32, row: wp.array(dtype=wp.int32), values: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)
-):
-    """Set ``out[row] = values`` (k,)."""
-    k = wp.tid() + first
-    out[row[k]] = values[k]
-
-
-@wp.kernel
 def row_values(
     first: wp.int32,
     rows: MeasuredRows,

@@ -1,4 +1,8 @@
-"""Copies between the host and the arrays of a device."""
+"""Copies between the host and the arrays of a device.
+
+A write from pageable memory would wait for all previous launches. Therefore values are staged in a page of pinned memory, from
+which CUDA copies in stream order while the host continues. The host waits only if the page is full.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ import weakref
 import numpy as np
 import warp as wp
 
-from abd.backends.device.staging import Staging
-
+PAGE = 1 << 20
+"""Size of the page of staged writes [bytes]."""
+ALIGNED = 64
+"""Alignment of writes [bytes]."""
 INITIAL_BUFFER = 1 << 16
 """Initial size [bytes] of the pinned read buffer."""
 MAX_VIEWS = 256
@@ -26,7 +32,8 @@ class HostAccess:
     def __init__(self, warp: wp.Device, wide: bool):
         self.warp, self.is_cpu, self.wide = warp, warp.is_cpu, wide
         self._views: dict[int, np.ndarray] = {}
-        self._staging = Staging(warp)
+        self._page: wp.array | None = None
+        self._page_end = 0
         self._buffer: wp.array | None = None
         self._buffer_views: dict[tuple, wp.array] = {}
 
@@ -53,7 +60,29 @@ class HostAccess:
             width = wp.types.type_size_in_bytes(array.dtype) // np.dtype(kind).itemsize
             if numbers.size != len(values) * width * (array.size // len(array)):
                 raise ValueError(f"cannot write rows of {numbers.shape[1:]} to an array of {array.dtype} {array.shape[1:]}")
-            self._staging.write(array, numbers)
+            self._stage(array, numbers)
+
+    def _stage(self, array: wp.array, values: np.ndarray) -> None:
+        """Copy values of the array's type into its first entries; values larger than the page are copied directly."""
+        if values.nbytes > PAGE:
+            source = wp.array(values, dtype=array.dtype, device="cpu", copy=False)
+            wp.copy(array, source, count=source.size)
+            return
+        if self._page is None:
+            self._page = wp.empty(PAGE, dtype=wp.uint8, device="cpu", pinned=not self.is_cpu)
+            self._page_bytes = self._page.numpy()
+        if self._page_end + values.nbytes > PAGE:
+            if not self.is_cpu:
+                wp.synchronize_stream(self.warp.stream)
+            self._page_end = 0
+        begin = self._page_end
+        self._page_bytes[begin : begin + values.nbytes] = values.reshape(-1).view(np.uint8)
+        self._page_end = begin + -(-values.nbytes // ALIGNED) * ALIGNED
+        source = wp.array(
+            ptr=self._page.ptr + begin, dtype=array.dtype, shape=values.nbytes // wp.types.type_size_in_bytes(array.dtype),
+            device="cpu", copy=False, pinned=not self.is_cpu,
+        )  # fmt: skip
+        wp.copy(array.flatten(), source, count=len(source))
 
     def _view(self, array: wp.array) -> np.ndarray:
         """NumPy view of a CPU array without a copy; cached, because a view takes longer than reading a few numbers."""

@@ -7,13 +7,11 @@ the whole history if something other than a step changes it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import warp as wp
 
 from abd.backends.device.device import ONE_THREAD, Device
-from abd.backends.device.pool import Pool
 from abd.backends.device.totals import Totals
 from abd.backends.device.upload import upload_struct
 from abd.backends.warp.terms.joints import Joints
@@ -27,21 +25,14 @@ from cuda_kernels.joints import row_laws, row_memory
 from cuda_kernels.step import statistics
 
 
-@dataclass(frozen=True)
-class _Timed:
-    """Rows (k,) with values given by functions of time.
+class Timed:
+    """Values by functions of time: rows (k,), their bodies (k,), distinct functions, and `which` (k,) function of every row."""
 
-    Attributes:
-        row: (k,) rows; bodies: (k,) their bodies; values: (k,) evaluated functions; out: array of all rows to write.
-        functions: the functions; which: (k,) function of every row.
-    """
-
-    row: wp.array
-    bodies: np.ndarray
-    values: wp.array
-    out: wp.array
-    functions: list[Callable[[float], float]]
-    which: np.ndarray
+    def __init__(self, found: dict[int, Callable[[float], float]], bodies: np.ndarray):
+        several = {id(function): function for function in found.values()}
+        place = {key: k for k, key in enumerate(several)}
+        self.rows, self.functions = np.array(list(found), dtype=int), list(several.values())
+        self.bodies, self.which = bodies[self.rows], np.array([place[id(function)] for function in found.values()])
 
     def at(self, time: PerBody) -> np.ndarray:
         """Evaluate the functions (k,) at a time [s], scalar or (n,); each function once per distinct time."""
@@ -83,8 +74,7 @@ class RowMemory:
         self.has_exact_linear = bool(system.linear.exact.any())
         self.linear = device.zeros(joints.linear_count if self.has_exact_linear else 0, wp.vec3d)
         self.closed = device.zeros(1, wp.int32)
-        self.functions: list[_Timed] = []
-        self._pool = Pool(device)
+        self.functions: dict[str, Timed] = {}
         self.revision = -1
         self.ch2: PerBody = 1.0
         self.ch2_now: PerBody = 1.0
@@ -163,30 +153,18 @@ class RowMemory:
 
     def _place_targets(self, time: PerBody) -> None:
         """Set the targets and rates at a time [s]."""
-        host = self.system.row_laws
+        host, write = self.system.row_laws, self.device.write
         if self.revision != host.revision:
-            self.revision = host.revision
-            self.functions = []
+            self.revision, self.functions = host.revision, {}
             for name, found in (("target", host.target_of), ("rate", host.rate_of)):
                 for array in (getattr(self.row_laws, name), getattr(self.memory, name)):
-                    self.device.write(array, getattr(host, name))
+                    write(array, getattr(host, name))
                 if found:
-                    self.functions.append(self._timed(name, found))
-        for one in self.functions:
-            self.device.write(one.values, one.at(time))
-            self.device.launch(row_memory.place_targets, len(one.which), one.row, one.values, one.out)
-
-    def _timed(self, name: str, found: dict[int, Callable[[float], float]]) -> _Timed:
-        """Build `_Timed` for rows (k,); the arrays have their largest possible size."""
-        rows, several = self.joints.row_count, {id(function): function for function in found.values()}
-        place = {key: k for k, key in enumerate(several)}
-        row = self._pool.get(f"{name}_row", rows, wp.int32)
-        index = np.array(list(found), dtype=np.int32)
-        self.device.write(row, index)
-        which = np.array([place[id(function)] for function in found.values()])
-        values = self._pool.get(f"{name}_values", rows, wp.float64)
-        bodies = self.system.row_bodies[1][index]
-        return _Timed(row, bodies, values, getattr(self.memory, name), list(several.values()), which)
+                    self.functions[name] = Timed(found, self.system.row_bodies[1])
+        for name, timed in self.functions.items():
+            values = getattr(host, name).copy()
+            values[timed.rows] = timed.at(time)
+            write(getattr(self.memory, name), values)
 
     def _closed_gap(self) -> int | None:
         rows = self.joints.row_count
