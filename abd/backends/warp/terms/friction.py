@@ -14,7 +14,6 @@ from abd.backends.device.scan import Scan
 from abd.backends.device.upload import allocate_struct, upload_struct
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.contacts import Contacts
-from abd.backends.warp.terms.friction_merge import LAGGED, NEW, OLD, FrictionMerge
 from abd.backends.warp.terms.reduction import Columns, PairList, Reduction
 from abd.model import Kind, Model
 from abd.potentials.arc_slip import counts
@@ -26,6 +25,8 @@ from cuda_kernels.friction import arc_slip, coulomb, friction, lagging, sticking
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
+LAGGED = "pair", "kind", "face", "n", "Y_i", "Y_j", "load", "start_stretch", "arc"
+"""Arrays per contact of `cuda_kernels.friction.lagging.Lagged`."""
 ANCHOR_COLUMNS = ("key", "kind", "point", "share")
 """Fields of `abd.potentials.sticking.Anchors`."""
 
@@ -68,7 +69,6 @@ class Friction:
         self.begin: Pose | None = None
         self.turn: wp.array | None = None
         self.needed, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
-        self.merge = FrictionMerge(device, n)
 
     def set_eps(self, eps: float | np.ndarray) -> None:
         """Set the slip [m] below which contacts count as static, scalar or (n,)."""
@@ -114,31 +114,40 @@ class Friction:
         """
         if not self.enabled:
             return
-        if chosen is not None:
-            self.merge.store(self, OLD)
+        before = None if chosen is None else self._table()
         self._lag_all(at, heading)
         if chosen is not None:
-            self.merge.store(self, NEW)
-            self._merge(at, chosen)
+            self._merge(at, before, self._table(), chosen)
 
-    def _merge(self, at: Iterate, chosen: np.ndarray) -> None:
-        """Combine the new contacts of chosen bodies with the previous contacts of the others."""
-        run = self.contacts.candidates.graphs.run
-        pairs, contacts = self.merge.count(self, chosen)
-        self.grow(contacts)
-        self._take_pairs(max(pairs, self.contacts.candidates.pair_capacity))
+    def _table(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Host copies of the pairs with their numbers of contacts, and of the contacts."""
+        read = self.device.read
+        self.grow(self.count)  # allocates the arrays before their first use
+        lengths = np.diff(read(self.segment, self.pair_count + 1)) if self.pair_count else np.zeros(0, dtype=int)
+        return [self.pair_list(), lengths], [read(getattr(self.lagged, name), self.count) for name in LAGGED]
+
+    def _merge(self, at: Iterate, before: tuple, after: tuple, chosen: np.ndarray) -> None:
+        """Combine the contacts `after` of chosen bodies (n,) with those `before` of the others."""
+        write, run = self.device.write, self.contacts.candidates.graphs.run
+        pairs, lengths = merged(before[0], after[0], chosen)
+        contacts = merged(before[1], after[1], chosen)
+        self.count, self.pair_count, self._builds = len(contacts[0]), len(pairs), -1
+        self.grow(self.count)
+        self._take_pairs(max(self.pair_count, self.contacts.candidates.pair_capacity))
         self.columns.reserve(self.pair_capacity)
-        self.count, self.pair_count, self._builds = contacts, pairs, -1
-        run(("take both",), self._launch_merge)
-        self.columns.sort(pairs)
+        for name, values in zip(LAGGED, contacts, strict=True):
+            write(getattr(self.lagged, name), values)
+        write(self.pairs, pairs)
+        write(self.segment, np.concatenate([[0], np.cumsum(lengths)]))
+        write(self.group, np.searchsorted(pairs[:, 0], np.arange(self.contacts.n + 1)))
+        write(self.lagged.counts, np.array([self.pair_count, self.count]))
+        extent = self.device.extent(self.pair_count, self.pair_capacity)
+        self.columns.launch_keys(extent, self.pairs, self.lagged.counts)
+        self.columns.sort(self.pair_count)
         self.reduction.reserve(self._listed(self.pair_capacity))
         run(("both", at.current.p.ptr), lambda: self._follow_merge(at))
         if self.reduction.lacks_capacity():
             run(("both", at.current.p.ptr), lambda: self._follow_merge(at))
-
-    def _launch_merge(self) -> None:
-        self.merge.launch_merge(self)
-        self.columns.launch_keys(self.device.extent(self.pair_count, self.pair_capacity), self.pairs, self.lagged.counts)
 
     def _follow_merge(self, at: Iterate) -> None:
         """Index and evaluate the merge, whose pairs are sorted by columns."""
@@ -421,3 +430,11 @@ class Friction:
         out = self.pool.get("work", 1, wp.float64)
         self.device.launch(friction.friction_works, self._extent, self.lagged, pose, rest, now, ch2, out)
         return out
+
+
+def merged(before: list[np.ndarray], after: list[np.ndarray], chosen: np.ndarray) -> list[np.ndarray]:
+    """Columns of two tables, the first with pairs of bodies: rows `after` of chosen first bodies (n,), `before` of others."""
+    first = [table[0][:, 0] for table in (before, after)]
+    kept, taken = np.flatnonzero(~chosen[first[0]]), np.flatnonzero(chosen[first[1]])
+    order = np.argsort(np.concatenate([first[0][kept], first[1][taken]]), kind="stable")
+    return [np.concatenate([one[kept], other[taken]])[order] for one, other in zip(before, after, strict=True)]
