@@ -252,31 +252,6 @@ def pair_loads(
 
 
 @wp.kernel
-def lagged_loads(first: wp.int32, l: Lagged, segment: wp.array(dtype=wp.int32), out: wp.array(dtype=wp.float64)):
-    """Sum the loads of the lagged contacts of every body pair."""
-    k = wp.tid() + first
-    if k >= l.counts[0]:
-        return
-    total = wp.float64(0.0)
-    for e in range(segment[k], segment[k + 1]):
-        total = total + l.load[e]
-    out[k] = total
-
-
-@wp.kernel
-def scale_loads(
-    first: wp.int32,
-    factors: wp.array(dtype=wp.float64),
-    segment: wp.array(dtype=wp.int32),
-    load: wp.array(dtype=wp.float64),
-):
-    """Multiply the loads of the lagged contacts of every body pair by its factor."""
-    k = wp.tid() + first
-    for e in range(segment[k], segment[k + 1]):
-        load[e] = factors[k] * load[e]
-
-
-@wp.kernel
 def count_lagged(
     first: wp.int32,
     listed: wp.array(dtype=wp.int32),

@@ -123,8 +123,7 @@ class Friction:
         """Host copies of the pairs with their numbers of contacts, and of the contacts."""
         read = self.device.read
         self.grow(self.count)  # allocates the arrays before their first use
-        lengths = np.diff(read(self.segment, self.pair_count + 1)) if self.pair_count else np.zeros(0, dtype=int)
-        return [self.pair_list(), lengths], [read(getattr(self.lagged, name), self.count) for name in LAGGED]
+        return [self.pair_list(), self._lengths()], [read(getattr(self.lagged, name), self.count) for name in LAGGED]
 
     def _merge(self, at: Iterate, before: tuple, after: tuple, chosen: np.ndarray) -> None:
         """Combine the contacts `after` of chosen bodies (n,) with those `before` of the others."""
@@ -313,9 +312,13 @@ class Friction:
 
     def coupled(self) -> np.ndarray:
         """(pair_count,) bool, whether a pair of `pair_list` has frozen contacts."""
+        return self._lengths() > 0
+
+    def _lengths(self) -> np.ndarray:
+        """(pair_count,) numbers of frozen contacts of the pairs of `pair_list`."""
         if self.count == 0:
-            return np.zeros(self.pair_count, dtype=bool)
-        return np.diff(self.device.read(self.segment, self.pair_count + 1)) > 0
+            return np.zeros(self.pair_count, dtype=int)
+        return np.diff(self.device.read(self.segment, self.pair_count + 1))
 
     def frozen(self, eps: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the frozen contacts on the host (`abd.potentials.friction.Lagged`).
@@ -389,41 +392,32 @@ class Friction:
 
     def scale(self, factors: PairLoads) -> None:
         """Multiply the frozen loads of body pairs with a weight; loads of other pairs do not change."""
-        values = self.device.upload(factors.of(self.pair_list(), 1.0), wp.float64)
-        self.device.launch(lagging.scale_loads, len(values), values, self.segment, self.lagged.load)
+        values = np.repeat(factors.of(self.pair_list(), 1.0), self._lengths())
+        self.device.write(self.lagged.load, values * self.device.read(self.lagged.load, self.count))
 
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
         """Return the nonzero loads by body pair: frozen, and at a pose whose gaps are in slot "current"."""
         read, c = self.device.read, self.contacts.candidates
-
-        def kept(name: str, pairs: wp.array, count: int) -> PairLoads:
-            load = read(self.pool.get(name, 1, wp.float64), count)
-            loaded = np.flatnonzero(load)
-            listed = read(pairs, count)[loaded] if len(loaded) else np.zeros((0, 2), dtype=np.int32)
-            return PairLoads(listed, load[loaded])
-
         frozen = active = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
-        frictional, listed = self.count > 0, c.count > 0
-        c.graphs.run(("loads", pose.p.ptr, frictional, listed), lambda: self._launch_loads(pose, frictional, listed))
-        if frictional:
-            frozen = kept("frozen", self.pairs, self.pair_count)
-        if listed:
-            active = kept("active", c.pairs, c.pair_count)
+        if self.count:
+            pair = np.repeat(np.arange(self.pair_count), self._lengths())
+            load = np.bincount(pair, weights=read(self.lagged.load, self.count), minlength=self.pair_count)
+            frozen = PairLoads(self.pair_list()[load != 0.0], load[load != 0.0])
+        if c.count:
+            out = self.pool.get("active", c.pair_capacity, wp.float64)
+            c.graphs.run(("loads", pose.p.ptr), lambda: self._launch_loads(pose, out))
+            load = read(out, c.pair_count)
+            active = PairLoads(c.pair_list()[load != 0.0], load[load != 0.0])
         return frozen, active
 
-    def _launch_loads(self, pose: Pose, frictional: bool, listed: bool) -> None:
-        """Compute frozen loads per pair if contacts are frozen (`frictional`), and current loads if candidates are `listed`."""
-        launch, extent, c, contacts = self.device.launch, self.device.extent, self.contacts.candidates, self.contacts
-        if frictional:
-            out = self.pool.get("frozen", self.pair_capacity, wp.float64)
-            launch(lagging.lagged_loads, extent(self.pair_count, self.pair_capacity), self.lagged, self.segment, out)
-        if listed:
-            out = self.pool.get("active", c.pair_capacity, wp.float64)
-            launch(
-                lagging.pair_loads, extent(c.pair_count, c.pair_capacity),
-                contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
-                contacts.arrays("current")[2], out, grain=512,
-            )  # fmt: skip
+    def _launch_loads(self, pose: Pose, out: wp.array) -> None:
+        """Compute the loads of the listed pairs at a pose."""
+        c, contacts = self.contacts.candidates, self.contacts
+        self.device.launch(
+            lagging.pair_loads, self.device.extent(c.pair_count, c.pair_capacity),
+            contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
+            contacts.arrays("current")[2], out, grain=512,
+        )  # fmt: skip
 
     def works(self, pose: Pose, rest: Pose, now: Pose, ch2: wp.array) -> wp.array:
         """Compute the work [J] of friction on every contact (count,) along the motion from `now` to `pose`; `ch2` (n,) [s^2]."""
