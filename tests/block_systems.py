@@ -78,7 +78,7 @@ class Solves:
         # corrections multiply with them
         self._held = gradient, diagonal
         solver.follow_near(*couplings[0], np.concatenate(near).astype(int))
-        self.linear.reserve(True)
+        self.linear.prepare()
         self.linear.launch_solve(gradient, diagonal, couplings)
         return self._direction()
 

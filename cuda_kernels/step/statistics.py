@@ -272,23 +272,6 @@ def mark_touching(
 
 
 @wp.kernel
-def list_active(
-    first: wp.int32,
-    pairs: wp.array(dtype=wp.vec2i),
-    segment: wp.array(dtype=wp.int32),
-    gap: wp.array(dtype=wp.float64),
-    active: wp.array(dtype=wp.vec2i),
-):
-    """List every pair with an active candidate; (-1, -1) for others."""
-    k = wp.tid() + first
-    active[k] = wp.vec2i(-1, -1)
-    for e in range(segment[k], segment[k + 1]):
-        if gap[e] < ONE:
-            active[k] = pairs[k]
-            return
-
-
-@wp.kernel
 def vertex_speeds(
     first: wp.int32,
     lower: wp.array(dtype=wp.vec3d),

@@ -30,7 +30,7 @@ class ConjugateGradients:
         self.of_islands = allocate_struct(residuals.Islands, capacity, d)
         self.r, self.z, self.w, self.p, self.q = (d.zeros((n, 12), wp.float64) for _ in range(5))
         self.products, self.dots = d.zeros(n, wp.vec2d), d.zeros(n, wp.float64)
-        self.inverse: wp.array | None = None
+        self.inverse, self._capacity = (d.zeros((n, 12, 12), wp.float64) for _ in range(2))
         self.running = numbers.flags[control.RUNNING : control.RUNNING + 1]
         self.max_iterations = min(100 + 12 * n, MOST_ITERATIONS)
 
@@ -38,12 +38,6 @@ class ConjugateGradients:
     def sees_joints(self) -> bool:
         """Whether the preconditioner contains the blocks of joints."""
         return self.linear.joined
-
-    def reserve(self) -> None:
-        """Allocate inverse blocks for a diagonal preconditioner."""
-        if self.linear.static.is_diagonal and self.inverse is None:
-            shape = self.linear.n, 12, 12
-            self.inverse, self._capacity = (self.device.zeros(shape, wp.float64) for _ in range(2))
 
     def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
         """Factor the preconditioner and gather the blocks of the matrix."""
@@ -70,7 +64,6 @@ class ConjugateGradients:
         device.launch(krylov.begin, linear.n, linear.islands.done, *vectors, grain=1024)
         # bodies that are done write no products; excluded bodies may belong to a moving island
         device.fill(self.products)
-        self.reserve()
         if static.is_diagonal:
             static.invert(self._capacity, self.inverse)
         static.solve(1.0, self.r, self.z, self.dots)

@@ -50,7 +50,7 @@ class LinearSolver:
         worlds: (n,) world of every body, by default one. The pattern of a world does not depend on other worlds.
 
     Attributes:
-        direction: (n, 12) solution.
+        direction: (n, 12) solution; step: (n, 12) correction.
         bodies: (N,) bodies with block rows; couplings: number of couplings.
         choice: solver and reason; joined: whether the static factor contains the blocks of joints.
         recalls: number of calls of `recall`.
@@ -68,7 +68,7 @@ class LinearSolver:
         self._world = np.full(self.n, -1)
         self._world[self.bodies] = self.worlds
         self.slot = np.where(moving, np.cumsum(moving) - 1, -1)
-        self.direction = device.zeros((self.n, 12), wp.float64)
+        self.direction, self.step = (device.zeros((self.n, 12), wp.float64) for _ in range(2))
         self.dots = device.zeros(self.n, wp.float64)
         self.static, self._whole = (Cholesky(device, self.bodies, self.n, couplings) for _ in range(2))
         self._addresses = Addresses(device, couplings)
@@ -76,7 +76,6 @@ class LinearSolver:
         self._pool = Pool(device)
         self._eliminations = lru_cache(CACHED_ELIMINATIONS)(self._eliminate)
         self._joint_rows: wp.array | None = None
-        self.step: wp.array | None = None
         self._recalled: dict[str, np.ndarray] | None = None
         self.recalls = 0
         self._reset()
@@ -145,11 +144,6 @@ class LinearSolver:
     def known(self) -> bool:
         """Whether the pattern of the joints was analysed."""
         return self._joint_rows is not None
-
-    def reserve_step(self) -> None:
-        """Allocate an array (n, 12) for a correction."""
-        if self.step is None:
-            self.step = self.device.zeros((self.n, 12), wp.float64)
 
     def describe(self) -> dict:
         """Solver of the last solve, the reason and sizes of the factor; empty before the first solve."""

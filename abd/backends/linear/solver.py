@@ -17,7 +17,7 @@ class Solver(Protocol):
     """Solver of H x = -g, with the blocks of H in the arrays of the terms.
 
     The constructor takes the patterns (`LinearSolver`) and the control data (`cuda_kernels.step.control.Control`). All methods
-    except `reserve` only launch kernels. `CONTRIBUTING.md` has a recipe for a new solver.
+    only launch kernels. `CONTRIBUTING.md` has a recipe for a new solver.
 
     Attributes:
         exact: whether solves are exact to rounding; others use the forcing tolerance first and may be tightened.
@@ -26,9 +26,6 @@ class Solver(Protocol):
 
     exact: bool
     sees_joints: bool
-
-    def reserve(self) -> None:
-        """Allocate arrays of launches, after this solver is chosen and before launches are recorded."""
 
     def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
         """Set the matrix: diagonal blocks (n, 12, 12), and off-diagonal blocks with the capacity for their pairs."""
@@ -50,9 +47,6 @@ class Direct:
 
     def __init__(self, linear: LinearSolver, numbers: control.Control):
         self.linear, self.control = linear, numbers
-
-    def reserve(self) -> None:
-        """Allocate nothing: the factor has its capacity."""
 
     def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
         """Set the sources of the blocks; `launch_solve` factors them."""
@@ -89,21 +83,18 @@ class Solves:
     """
 
     def __init__(self, linear: LinearSolver, numbers: control.Control):
-        self.linear, self._made = linear, {}
-        self._make = lambda name: SOLVERS[name](linear, numbers)
+        self.linear, self.control, self._made = linear, numbers, {}
+
+    def prepare(self) -> None:
+        """Create the chosen solver, whose arrays must exist before launches are recorded."""
+        name = self.linear.choice.solver
+        if name not in self._made:
+            self._made[name] = SOLVERS[name](self.linear, self.control)
 
     @property
     def solver(self) -> Solver:
-        name = self.linear.choice.solver
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name]
-
-    def reserve(self, has_exact: bool) -> None:
-        """Allocate arrays of branches that may not run while launches are recorded; call it after the solver is chosen."""
-        self.solver.reserve()
-        if has_exact:
-            self.linear.reserve_step()
+        """The chosen solver."""
+        return self._made[self.linear.choice.solver]
 
     def launch_solve(self, gradient: wp.array, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
         """Solve for the direction.

@@ -280,7 +280,7 @@ class Iteration:
         near = np.concatenate([*lists, b.potential.ties]).astype(int)
         self.has_loose_pairs = len(near) > 0
         b.linear.follow_near(b.joints.coupling, b.joints.pairs, near)
-        self.linear.reserve(b.system.has_exact)
+        self.linear.prepare()
 
     def _carry(self, stale: bool) -> None:
         """Transfer the numbers of islands to their new numbering; launches only."""

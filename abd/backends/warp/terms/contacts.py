@@ -13,10 +13,8 @@ from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.candidates import Candidates
 from abd.backends.warp.terms.impacts import BATCH, Impacts
 from abd.backends.warp.terms.reduction import PairList, Reduction
-from abd.contact.candidates import Candidates as Listed
 from abd.contact.forces import Pressing
 from abd.contact.pair_law import PairLaw, PairParameters
-from abd.contact.pairs import Pairs, pairs_of
 from abd.model import Model
 from abd.potentials.barrier import BARRIERS
 from cuda_kernels.bodies.affine import Path, Pose
@@ -27,7 +25,6 @@ from cuda_kernels.contact.contact_elements import contact_elements
 from cuda_kernels.contact.minima import PARTS
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
-from cuda_kernels.step import statistics
 
 KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int32}
 """Arrays per candidate in a slot."""
@@ -268,16 +265,6 @@ class Contacts:
         pair, gap = read(points.pair, total).astype(np.int64), read(points.gap, total)
         return Pressing(pair=pair, gap=gap, point=found.pop("place"), **found)
 
-    def active(self, model: Model) -> tuple[Pairs, Listed]:
-        """Return pairs of bodies and their active candidates in slot "current", in the types of `abd.contact`."""
-        c, read = self.candidates, self.device.read
-        items = np.zeros((0, 4), dtype=np.int64)
-        if c.count:
-            gap = read(self.arrays("current")[1], c.count)
-            items = read(c.items, c.count).reshape(-1, 4)[gap < 1.0].astype(np.int64)
-        pairs = c.pair_list().reshape(-1, 2).astype(np.int64)
-        return pairs_of(model, *pairs.T), Listed(*items.T)
-
     def smallest_gap(self, slot: str = "current") -> tuple[float, bool]:
         """Return the smallest gap beyond the minimum separation [m], and whether it may be a lower bound.
 
@@ -298,13 +285,8 @@ class Contacts:
 
     def active_pairs(self) -> np.ndarray:
         """Return the pairs of bodies (k, 2) with an active contact in slot "current", on the host."""
-        c = self.candidates
-        if c.count == 0:
-            return np.zeros((0, 2), dtype=np.int32)
-        found = self.pool.get("active", c.pair_capacity, wp.vec2i)
-        self.device.launch(statistics.list_active, c.pair_count, c.pairs, c.segment, self.arrays("current")[1], found, grain=512)
-        pairs = self.device.read(found, c.pair_count).reshape(-1, 2)
-        return pairs[pairs[:, 0] >= 0]
+        pairs, gaps = self.pair_gaps()
+        return pairs[gaps < 1.0]
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
