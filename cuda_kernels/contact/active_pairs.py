@@ -8,6 +8,7 @@ import warp as wp
 from cuda_kernels.contact.blocks import Runs
 from cuda_kernels.contact.minima import bit_at, count_bits
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.parallel.chunks import lower_bound
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("contact",)
@@ -169,15 +170,7 @@ def key_starts(
 ):
     """Find the first place of every body (n + 1,) in counts[0] sorted keys."""
     b = wp.tid() + first
-    lo = wp.int32(0)
-    hi = counts[0]
-    while lo < hi:
-        mid = (lo + hi) // 2
-        if keys[mid] < b:
-            lo = mid + 1
-        else:
-            hi = mid
-    starts[b] = lo
+    starts[b] = lower_bound(keys, 0, counts[0], b)
 
 
 @wp.struct

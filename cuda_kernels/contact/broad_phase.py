@@ -6,6 +6,7 @@ from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Path, arc
 from cuda_kernels.contact.kept_pairs import OldList
 from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.parallel.chunks import lower_bound
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("contact",)
@@ -101,14 +102,7 @@ def may_touch(f: Filters, b: wp.int32, c: wp.int32) -> bool:
     if f.enabled[f.material[b], f.material[c]] == 0:
         return False
     key = wp.int64(wp.min(b, c)) * wp.int64(f.bodies) + wp.int64(wp.max(b, c))
-    lo = wp.int32(0)
-    hi = f.filtered_count
-    while lo < hi:
-        mid = (lo + hi) // 2
-        if f.filtered[mid] < key:
-            lo = mid + 1
-        else:
-            hi = mid
+    lo = lower_bound(f.filtered, 0, f.filtered_count, key)
     if lo < f.filtered_count:
         if f.filtered[lo] == key:
             return False

@@ -8,6 +8,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO
 from cuda_kernels.contact.barrier import CUBIC, LOG, LOG_SQ
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.parallel.chunks import lower_bound
 
 wp.set_module_options(OPTIONS)
 
@@ -46,14 +47,7 @@ def pair_parameters(own: PairParameters, bodies: wp.int32, i: wp.int32, j: wp.in
     if count == 0:
         return -1
     key = wp.int64(wp.min(i, j)) * wp.int64(bodies) + wp.int64(wp.max(i, j))
-    lo = wp.int32(0)
-    hi = count
-    while lo < hi:
-        mid = (lo + hi) // 2
-        if own.key[mid] < key:
-            lo = mid + 1
-        else:
-            hi = mid
+    lo = lower_bound(own.key, 0, count, key)
     if lo < count:
         if own.key[lo] == key:
             return lo

@@ -4,6 +4,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.parallel.chunks import lower_bound
 
 wp.set_module_options(OPTIONS)
 
@@ -38,17 +39,9 @@ def tangential(share: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
 def anchored(a: Anchors, key: wp.int64, kind: wp.int32, point: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
     """Return the stretch of the nearest contact of the same kind and bodies, in the plane of the normal n; 0 without one."""
     count = a.count[0]
-    lo = wp.int32(0)
-    hi = count
-    while lo < hi:
-        mid = (lo + hi) // 2
-        if a.key[mid] < key:
-            lo = mid + 1
-        else:
-            hi = mid
     nearest = wp.int32(-1)
     least = wp.float64(0.0)
-    k = lo
+    k = lower_bound(a.key, 0, count, key)
     while k < count:
         if a.key[k] != key:
             break

@@ -6,6 +6,7 @@ from cuda_kernels.bodies.affine import ONE
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.linear.factor_rows import Factor, Pattern
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.parallel.chunks import lower_bound
 
 wp.set_module_options(OPTIONS)
 
@@ -39,14 +40,7 @@ def find_slots(
         entry = entry + 1
         above = j
         right = i
-    lo = p.starts[above]
-    hi = p.starts[above + 1]
-    while lo < hi:
-        mid = (lo + hi) // 2
-        if p.column[mid] < right:
-            lo = mid + 1
-        else:
-            hi = mid
+    lo = lower_bound(p.column, p.starts[above], p.starts[above + 1], right)
     if lo < p.starts[above + 1] and p.column[lo] == right:
         found[lo] = entry
     else:

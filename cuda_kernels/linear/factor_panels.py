@@ -24,6 +24,7 @@ from cuda_kernels.linear.factor_rows import (
     solve_transposed,
 )
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.parallel.chunks import lower_bound
 
 wp.set_module_options(OPTIONS)
 
@@ -96,15 +97,7 @@ def subtract_panel(
     end_of_row = p.starts[g.panels[source + 1]]
     lefts = end_of_row - reach
     inner = g.panels[target + 1]
-    right = lefts
-    if p.column[right] < p.column[begin]:
-        high = end_of_row
-        while right < high:
-            middle = (right + high) // 2
-            if p.column[middle] < p.column[begin]:
-                right = middle + 1
-            else:
-                high = middle
+    right = lower_bound(p.column, lefts, end_of_row, p.column[begin])
     bound = p.column[end - 1]
     line = p.starts[g.panels[target] + 1]
     place = begin

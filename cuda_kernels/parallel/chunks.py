@@ -1,4 +1,6 @@
-"""Items of one thread in reductions of many items."""
+"""Items of one thread in reductions of many items, and binary search."""
+
+from typing import Any
 
 import warp as wp
 
@@ -22,3 +24,17 @@ def item(chunk: wp.int32, k: wp.int32, count: wp.int32, across: wp.int32) -> wp.
     if chunk >= chunks:
         return count
     return chunk + k * chunks
+
+
+@wp.func
+def lower_bound(values: wp.array(dtype=Any), begin: wp.int32, end: wp.int32, value: Any) -> wp.int32:
+    """Return the first of the ascending values[begin .. end] that is not below `value`; `end` if there is none."""
+    lo = begin
+    hi = end
+    while lo < hi:
+        mid = (lo + hi) // 2
+        if values[mid] < value:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo

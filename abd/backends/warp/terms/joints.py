@@ -7,7 +7,6 @@ import warp as wp
 
 from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import Device
-from abd.backends.device.pool import Pool
 from abd.backends.device.upload import upload_measures, upload_struct
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.custom_measures import CustomMeasures
@@ -30,13 +29,14 @@ class Joints:
     Attributes:
         count: number of linear and measured rows; pairs: number of body pairs with common rows.
         diagonal: (n, 12, 12) constant diagonal blocks; coupling: off-diagonal blocks.
+        energies: of linear and of measured rows by slot; linear_errors: relative residuals and energies of linear rows.
         regularisation: (n,) Hessian regularisation weights (`abd.backends.reference.regularisation`).
     """
 
     ties = NO_PAIRS
 
     def __init__(self, system: JointSystem, bodies: int, device: Device, regularisation: wp.array | None = None):
-        self.system, self.n, self.device, self.pool = system, bodies, device, Pool(device)
+        self.system, self.n, self.device = system, bodies, device
         self.regularisation = device.upload(np.ones(bodies), wp.float64) if regularisation is None else regularisation
         self.linear_count, self.row_count = len(system.linear), len(system.rows)
         self.measure_count = len(system.table)
@@ -48,6 +48,9 @@ class Joints:
         self.custom = CustomMeasures(system.table, self.measures, device)
         self._upload_rows(ends)
         self._couple(ends)
+        counts = self.linear_count, self.row_count
+        self.energies = {slot: [device.zeros(count, wp.float64) for count in counts] for slot in ("current", "trial")}
+        self.linear_errors = [device.zeros(self.linear_count, wp.float64) for _ in range(2)]
 
     # constant data ------------------------------------------------------------------------------------------------
 
@@ -118,35 +121,23 @@ class Joints:
     def evaluate(self, at: Iterate, slot: str) -> None:
         """Evaluate the energies of all rows at the pose of a slot."""
         launch, pose = self.device.launch, at.pose(slot)
-        launch(rows.row_energies, self.linear_count, self.linear, pose, self._linear_energies(slot))
+        launch(rows.row_energies, self.linear_count, self.linear, pose, self.energies[slot][0])
         if self.row_count:
             self.measure(pose)
-            launch(measured_rows.row_energies, self.row_count, self.rows, self.values, self.x, self._energies(slot))
+            launch(measured_rows.row_energies, self.row_count, self.rows, self.values, self.x, self.energies[slot][1])
 
     def exchange(self, at: Iterate) -> None:
         """Exchange the values of slots "current" and "trial"."""
-        for name, count in (("linear", self.linear_count), ("energy", self.row_count)):
-            a, b = f"{name}_current", f"{name}_trial"
-            arrays = (self.pool.get(slot, count, wp.float64) for slot in (a, b))
-            self.device.launch(poses.exchange_values, count, *arrays)
+        for one, other in zip(*self.energies.values(), strict=True):
+            self.device.launch(poses.exchange_values, len(one), one, other)
 
     def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
         """Add the energy differences between the slots, and the magnitudes of the energies, per body."""
         launch, n = self.device.launch, self.n
-        jobs = (
-            (self.linear_count, self.linear_starts, self.linear_entries, self._linear_energies),
-            (self.row_count, self.owned_starts, self.owned_rows, self._energies),
-        )
-        for count, starts, entries, energies in jobs:
-            if count:
-                known = energies("trial"), energies("current")
-                launch(sums.listed_differences, n, starts, entries, *known, difference, size)
-
-    def _linear_energies(self, slot: str) -> wp.array:
-        return self.pool.get(f"linear_{slot}", self.linear_count, wp.float64)
-
-    def _energies(self, slot: str) -> wp.array:
-        return self.pool.get(f"energy_{slot}", self.row_count, wp.float64)
+        lists = (self.linear_starts, self.linear_entries), (self.owned_starts, self.owned_rows)
+        for lists_of_bodies, trial, current in zip(lists, self.energies["trial"], self.energies["current"], strict=True):
+            if len(trial):
+                launch(sums.listed_differences, n, *lists_of_bodies, trial, current, difference, size)
 
     def measure(self, pose, with_slopes: bool = False) -> None:
         """Evaluate the measures at a pose, and the relations and given forces that depend on them.
@@ -243,7 +234,7 @@ class Joints:
         Rows count only with a body that is not done (n,)."""
         launch = self.device.launch
         if self.linear_count:
-            each, energies = self._errors()
+            each, energies = self.linear_errors
             launch(rows.row_errors, self.linear_count, self.linear, pose, done, each, energies)
             self._fold(self.linear_count, self.linear_starts, self.linear_entries, each, sums.MAX, out)
         if self.row_count:
@@ -255,10 +246,6 @@ class Joints:
         if count:
             self.device.launch(measured_rows.fold_into_bodies, self.n, starts, entries, values, operation, out)
 
-    def _errors(self) -> list[wp.array]:
-        """Return arrays (l,) for the relative residuals and the energies of linear rows."""
-        return [self.pool.get(name, self.linear_count, wp.float64) for name in ("errors", "energies")]
-
     def predicted_errors(self, straight, direction, done, out: wp.array, energy: wp.array) -> None:
         """Raise `out` (n,) to the residuals c, as `errors`, of the linear model at the end of a direction (n, 12), and add
         ``c K c`` to `energy` (n,); `straight` is the pose at the end of the direction.
@@ -266,7 +253,7 @@ class Joints:
         Rows with an effort limit have no residual."""
         launch = self.device.launch
         if self.linear_count:
-            each, energies = self._errors()
+            each, energies = self.linear_errors
             launch(rows.row_errors, self.linear_count, self.linear, straight, done, each, energies)
             for values, operation, total in ((each, sums.MAX, out), (energies, sums.SUM, energy)):
                 self._fold(self.linear_count, self.linear_starts, self.linear_entries, values, operation, total)
