@@ -170,13 +170,13 @@ class Elimination:
 
     def _list_products(self, *lists: np.ndarray) -> dict[str, np.ndarray]:
         mark = np.empty(self.size, dtype=np.int32)
-        starts, left, right = listed(self.slots, kernels.list_products, *lists, mark)
+        starts, left, right = list_entries(self.slots, kernels.list_products, *lists, mark)
         return {"starts": starts, "left": left, "right": right}
 
     def _fill_panels(self, first: np.ndarray, column: np.ndarray, rights: np.ndarray) -> dict[str, np.ndarray]:
         panels = self.panels
         panel = np.repeat(np.arange(len(panels) - 1, dtype=np.int32), np.diff(panels))
-        ups, up_panel, up_reach = listed(len(panels) - 1, kernels.list_updates, panels, panel, first, column)
+        ups, up_panel, up_reach = list_entries(len(panels) - 1, kernels.list_updates, panels, panel, first, column)
         upper = panels[self._panel_levels[0] : -1]
         pieces = -(-(rights[upper] + 1) // PIECE)
         within = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -202,8 +202,8 @@ def starts_of(lengths: np.ndarray, dtype=np.int32) -> np.ndarray:
     return starts.astype(dtype)
 
 
-def listed(count: int, kernel, *inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Starts (count + 1,) of lists, and their two columns, by a kernel that counts and lists their entries."""
+def list_entries(count: int, kernel, *inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return starts (count + 1,) of lists and their two columns, by a kernel that counts and lists their entries."""
     counts, none = np.zeros(count, dtype=np.int32), np.zeros(0, dtype=np.int32)
     run(kernel, 1, *inputs, counts, none, none)
     starts = starts_of(counts)

@@ -128,8 +128,8 @@ class Friction:
     def _merge(self, at: Iterate, before: tuple, after: tuple, chosen: np.ndarray) -> None:
         """Combine the contacts `after` of chosen bodies (n,) with those `before` of the others."""
         write, run = self.device.write, self.contacts.candidates.graphs.run
-        pairs, lengths = merged(before[0], after[0], chosen)
-        contacts = merged(before[1], after[1], chosen)
+        pairs, lengths = merge_tables(before[0], after[0], chosen)
+        contacts = merge_tables(before[1], after[1], chosen)
         self.count, self.pair_count, self._builds = len(contacts[0]), len(pairs), -1
         self.grow(self.count)
         self._take_pairs(max(self.pair_count, self.contacts.candidates.pair_capacity))
@@ -426,8 +426,9 @@ class Friction:
         return out
 
 
-def merged(before: list[np.ndarray], after: list[np.ndarray], chosen: np.ndarray) -> list[np.ndarray]:
-    """Columns of two tables, the first with pairs of bodies: rows `after` of chosen first bodies (n,), `before` of others."""
+def merge_tables(before: list[np.ndarray], after: list[np.ndarray], chosen: np.ndarray) -> list[np.ndarray]:
+    """Return the columns of two tables whose first columns are pairs of bodies: rows `after` of chosen first bodies (n,), rows
+    `before` of the others."""
     first = [table[0][:, 0] for table in (before, after)]
     kept, taken = np.flatnonzero(~chosen[first[0]]), np.flatnonzero(chosen[first[1]])
     order = np.argsort(np.concatenate([first[0][kept], first[1][taken]]), kind="stable")
