@@ -51,7 +51,7 @@ class JointKernels:
     def energy(self, q: np.ndarray) -> np.ndarray:
         self.device.evaluate(Iterate(pose_of(q)), "current")
         count = len(self.rows)
-        return DEVICE.read(self.device.pool.get("linear_current", count, wp.float64), count)
+        return DEVICE.read(self.device.energies["current"][0], count)
 
     def gradient(self, q: np.ndarray) -> np.ndarray:
         out, diagonal = DEVICE.zeros((N, 12), wp.float64), DEVICE.zeros((N, 12, 12), wp.float64)

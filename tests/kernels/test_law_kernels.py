@@ -185,7 +185,7 @@ def test_energies_gradients_and_blocks_equal_their_definition(seed: int):
     both = Both(seed)
     q = both.q + 1e-3 * np.random.default_rng(seed).normal(size=both.q.shape)
     both.device.evaluate(Iterate(pose_of(q)), "current")
-    energies = DEVICE.read(both.device.pool.get("energy_current", ROWS, wp.float64), ROWS)
+    energies = DEVICE.read(both.device.energies["current"][1], ROWS)
     np.testing.assert_allclose(energies, both.defined.energy(q), rtol=1e-11, atol=1e-11)
     gradient, blocks = both.linearized(q)
     expected_gradient, expected_blocks = both.defined.linearize(q)
