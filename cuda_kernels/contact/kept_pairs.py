@@ -162,24 +162,6 @@ class OldList:
 
 
 @wp.kernel
-def copy_pairs(
-    first: wp.int32,
-    pairs: wp.array(dtype=wp.vec2i),
-    remaining: wp.array(dtype=wp.float64),
-    segment: wp.array(dtype=wp.int32),
-    old: OldList,
-):
-    """Copy the data of every pair."""
-    k = wp.tid() + first
-    old.pairs[k] = pairs[k]
-    old.remaining[k] = remaining[k]
-    old.segment[k] = segment[k]
-    # written twice with the same value, except for the last one
-    old.segment[k + 1] = segment[k + 1]
-    old.number[k] = -1
-
-
-@wp.kernel
 def match_pairs(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),

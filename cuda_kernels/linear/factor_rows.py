@@ -90,11 +90,31 @@ def load_slot(p: Pattern, a: Sources, f: Factor, slot: wp.int32):
 
 @wp.func
 def mirror(f: Factor, slot: wp.int32):
-    """Copy the upper triangle of a block below its diagonal."""
-    for i in range(11):
-        row = f.rows[slot, i]
-        for r in range(i + 1, 12):
-            f.entries[slot, r, i] = row[r]
+    """Copy the upper triangle of a block below its diagonal, four rows at a time."""
+    for h in range(3):
+        i = 4 * h
+        a = f.rows[slot, i]
+        b = f.rows[slot, i + 1]
+        c = f.rows[slot, i + 2]
+        f.entries[slot, i + 1, i] = a[i + 1]
+        f.entries[slot, i + 2, i] = a[i + 2]
+        f.entries[slot, i + 2, i + 1] = b[i + 2]
+        f.entries[slot, i + 3, i] = a[i + 3]
+        f.entries[slot, i + 3, i + 1] = b[i + 3]
+        f.entries[slot, i + 3, i + 2] = c[i + 3]
+        if h < 2:
+            d = f.rows[slot, i + 3]
+            for r in range(4):
+                f.entries[slot, i + 4 + r, i] = a[i + 4 + r]
+                f.entries[slot, i + 4 + r, i + 1] = b[i + 4 + r]
+                f.entries[slot, i + 4 + r, i + 2] = c[i + 4 + r]
+                f.entries[slot, i + 4 + r, i + 3] = d[i + 4 + r]
+            if h == 0:
+                for r in range(4):
+                    f.entries[slot, 8 + r, 0] = a[8 + r]
+                    f.entries[slot, 8 + r, 1] = b[8 + r]
+                    f.entries[slot, 8 + r, 2] = c[8 + r]
+                    f.entries[slot, 8 + r, 3] = d[8 + r]
 
 
 @wp.func

@@ -257,7 +257,10 @@ class Candidates(ListCapacities):
         if kept:
             pairs, count = kept
             copy(old.counts, self.counts, count=2)
-            launch(kept_pairs.copy_pairs, pairs, self.pairs, self.remaining, self.segment, old, grain=16384)
+            copy(old.pairs, self.pairs, count=pairs)
+            copy(old.remaining, self.remaining, count=pairs)
+            copy(old.segment, self.segment, count=pairs + 1)
+            self.device.fill(old.number, -1)
             copy(old.group, self.group, count=self.n + 1)
             copy(old.items, self.items, count=count)
         else:
