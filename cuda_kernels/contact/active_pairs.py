@@ -6,7 +6,7 @@ Pairs beyond the capacity are dropped; their total number is reported.
 import warp as wp
 
 from cuda_kernels.contact.blocks import Runs
-from cuda_kernels.contact.minima import bit_at, count_bits
+from cuda_kernels.contact.minima import count_bits
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import lower_bound
 
@@ -126,19 +126,23 @@ def list_runs(
     runs.begin[t] = place
     for e in range(segment[k], segment[k + 1]):
         bits = parts_of(parts, e, values[e] < within)
-        for m in range(count_bits(bits)):
-            if place == (t + 1) * run and further < stop:
-                runs.end[t] = place
-                t = counts[0] + further
-                further = further + 1
-                place = t * run
-                runs.pair[t] = k
-                runs.begin[t] = place
-            # beyond the capacity the last ones are dropped
-            if place < (t + 1) * run:
-                items.item[place] = e
-                items.part[place] = bit_at(bits, m)
-                place = place + 1
+        m = wp.int32(0)
+        while bits != 0:
+            if (bits & 1) != 0:
+                if place == (t + 1) * run and further < stop:
+                    runs.end[t] = place
+                    t = counts[0] + further
+                    further = further + 1
+                    place = t * run
+                    runs.pair[t] = k
+                    runs.begin[t] = place
+                # beyond the capacity the last ones are dropped
+                if place < (t + 1) * run:
+                    items.item[place] = e
+                    items.part[place] = m
+                    place = place + 1
+            bits = bits >> 1
+            m = m + 1
     runs.end[t] = place
 
 

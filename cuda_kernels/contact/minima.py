@@ -332,8 +332,10 @@ def coefficients(
 def count_bits(parts: wp.int32) -> wp.int32:
     """Return the number of parts in a set of bits."""
     count = wp.int32(0)
-    for k in range(PARTS):
-        count = count + ((parts >> k) & 1)
+    left = parts
+    while left != 0:
+        left = left & (left - 1)
+        count = count + 1
     return count
 
 
