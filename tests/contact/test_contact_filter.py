@@ -72,7 +72,7 @@ def test_overlapping_bodies_are_filtered_on_request(tmp_path):
     pairs = {tuple(sorted(one.bodies)) for one in loaded.spec.contact_filter}
     assert pairs == {("left", "wedged"), ("right", "wedged"), ("apart", "inside")}
     assert any("initial overlaps" in note and "'inside'" in note for note in loaded.notes)
-    assert loaded.started().notes == loaded.notes, "nothing was moved"
+    assert not any("moved" in note for note in loaded.started().notes)
 
 
 def test_wrong_filters_are_refused():
