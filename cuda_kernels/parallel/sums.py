@@ -153,6 +153,19 @@ def from_lane(v: wp.vec2d, distance: wp.int32) -> wp.vec2d:  # noqa: F811
     return wp.vec2d(from_lane(v[0], distance), from_lane(v[1], distance))
 
 
+vec13 = wp.types.vector(length=13, dtype=wp.float64)
+"""Numbers of an island that renumbering carries (`cuda_kernels.step.newton.gather_numbers`)."""
+
+
+@wp.func
+def from_lane(v: vec13, distance: wp.int32) -> vec13:  # noqa: F811
+    """The same for thirteen numbers."""
+    out = vec13()
+    for k in range(13):
+        out[k] = from_lane(v[k], distance)
+    return out
+
+
 @wp.func
 def joined(a: Any, b: Any, operation: wp.int32):
     """Return the sum, minimum or maximum of two values."""
@@ -194,13 +207,13 @@ def over_span(
 
 
 def by_kind(function: Callable) -> dict[type, wp.Kernel]:
-    """Return kernels of a function for `values` and `out` of float64, of int32 and of two float64, by type.
+    """Return kernels of a function for `values` and `out` of float64, of int32, of two and of thirteen float64, by type.
 
     These are kernels instead of overloads, because Warp's capture on the CPU identifies kernels by their keys and
     confuses overloads in one record.
     """
     kernels = {}
-    for kind in (wp.float64, wp.int32, wp.vec2d):
+    for kind in (wp.float64, wp.int32, wp.vec2d, vec13):
         one = FunctionType(function.__code__, function.__globals__, function.__name__)
         arrays = dict.fromkeys(("values", "out"), wp.array(dtype=kind))
         one.__annotations__ = function.__annotations__ | arrays

@@ -5,6 +5,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.parallel.sums import vec13
 from cuda_kernels.step.control import (
     FORCING,
     FRICTION_TOLERANCE,
@@ -329,17 +330,46 @@ def wake(first: wp.int32, c: Control, chosen: wp.array(dtype=wp.int32)):
 
 
 @wp.kernel
-def merge_flags(
-    first: wp.int32,
-    c: Control,
-    all_converged: wp.array(dtype=wp.int32),
-    some_converged: wp.array(dtype=wp.int32),
-    all_constant: wp.array(dtype=wp.float64),
-):
-    """Merge flags of renumbered islands; bodies at rest that a moving island has reached do not move in this direction."""
-    w = wp.tid() + first
-    if w >= c.counts[0]:
+def gather_numbers(first: wp.int32, c: Control, before: wp.array(dtype=wp.int32), out: wp.array(dtype=vec13)):
+    """Gather the numbers of every body's previous island, with the opposite sign those of which islands keep the smallest."""
+    b = wp.tid() + first
+    k = before[b]
+    v = vec13()
+    v[0] = wp.float64(-c.converged[k])
+    v[1] = wp.float64(c.converged[k])
+    v[2] = -c.has_constant_efforts[k]
+    v[3] = c.moved[k]
+    v[4] = c.regularisation[k]
+    v[5] = -c.stretch[k]
+    v[6] = c.reached[k]
+    v[7] = c.distance_ratio[k]
+    v[8] = c.speed[k]
+    v[9] = -c.limit[k]
+    v[10] = -c.tolerance[k]
+    v[11] = -c.loose[k]
+    v[12] = c.balanced[k]
+    out[b] = v
+
+
+@wp.kernel
+def set_numbers(first: wp.int32, c: Control, largest: wp.array(dtype=vec13)):
+    """Set the numbers of renumbered islands from the largest ones of their bodies.
+
+    Bodies at rest that a moving island has reached do not move in this direction."""
+    i = wp.tid() + first
+    if i >= c.counts[0]:
         return
-    c.converged[w] = all_converged[w]
-    whole = all_converged[w] != 0 or some_converged[w] == 0
-    c.has_constant_efforts[w] = wp.where(whole, all_constant[w], ZERO)
+    v = largest[i]
+    is_converged = v[0] != ZERO
+    c.converged[i] = wp.where(is_converged, 1, 0)
+    c.has_constant_efforts[i] = wp.where(is_converged or v[1] == ZERO, -v[2], ZERO)
+    c.moved[i] = v[3]
+    c.regularisation[i] = v[4]
+    c.stretch[i] = -v[5]
+    c.reached[i] = v[6]
+    c.distance_ratio[i] = v[7]
+    c.speed[i] = v[8]
+    c.limit[i] = -v[9]
+    c.tolerance[i] = -v[10]
+    c.loose[i] = -v[11]
+    c.balanced[i] = v[12]

@@ -49,7 +49,8 @@ class Iteration:
         self.linear = Solves(backend.linear, c)
         self.search, self.path = Search(backend, c), SafePath(backend, c)
         self.status = d.zeros(control.STATUS, wp.float64)
-        self.scratch, self.has_constant_efforts = (d.zeros(capacity, wp.float64) for _ in range(2))
+        self.scratch = d.zeros(capacity, wp.float64)
+        self._of_bodies, self._of_islands = (d.zeros(capacity, sums.vec13) for _ in range(2))
         self.direction = Direction(backend, c, self.linear, self.path, self.scratch)
         self.all, self.some = (d.zeros(capacity, wp.int32) for _ in range(2))
         self.reads = 0
@@ -285,29 +286,20 @@ class Iteration:
     def _carry(self, stale: bool) -> None:
         """Transfer the numbers of islands to their new numbering; launches only."""
         b, c = self.backend, self.control
-        for values, operation, out in (
-            (c.converged, sums.MIN, self.all),
-            (c.converged, sums.MAX, self.some),
-            (c.has_constant_efforts, sums.MIN, self.has_constant_efforts),
-            (c.moved, sums.MAX, c.moved),
-            (c.regularisation, sums.MAX, c.regularisation),
-            (c.stretch, sums.MIN, c.stretch),
-            (c.reached, sums.MAX, c.reached),
-            (c.distance_ratio, sums.MAX, c.distance_ratio),
-            (c.speed, sums.MAX, c.speed),
-            (c.limit, sums.MIN, c.limit),
-            (c.tolerance, sums.MIN, c.tolerance),
-            (c.loose, sums.MIN, c.loose),
-            (c.balanced, sums.MAX, c.balanced),
-        ):
-            b.islands.launch_carry(values, operation, out)
+        self.carry_numbers()
         if self._has_lengths:
             self._launch_lengths()
-        self.device.launch(newton.merge_flags, b.n, c, self.all, self.some, self.has_constant_efforts)
         b.potential.launch_mark_done(c.converged)
         b.contacts.candidates.launch_columns()
         if stale:
             self._set_flag(control.STALE)
+
+    def carry_numbers(self) -> None:
+        """Transfer the decisions of the islands to their new numbering."""
+        launch, islands, c = self.device.launch, self.backend.islands, self.control
+        launch(newton.gather_numbers, self.backend.n, c, islands.before, self._of_bodies)
+        islands.reduce(self._of_bodies, sums.MAX, self._of_islands)
+        launch(newton.set_numbers, self.backend.n, c, self._of_islands)
 
     # recorded -------------------------------------------------------------------------------------------------------
 

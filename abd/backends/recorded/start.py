@@ -106,10 +106,8 @@ class Start:
 
     def _carry(self) -> None:
         """Transfer the numbers of islands to their new numbering; launches only."""
-        c, islands = self.control, self.backend.islands
-        islands.launch_carry(c.speed, sums.MAX, c.speed)
-        islands.launch_carry(c.limit, sums.MIN, c.limit)
-        islands.clear_done()
+        self.iteration.carry_numbers()
+        self.backend.islands.clear_done()
         self.backend.contacts.candidates.launch_columns()
 
     # recorded -------------------------------------------------------------------------------------------------------

@@ -58,8 +58,8 @@ class Islands(Numbering):
         self._scan, self._graphs = Scan(device), Graphs(device)
         self._joined = device.upload(np.arange(capacity), wp.int32)
         self._mobile: np.ndarray | None = None
-        kinds = (wp.float64, wp.int32, wp.vec2d)
-        self._partial, self._carried = ({kind: device.zeros(capacity, kind) for kind in kinds} for _ in range(2))
+        self._partial = {kind: device.zeros(capacity, kind) for kind in sums.chunk_reduce}
+        self._carried = device.zeros(capacity, wp.float64)
         self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, capacity)
         self.chunks = 0
         self._scalars: dict[str, wp.array] = {}
@@ -221,9 +221,8 @@ class Islands(Numbering):
         return out
 
     def launch_carry(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
-        """Transfer values of the islands in `before` (islands,) to the current islands, `out` (islands,).
+        """Transfer values of the islands in `before` (islands,) float64 to the current islands, `out` (islands,).
 
         Each current island gets the sum, minimum or maximum over its bodies. `out` may be `values`."""
-        carried = self._carried[values.dtype]
-        self.device.launch(kernels.to_bodies[values.dtype], self.n, self.before, values, carried)
-        return self.reduce(carried, operation, out)
+        self.device.launch(kernels.to_bodies[values.dtype], self.n, self.before, values, self._carried)
+        return self.reduce(self._carried, operation, out)
