@@ -7,6 +7,7 @@ A run with a row is finished; the same sweep in the same folder skips it.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import logging
 import os
@@ -80,6 +81,11 @@ class Job:
         words += ["--device", self.device] if self.device != "auto" else []
         return shlex.join(words)
 
+    @property
+    def row(self) -> dict[str, Any]:
+        """Row of the table before the run."""
+        return {"run": self.folder.name, **self.point, "status": "done", "failure": "", "command": self.command}
+
 
 def sweep(
     scene: Scene | str | Path | Callable[..., Scene],
@@ -103,12 +109,12 @@ def sweep(
 
     Args:
         scene: a scene, the path or name of one, whose keys the parameters replace (``"material.default.mu"``); or a function
-            ``f(**point)`` that returns an `abd.Scene`.
+            ``f(**point)`` that returns an `abd.Scene`. It also gets ``repeat`` if it has this parameter.
         parameters: values by key, or an `abd.sweeps.parameters.Range`, which is sampled.
         out: folder of the sweep; the workers of a scheduler need access to it under the same path.
         duration: simulated time [s], or `steps`, by default the scene's; device: of all runs.
         overrides: ``key=value`` for all runs.
-        measure: function of a run's folder, called on the worker, that returns further columns.
+        measure: function of a run's folder, called on the worker, that returns further columns; a run fails with it.
         sample, method, seed, repeat: see `abd.sweeps.parameters.points`.
         workers: number of processes with one thread each, by default one per processor; scheduler: address of a Dask
             scheduler, whose workers are used instead.
@@ -144,21 +150,21 @@ def sweep(
 def run_job(job: Job) -> dict[str, Any]:
     """Run one job and write its row, which marks it as finished."""
     os.environ.setdefault("ABD_THREADS", "1")
-    row: dict[str, Any] = {"run": job.folder.name, **job.point, "status": "done", "failure": "", "command": job.command}
+    row, measured = job.row, {}
     try:
         from abd.api.simulation import Simulation
 
         simulation = Simulation(_scene(job), device=job.device)
         simulation.run(job.duration, job.steps, record=job.folder, overwrite=True)
+        measured = dict(job.measure(job.folder)) if job.measure is not None else {}
     except AbdError as error:
         row |= {"status": "failed", "failure": str(error)}
-    except Exception as error:  # of the caller's function
+    except Exception as error:  # of the caller's functions
         row |= {"status": "failed", "failure": f"{type(error).__name__}: {error}"}
     report = job.folder / "report.json"
     if report.exists():
         row |= _figures(read_json(report)) | _sensors(job.folder)
-    if job.measure is not None and row["status"] == "done":
-        row |= job.measure(job.folder)
+    row |= measured
     job.folder.mkdir(parents=True, exist_ok=True)
     unfinished = job.folder / f"{ROW}.part"
     unfinished.write_text(json.dumps(finite(row)), encoding="utf-8")
@@ -170,7 +176,9 @@ def _scene(job: Job) -> Scene:
     from abd.scene.scene import Scene, load
 
     if callable(job.scene):
-        scene = job.scene(**job.point)
+        accepted = inspect.signature(job.scene).parameters
+        takes_all = "repeat" in accepted or any(one.kind is one.VAR_KEYWORD for one in accepted.values())
+        scene = job.scene(**{key: value for key, value in job.point.items() if takes_all or key != "repeat"})
         return scene.override(job.overrides) if job.overrides else scene
     return job.scene.override(job.texts) if isinstance(job.scene, Scene) else load(job.scene, job.texts)
 
@@ -208,17 +216,28 @@ def _claim(out: Path, jobs: Sequence[Job]) -> None:
 
     source = jobs[0].scene
     scene = load(source) if isinstance(source, (str, Path)) else source
-    name, text = (source.__qualname__, "") if callable(source) else (scene.name, scene.to_toml())
+    name = getattr(source, "__qualname__", type(source).__qualname__) if callable(source) else scene.name
+    text = (_source(source) if callable(source) else scene.to_toml()) + _source(jobs[0].measure)
     request = {
         "scene": name, "content": hashlib.sha256(text.encode()).hexdigest(), "points": [job.point for job in jobs],
-        "overrides": jobs[0].overrides, "duration": jobs[0].duration, "steps": jobs[0].steps,
+        "overrides": jobs[0].overrides, "duration": jobs[0].duration, "steps": jobs[0].steps, "device": jobs[0].device,
         "parameters": [key for key in jobs[0].point if key != "repeat"],
     }  # fmt: skip
     written, path = json.dumps(request, indent=1), out / REQUEST
     if path.exists() and path.read_bytes() != written.encode():
-        raise SweepError(f"{out} contains another sweep: choose another folder, or remove it")
+        raise SweepError(
+            f"{out} contains another sweep, of another scene, function, point or option: choose another folder, or remove it"
+        )
     out.mkdir(parents=True, exist_ok=True)
     path.write_text(written, encoding="utf-8")
+
+
+def _source(function: Callable | None) -> str:
+    """Source of a caller's function, whose change makes another sweep; empty if it has none."""
+    try:
+        return inspect.getsource(getattr(function, "func", function)) if function is not None else ""
+    except (OSError, TypeError):
+        return ""
 
 
 def _finished(job: Job) -> dict[str, Any] | None:
@@ -254,12 +273,18 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
 
 
 def _run_all(client: Any, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Yield jobs and rows in the order of completion."""
-    from distributed import as_completed
+    """Yield jobs and rows in the order of completion; a job whose worker ends, or cannot run it, has failed."""
+    from distributed import KilledWorker, as_completed
 
     futures = {client.submit(_run_pickled, _pickled(job), pure=False): job for job in jobs}
     for future in as_completed(list(futures)):
-        yield futures[future], future.result()
+        job, error = futures[future], future.exception()
+        if error is None:
+            yield job, future.result()
+        else:
+            ended = "the process of the run ended several times: it crashed, or memory was not sufficient"
+            failure = ended if isinstance(error, KilledWorker) else f"{type(error).__name__}: {error}"
+            yield job, job.row | {"status": "failed", "failure": failure}
 
 
 def _pickled(job: Job) -> bytes:

@@ -129,10 +129,17 @@ def test_arrays_of_wrong_shape_are_refused():
         _ = abd.Simulation(scene, device="numpy").worlds.poses
 
 
-def environment(mode, **keys):
-    """Two bars that are pushed up; an episode ends below -0.2 rad."""
+def start(random: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random angles and rates of bars."""
+    mechanism = abd.Mechanism(arm(box=False).compile())
+    states = [mechanism.affine_state(*random.uniform(-0.04, 0.04, (2, 1))) for _ in range(count)]
+    return tuple(np.array(one) for one in zip(*states, strict=True))
+
+
+def environment(mode, worlds: int = 2, **keys):
+    """Bars that are pushed up; an episode ends beyond 0.05 rad."""
     return abd.gym.VectorEnv(
-        arm(box=False), 2, {"pivot.theta": 40.0}, lambda worlds: np.concatenate([worlds.coordinates, worlds.rates], axis=1),
+        arm(box=False), worlds, {"pivot.theta": 40.0}, lambda worlds: np.concatenate([worlds.coordinates, worlds.rates], axis=1),
         lambda worlds, x, actions: -np.abs(actions[:, 0]), lambda worlds, x: np.abs(x[:, 0]) > 0.05,
         autoreset_mode=mode, device="numpy", **keys,
     )  # fmt: skip
@@ -175,6 +182,31 @@ def test_the_environment_follows_gymnasium():
         environment(modes.NEXT_STEP)
 
 
+@pytest.mark.filterwarnings("ignore:.*WARN")
+def test_checks_of_gymnasium_pass():
+    """`check_env` takes environments of one world."""
+    gymnasium = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
+    from gymnasium.utils.env_checker import check_env
+
+    class Single(gymnasium.Env):
+        """The world of a vector environment with one world."""
+
+        def __init__(self):
+            self.worlds = environment(gymnasium.vector.AutoresetMode.DISABLED, 1, start=start)
+            self.action_space, self.observation_space = self.worlds.single_action_space, self.worlds.single_observation_space
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            first, info = self.worlds.reset(seed=seed, options=options)
+            return first[0], info
+
+        def step(self, action):
+            x, reward, terminated, truncated, info = self.worlds.step(action[None])
+            return x[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
+
+    check_env(Single())
+
+
 def test_wrappers_and_seeds():
     gymnasium = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
     runs = []
@@ -192,12 +224,6 @@ def test_wrappers_and_seeds():
 def test_seeds_of_worlds_are_independent_of_other_worlds():
     """The episodes of a seed are the same in any world and with other worlds present."""
     gymnasium = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
-    mechanism = abd.Mechanism(arm(box=False).compile())
-
-    def start(random, count):
-        states = [mechanism.affine_state(*random.uniform(-0.04, 0.04, (2, 1))) for _ in range(count)]
-        return tuple(np.array(one) for one in zip(*states, strict=True))
-
     runs = []
     for seeds in ([5, 6], [6, 7]):
         env = environment(gymnasium.vector.AutoresetMode.SAME_STEP, max_steps=3, start=start)

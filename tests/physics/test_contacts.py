@@ -4,6 +4,7 @@ from math import cos, pi, sin, sqrt
 
 import numpy as np
 import pytest
+import trimesh
 from thrown import PAIRS, has_passed, run
 
 import abd
@@ -48,6 +49,51 @@ def test_a_tower_of_twenty_boxes_stands_for_ten_seconds():
     start = np.array(sim.state.q)[:, :3]
     sim.run(duration=10.0)
     assert np.abs(np.array(sim.state.q)[:, :3] - start).max() < 5e-3
+
+
+def thrown_boxes() -> abd.Scene:
+    """Sixty boxes that fly in all directions at 4 m/s, and collide."""
+    scene, random = abd.Scene(), np.random.default_rng(2)
+    scene.add_material("default", mu=0.4)
+    scene.add_body("ground", half_space={})
+    for k in range(60):
+        place, (direction, spin) = (0.25 * (k % 4), 0.25 * (k // 4 % 4), 0.2 + 0.25 * (k // 16)), random.normal(size=(2, 3))
+        velocity = 4.0 * direction / np.linalg.norm(direction)
+        scene.add_body(f"box{k}", box=(0.1,) * 3, position=place, velocity=velocity, angular_velocity=5.0 * spin)
+    return scene
+
+
+def bowl(boxes: int = 200) -> abd.Scene:
+    """Boxes that fall into a hemisphere of triangles."""
+    sphere = trimesh.creation.icosphere(subdivisions=3, radius=0.6)
+    lower = sphere.faces[(sphere.vertices[sphere.faces][..., 2] < 1e-9).all(axis=1)]
+    used, triangles = np.unique(lower, return_inverse=True)
+    surface = {"vertices": sphere.vertices[used].tolist(), "triangles": triangles.reshape(-1, 3)[:, ::-1].tolist()}
+    scene, random = abd.Scene(), np.random.default_rng(3)
+    scene.add_material("default", mu=0.3)
+    scene.add_body("bowl", kind="static", surface=surface)
+    for k in range(boxes):
+        place = 0.13 * (k % 5 - 2), 0.13 * (k // 5 % 5 - 2), -0.15 + 0.15 * (k // 25)
+        turn = {"axis": random.normal(size=3), "degrees": float(random.uniform(0.0, 180.0))}
+        scene.add_body(f"box{k}", box=(0.08,) * 3, position=place, axis_angle=turn)
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("make", "steps", "total", "most"),
+    [
+        (thrown_boxes, 100, 3500, 100),
+        (bowl, 150, 6500, 200),
+        (lambda: abd.load("wrecking_ball"), 250, 3500, 60),
+    ],
+    ids=["thrown boxes", "bowl", "wrecking ball"],
+)
+def test_impacts_of_many_bodies_converge_in_every_step(make, steps, total, most):
+    sim = abd.Simulation(make(), device="cpu")
+    reports = [sim.step() for _ in range(steps)]
+    iterations = [report.newton_iterations for report in reports]
+    assert all(report.converged for report in reports)
+    assert sum(iterations) <= total and max(iterations) <= most, (sum(iterations), max(iterations))
 
 
 def front_speed(dt: float, count: int = 40) -> float:

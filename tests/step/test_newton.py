@@ -67,6 +67,36 @@ def test_mechanisms_supported_by_contact_only(name, limit):
     assert np.mean(iterations) <= limit
 
 
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_the_next_newton_step_from_a_reported_state_is_within_the_reported_tolerance(mu):
+    """The full step of a new model at the state of every accepted substep; boxes that collide at 4 m/s."""
+    scene, random = abd.Scene(), np.random.default_rng(0)
+    scene.add_material("default", mu=mu)
+    scene.add_body("ground", half_space={})
+    for k in range(6):
+        direction, spin = random.normal(size=(2, 3))
+        place, speed = (0.17 * (k % 2), 0.17 * (k // 2 % 2), 0.1 + 0.17 * (k // 4)), 4.0 / np.linalg.norm(direction)
+        scene.add_body(f"box{k}", box=(0.1,) * 3, position=place, velocity=speed * direction, angular_velocity=5.0 * spin)
+    sim = abd.Simulation(scene, device="numpy")
+    backend, found = sim.backend, []
+    finish = backend.steps.finish
+
+    def measured_finish():
+        backend.inactive.mark_done(np.zeros(backend.islands.count, dtype=bool))
+        backend.potential.evaluate()
+        backend.potential.set_regularisation(np.ones(backend.islands.count))
+        backend.linear.linearize()
+        found.append(float((backend.linear.solve()[0] / backend.iteration.h).max()))
+        finish()
+
+    backend.steps.finish = measured_finish
+    for _ in range(10):
+        found.clear()
+        report = sim.step()
+        assert report.converged and len(found) == report.substeps
+        assert 0.0 < max(found) <= report.tolerance_achieved <= 1e-3
+
+
 def test_step_without_convergence_is_reported_and_undone():
     scene = chain(3, max_newton=1, retries=2)
     simulation = abd.Simulation(scene, device=NAME)

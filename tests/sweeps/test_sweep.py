@@ -83,8 +83,53 @@ def test_a_function_of_parameters_gives_a_table(tmp_path):
     again = abd.sweep(sliding, {"mu": coefficients}, **keys)
     assert (tmp_path / "run-0001" / "row.json").stat().st_mtime_ns == first, "finished runs are skipped"
     assert again["speed"].equals(table["speed"])
+    for changes in ({"duration": 0.1}, {"device": "cpu"}, {"measure": None}):
+        with pytest.raises(SweepError, match="contains another sweep"):
+            abd.sweep(sliding, {"mu": coefficients}, **(keys | changes))
+
+
+def ends(mu: float) -> abd.Scene:
+    """A scene whose making ends the process."""
+    return sliding(mu) if mu < 0.5 else os._exit(9)
+
+
+def missing(folder) -> dict[str, float]:
+    """A column from a file that does not exist."""
+    return {"column": float((folder / "missing").read_text())}
+
+
+@pytest.mark.parametrize(
+    ("scene", "measure", "status", "words"),
+    [(ends, None, ["done", "failed"], "process of the run ended"), (sliding, missing, ["failed", "failed"], "FileNotFoundError")],
+)
+def test_failures_of_single_runs_are_rows(tmp_path, scene, measure, status, words):
+    table = abd.sweep(scene, {"mu": [0.2, 0.6]}, out=tmp_path, steps=2, device="numpy", workers=1, measure=measure)
+    assert list(table["status"]) == status and words in table["failure"][1]
+
+
+def test_repeated_runs_of_functions_with_and_without_a_number(tmp_path):
+    def tilted(mu: float, repeat: int) -> abd.Scene:
+        return sliding(mu + 0.1 * repeat)
+
+    for scene in (sliding, tilted):
+        table = abd.sweep(scene, {"mu": [0.2]}, out=tmp_path / scene.__name__, steps=2, device="numpy", repeat=2, workers=1)
+        assert list(table["repeat"]) == [0, 1] and set(table["status"]) == {"done"}
+        assert (table["energy_final"][0] == table["energy_final"][1]) == (scene is sliding)
+
+
+def test_runs_of_a_changed_function_are_not_reused(tmp_path):
+    keys = {"out": tmp_path, "steps": 2, "device": "numpy", "workers": 1}
+
+    def floor(mu: float) -> abd.Scene:
+        return sliding(mu)
+
+    abd.sweep(floor, {"mu": [0.2]}, **keys)
+
+    def floor(mu: float) -> abd.Scene:
+        return sliding(2.0 * mu)
+
     with pytest.raises(SweepError, match="contains another sweep"):
-        abd.sweep(sliding, {"mu": [0.1]}, **keys)
+        abd.sweep(floor, {"mu": [0.2]}, **keys)
 
 
 def test_the_command_lists_failures_and_draws(tmp_path, monkeypatch, capsys):
