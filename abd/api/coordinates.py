@@ -1,12 +1,19 @@
-"""`Coordinates`: coordinates of all joints of a simulation, and readings of its joints and contacts."""
+"""Coordinates of all joints of a simulation, readings of its joints and contacts, and efforts on coordinates."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from abd.api.contact_view import Contacts
+from abd.api.loads import checked_steps, jumps
+from abd.api.views import finite
 from abd.backends.protocol import Backend
 from abd.joints.coordinates.readings import JointReader, Readings
+from abd.joints.rows.change import settings_of, with_settings
+from abd.joints.rows.laws import Role
 from abd.model import WORLD, Model
 from abd.potentials.integrators import longest
 from abd.step.step import Stepper
@@ -102,3 +109,167 @@ class Coordinates:
         """Discard the cached readings of joints and contacts."""
         self._readings: Readings | None = None
         self._contacts: Contacts | None = None
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of the efforts in a joint `system`, with the indices of their coordinates in its `reader`."""
+
+    system: object
+    reader: object
+    rows: np.ndarray
+    places: np.ndarray
+
+
+@dataclass
+class _Applied:
+    """An effort [N or N m] on a coordinate (joint index, name) in the next `left` steps."""
+
+    coordinate: tuple[int, str]
+    force: float
+    left: int
+
+
+class Efforts:
+    """Efforts on the c coordinates of one simulation, in addition to drives.
+
+    A coordinate gets a row of the joint system with its first effort.
+
+    Args:
+        rebuild: rebuilds the joint system after a change of the model's joints.
+    """
+
+    def __init__(
+        self, model: Model, backend: Backend, stepper: Stepper, coordinates: Coordinates, rebuild: Callable[[list[int]], None]
+    ):
+        self._model, self._backend, self._stepper, self._coordinates = model, backend, stepper, coordinates
+        self._rebuild, self._found = rebuild, None
+        self._constant = np.zeros(0)  # of the rows
+        self._applied: list[_Applied] = []
+        self._last: np.ndarray | None = None  # (c,) sums in the last step; None for the constant efforts of the scene
+        self._is_stored = True  # in the settings of the model's joints
+        self._is_current = True  # in the laws of the rows
+
+    @property
+    def constant(self) -> np.ndarray:
+        """(c,) constant efforts [N or N m], a copy; can be set."""
+        found, out = self._rows(), np.zeros(len(self._coordinates.reader.names))
+        out[found.places] = self._constant
+        return out
+
+    @constant.setter
+    def constant(self, efforts: np.ndarray) -> None:
+        self.set_constant(efforts, efforts != 0.0)
+
+    def set_constant(self, efforts: np.ndarray, with_row: np.ndarray) -> None:
+        """Set the constant efforts (c,) from the next step on; coordinates of the mask `with_row` (c,) get rows."""
+        before = self.constant
+        if (efforts == before).all():
+            return
+        self._last = before if self._last is None else self._last
+        self._add_rows(with_row)
+        self._constant = efforts[self._rows().places]
+        self._is_stored = self._is_current = False
+        self._stepper.sleep.disturb()
+
+    def apply(self, joint: int, name: str, force: float, steps: int | None) -> None:
+        """Set the constant effort on a coordinate for `steps` None, else add an effort in the next `steps` steps."""
+        given = float(finite(force, (), f"the effort on '{name}'"))
+        if checked_steps(steps) is None:
+            constant = self.constant
+            constant[self._place(joint, name)] = given
+            self.constant = constant
+            return
+        self._last = self.constant if self._last is None else self._last
+        self._applied.append(_Applied((joint, name), given, steps))
+        self._is_current = False
+        self._stepper.sleep.disturb()
+
+    def before_step(self) -> None:
+        """Set the rows to the sums of all efforts in this step; the integrator restarts for bodies whose effort jumps."""
+        if self._is_current:
+            return
+        total, reader = self.constant, self._coordinates.reader
+        for one in self._applied:
+            total[self._place(*one.coordinate)] += one.force
+        self._add_rows(total != 0.0)
+        found, before = self._rows(), self.constant
+        if self._last is not None:
+            before[: len(self._last)] = self._last  # joints are appended
+        row_laws = self._backend.system.row_laws
+        row_laws.target[found.rows] = total[found.places]
+        row_laws.revision += 1
+        jumping = jumps(before[:, None], total[:, None])
+        if jumping.any():
+            ends = np.concatenate([reader.table.child[jumping], reader.table.parent[jumping]])
+            self._stepper.modes.jump(ends[ends != WORLD])
+        self._last, self._is_current = total, not self._applied
+
+    def after_step(self) -> None:
+        """Remove expired efforts."""
+        for one in self._applied:
+            one.left -= 1
+        self._applied = [one for one in self._applied if one.left]
+
+    def store(self) -> None:
+        """Copy changed constant efforts to the settings of the model's joints."""
+        if self._is_stored:
+            return
+        self._is_stored = True
+        found, reader, joints = self._rows(), self._coordinates.reader, self._model.joints
+        for force, place in zip(self._constant.tolist(), found.places.tolist(), strict=True):
+            index, name = int(reader.table.joint[place]), reader.names[place]
+            settings = settings_of(joints[index], name)
+            if settings.force != force:
+                joints[index] = with_settings(joints[index], replace(settings, force=force))
+
+    def saved(self) -> dict:
+        """Return the applied efforts and the sums of the last step for a checkpoint."""
+        names = self._model.joints.names
+        return {
+            "coordinate": np.array([f"{names[one.coordinate[0]]}\n{one.coordinate[1]}" for one in self._applied], dtype=str),
+            "force": np.array([one.force for one in self._applied]),
+            "left": np.array([one.left for one in self._applied], dtype=np.int64),
+            "last": np.zeros(0) if self._last is None else self._last.copy(),
+        }
+
+    def restore(self, saved: dict) -> None:
+        """Restore the applied efforts of a checkpoint."""
+        keys = [key.split("\n") for key in saved["coordinate"].tolist()]
+        self._applied = [
+            _Applied((self._model.joints.names.index(joint), name), float(force), int(left))
+            for (joint, name), force, left in zip(keys, saved["force"], saved["left"], strict=True)
+        ]
+        self._last, self._is_current = np.array(saved["last"], dtype=float) if len(saved["last"]) else None, False
+
+    def _place(self, joint: int, name: str) -> int:
+        reader = self._coordinates.reader
+        span = reader.of(joint)
+        return span.start + reader.names[span].index(name)
+
+    def _add_rows(self, wanted: np.ndarray) -> None:
+        """Give rows to the coordinates of a mask (c,)."""
+        missing = wanted.copy()
+        missing[self._rows().places] = False
+        if not missing.any():
+            return
+        self.store()
+        reader, joints = self._coordinates.reader, self._model.joints
+        for place in np.flatnonzero(missing):
+            index, name = int(reader.table.joint[place]), reader.names[place]
+            joints[index] = with_settings(joints[index], replace(settings_of(joints[index], name), force=0.0))
+        self._rebuild([])
+
+    def _rows(self) -> _Rows:
+        """Return the rows of the present joint system; those of a new system have the efforts of the model's joints."""
+        system, reader, found = self._backend.system, self._coordinates.reader, self._found
+        if found is not None and found.system is system and found.reader is reader:
+            return found
+        a = system.row_laws
+        rows = np.flatnonzero((a.role == Role.APPLIED) & (a.coupling < 0))
+        place = {key: k for k, key in enumerate(zip(reader.table.joint.tolist(), reader.names))}
+        places = np.array([place[int(a.joint[row]), a.name[row]] for row in rows], dtype=int)
+        if found is None or found.system is not system:
+            self._constant = a.target[rows].copy()
+        self._found = _Rows(system, reader, rows, places)
+        return self._found

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.api.coordinates import Coordinates
-from abd.api.efforts import Efforts
+from abd.api.coordinates import Coordinates, Efforts
 from abd.api.loads import JUMP
 from abd.backends.protocol import Backend
 from abd.by_bodies import of_body

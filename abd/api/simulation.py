@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from abd.scene.schema.schema import SceneSpec
 
 _log = logging.getLogger(__name__)
+INTERNAL = ("backend", "compiled", "control", "loads", "reader", "stepper")
+"""Attributes that `dir` does not list: parts of the implementation."""
 
 
 class Simulation:
@@ -136,6 +138,10 @@ class Simulation:
             except ValueError as error:
                 raise SceneError([Problem(str(error), key=f"sensor.{one.name}")]) from None
         return self
+
+    def __dir__(self) -> list[str]:
+        """Names for users' programs."""
+        return [name for name in super().__dir__() if name not in INTERNAL]
 
     def __repr__(self) -> str:
         m = self.model

@@ -143,3 +143,10 @@ def test_missing_pandas_is_reported_with_its_install_command(monkeypatch):
     assert row["step"] == 1 and {"energy.kinetic", "momentum.angular.z", "max_joint_residual.m"} <= row.keys()
     with pytest.raises(MissingLibrary, match=r"pip install 'abd-solver\[pandas\]'"):
         sim.contacts().to_pandas()
+
+
+def test_dir_lists_what_users_need():
+    sim = abd.Simulation(abd.load("pendulum"), device="numpy")
+    shown = {name for name in dir(sim) if not name.startswith("_")}
+    assert {"bodies", "joints", "step", "run", "worlds", "contacts", "checkpoint"} <= shown
+    assert not {"backend", "stepper", "reader", "control"} & shown
