@@ -21,6 +21,8 @@ Vector = Sequence[float] | np.ndarray
 XYZ = ("x", "y", "z")
 SHOWN = 8
 """Names that a message lists."""
+LONGEST_TEXT = 100
+"""Characters of a value that a message shows."""
 
 
 class UnknownName(KeyError):
@@ -80,7 +82,9 @@ def finite(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     found = np.array(values, dtype=float)
     if found.shape != shape or not (np.abs(found) <= LARGEST).all():
         size = " x ".join(str(one) for one in shape)
-        raise ValueError(f"{what} must be {size} finite numbers of at most {LARGEST:g}, not {values!r}")
+        text = " ".join(repr(values).split())
+        given = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ... of shape {found.shape}"
+        raise ValueError(f"{what} must be {size} finite numbers of at most {LARGEST:g}, not {given}")
     return found
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from abd.api.protocol import RunningSimulation
 from abd.api.restarts import reset_worlds, selected_worlds
 from abd.api.views import finite
+from abd.backends.device.exchange import fetched
 from abd.rotations import axial, polar, quaternions
 
 
@@ -127,7 +128,8 @@ class Worlds:
     def efforts(self) -> np.ndarray:
         """(w, c) constant efforts on the coordinates [N or N m], in addition to drives (`CoordinateView.apply_force`).
 
-        Can be set from the next step on, to any shape that broadcasts to (w, c). `reset` sets the efforts of its worlds to zero.
+        Can be set from the next step on, to any shape that broadcasts to (w, c), also to an array of another library on the host
+        or on the device of the simulation. `reset` sets the efforts of its worlds to zero.
 
         Raises:
             ValueError: the shape is wrong, or a number is not finite.
@@ -136,9 +138,9 @@ class Worlds:
 
     @efforts.setter
     def efforts(self, efforts: ArrayLike) -> None:
-        places = self._coordinates
+        places, efforts = self._coordinates, fetched(efforts, "worlds.efforts", self._simulation.device)
         try:
-            given = np.broadcast_to(np.asarray(efforts, dtype=float), places.shape)
+            given = np.broadcast_to(efforts, places.shape)
         except ValueError:
             message = f"worlds.efforts has the shape {np.shape(efforts)}; it must broadcast to {places.shape} [N or N m]"
             raise ValueError(message) from None
@@ -179,7 +181,7 @@ class Worlds:
     def _rows(self, name: str, values: ArrayLike, chosen: np.ndarray) -> np.ndarray:
         """Scatter values (k, b, 12) of the k chosen worlds to the rows of their bodies (n, 12)."""
         places, out = self._bodies[chosen], np.zeros((len(self._simulation.model.bodies), 12))
-        out[places] = finite(values, (*places.shape, 12), name)
+        out[places] = finite(fetched(values, name, self._simulation.device), (*places.shape, 12), name)
         return out
 
     @property

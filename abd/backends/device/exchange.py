@@ -18,7 +18,7 @@ def host_rows(values, shape: tuple[int, int], what: str, device: str) -> np.ndar
     Raises:
         ValueError: wrong shape or type, a value that is not finite, or an array on another device.
     """
-    found = _fetched(values, what, device)
+    found = fetched(values, what, device)
     if found.dtype != np.float64:
         raise ValueError(f"{what} must be float64, not {found.dtype}: convert them explicitly")
     if found.shape != shape:
@@ -28,8 +28,12 @@ def host_rows(values, shape: tuple[int, int], what: str, device: str) -> np.ndar
     return found
 
 
-def _fetched(values, what: str, device: str) -> np.ndarray:
-    """Copy to the host without type conversion."""
+def fetched(values, what: str, device: str) -> np.ndarray:
+    """Copy an array on the host or on `device` to the host without type conversion; nested lists become float64.
+
+    Raises:
+        ValueError: the array is on another device.
+    """
     if isinstance(values, np.ndarray):
         return np.array(values, order="C")
     place = _place(values)
