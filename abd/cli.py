@@ -127,7 +127,9 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--json", action="store_true", help="JSON on standard output")
     bench.set_defaults(command=_bench)
 
-    schema = commands.add_parser("schema", help="print all keys of a scene file")
+    schema = commands.add_parser("schema", help="print the keys of a scene file")
+    help_text = "print only the tables with this word in their name, or else the keys and joint types with it"
+    schema.add_argument("word", nargs="?", help=help_text)
     schema.add_argument("--json", action="store_true", help="as JSON Schema")
     schema.set_defaults(command=_schema)
     return parser
@@ -219,9 +221,15 @@ def _doctor(_) -> int:
 
 
 def _schema(arguments) -> int:
-    from abd.scene.schema.documentation import schema_json, schema_markdown
+    from abd.scene.schema.documentation import schema_json, schema_markdown, sections_with
 
-    print(schema_json() if arguments.json else schema_markdown())
+    if arguments.word is None:
+        print(schema_json() if arguments.json else schema_markdown())
+        return 0
+    found = sections_with(arguments.word)
+    if not found:
+        raise AbdError(f"no table, key or joint type contains '{arguments.word}'; `abd schema` prints all")
+    print(found)
     return 0
 
 

@@ -104,6 +104,14 @@ class StepReport:
             wall_seconds=wall,
         )
 
+    def __str__(self) -> str:
+        parts = [f"{self.newton_iterations} Newton iterations", f"{self.contacts} contacts"]
+        if self.substeps > 1:
+            parts.insert(0, f"{self.substeps} substeps")
+        if np.isfinite(self.min_gap):
+            parts.append(f"smallest gap {self.min_gap:.3g} m")
+        return f"step {self.step} at {self.time:.6g} s: {', '.join(parts)}{'' if self.converged else ', not converged'}"
+
     @property
     def refused_ways(self) -> int:
         """Former name of `rejected_paths`; to be removed."""

@@ -183,6 +183,9 @@ def test_doctor_and_schema(capsys):
     assert all(topic in output for topic in ("warp-lang", "kernel cache", "--device auto", "CUDA driver", "for a GPU"))
     assert main(["schema", "--json"]) == 0
     assert "body" in json.loads(capsys.readouterr().out)["properties"]
+    assert main(["schema", "drive"]) == 0 and capsys.readouterr().out.startswith("## `joint.drive`")
+    assert main(["schema", "revolute"]) == 0 and "`hinge`" in capsys.readouterr().out
+    assert main(["schema", "quaternoin"]) == 1
     assert main(["schema"]) == 0
     assert "half_space" in capsys.readouterr().out
 

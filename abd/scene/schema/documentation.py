@@ -63,6 +63,16 @@ def schema_json() -> str:
     return json.dumps(SceneSpec.model_json_schema(), indent=2)
 
 
+def sections_with(word: str) -> str:
+    """Return the sections of `schema_markdown` with a word in their heading, or else their rows with it; "" without any."""
+    word, sections = word.lower(), [part.splitlines() for part in schema_markdown().split("\n## ")[1:]]
+    named = [lines for lines in sections if word in lines[0].lower()]
+    if not named:
+        rows = [(lines[0], [line for line in lines[1:] if line.startswith("|") and word in line.lower()]) for lines in sections]
+        named = [[heading, "", *found] for heading, found in rows if found]
+    return "\n".join("\n".join(["## " + lines[0], *lines[1:]]) for lines in named)
+
+
 def schema_markdown() -> str:
     """The schema as Markdown: one section per table, one row per key with type, default, range, unit and meaning."""
     sections = [INTRODUCTION, EXAMPLE]
