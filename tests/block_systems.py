@@ -1,4 +1,4 @@
-"""Random symmetric systems of 12x12 blocks on graphs, as the linear solvers take them, and their dense definition."""
+"""Random symmetric systems of 12x12 blocks on graphs, and their dense solution."""
 
 import numpy as np
 import warp as wp
@@ -15,36 +15,36 @@ from cuda_kernels.step import control
 
 
 def chain(n: int) -> np.ndarray:
-    """(n - 1, 2) pairs of a chain."""
+    """Return (n - 1, 2) pairs of a chain."""
     return np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
 
 
 def star_of_chains(arms: int, length: int) -> np.ndarray:
-    """Chains that hang on body 0."""
+    """Return the pairs of chains that are connected to body 0."""
     pairs = [(0 if k == 0 else 1 + a * length + k - 1, 1 + a * length + k) for a in range(arms) for k in range(length)]
     return np.array(pairs)
 
 
 def net(*shape: int) -> np.ndarray:
-    """Pairs of neighbours in a rectangular net, or in one of more dimensions."""
+    """Return the pairs of neighbours in a grid of any dimension."""
     numbers = np.arange(np.prod(shape)).reshape(shape)
     along = [np.moveaxis(numbers, axis, 0) for axis in range(len(shape))]
     return np.concatenate([np.stack([i[:-1].ravel(), i[1:].ravel()], axis=1) for i in along])
 
 
 def cube(side: int) -> np.ndarray:
-    """Pairs of neighbours in a cube of side^3 bodies."""
+    """Return the pairs of neighbours in a cube of side^3 bodies."""
     return net(side, side, side)
 
 
 def random_tree(n: int, seed: int) -> np.ndarray:
-    """Every body hangs on one before it."""
+    """Return the pairs of a tree: each body is connected to a random body of smaller number."""
     rng = np.random.default_rng(seed)
     return np.array([(rng.integers(0, k), k) for k in range(1, n)])
 
 
 def random_pairs(n: int, count: int, seed: int) -> np.ndarray:
-    """Distinct pairs in no order, some the wrong way round."""
+    """Return distinct pairs in random order, some with the larger number first."""
     rng = np.random.default_rng(seed)
     i, j = np.triu_indices(n, 1)
     chosen = rng.choice(len(i), size=min(count, len(i)), replace=False)
@@ -55,10 +55,10 @@ def random_pairs(n: int, count: int, seed: int) -> np.ndarray:
 
 
 class Solves:
-    """Solves of one `LinearSolver`, as an iteration makes them, to a relative tolerance.
+    """Solves of one `LinearSolver` with a relative tolerance, as in a Newton iteration.
 
     Attributes:
-        iterations: of conjugate gradients since `solve`.
+        iterations: number of iterations of conjugate gradients since `solve`.
     """
 
     def __init__(self, solver: LinearSolver, tolerance: float):
@@ -67,7 +67,7 @@ class Solves:
         self.linear = solvers.Solves(solver, self.control)
 
     def solve(self, gradient, diagonal, couplings, near) -> np.ndarray:
-        """(n, 12) direction; `near` are the pairs (k, 2) that may touch."""
+        """Return the direction (n, 12); `near` contains pairs (k, 2) of bodies that may touch."""
         solver, write = self.solver, self.device.write
         at = numbers(1.0, 1.0, 1.0, self.tolerance)
         at[control.FORCING] = self.tolerance
@@ -75,7 +75,7 @@ class Solves:
         write(self.control.flags, np.zeros(control.FLAGS, dtype=np.int32))
         done = self.device.read(solver.islands.done, solver.n) != 0
         write(self.control.converged, solver.islands.whole(done).astype(np.int32))
-        # corrections multiply with them
+        # keep the arrays alive for `correct`
         self._held = gradient, diagonal
         solver.follow_near(*couplings[0], np.concatenate(near).astype(int))
         self.linear.prepare()
@@ -83,7 +83,7 @@ class Solves:
         return self._direction()
 
     def correct(self, gradient) -> np.ndarray:
-        """The solution for another gradient (n, 12)."""
+        """Return the solution for another gradient (n, 12)."""
         return self.device.read(self.linear.launch_correct(gradient))
 
     def _direction(self) -> np.ndarray:
@@ -97,11 +97,11 @@ class Solves:
 
 
 class System:
-    """Bodies coupled by pairs of up to three kinds; every pair adds a positive semidefinite matrix of both its bodies.
+    """Bodies coupled by up to three lists of pairs; each pair adds a positive semidefinite matrix.
 
     Args:
-        pairs: (k, 2) of each kind.
-        stiffness: scale of a pair's matrix against the bodies' own.
+        pairs: (k, 2) of each list.
+        stiffness: scale of the matrix of a pair relative to those of bodies.
     """
 
     def __init__(self, device: Device, n: int, *pairs: np.ndarray, stiffness: float = 10.0, seed: int = 0):
@@ -121,7 +121,7 @@ class System:
         self.couplings = [self.coupling(p, b) for p, b in zip(self.pairs, self.blocks, strict=True)]
 
     def coupling(self, pairs: np.ndarray, blocks: np.ndarray) -> tuple[Coupling, int]:
-        """A device coupling and its number of pairs."""
+        """Create a device coupling; return it and its number of pairs."""
         d, c, codes = self.device, Coupling(), np.arange(len(pairs))
         c.row, c.column = d.upload(pairs[:, 0], wp.int32), d.upload(pairs[:, 1], wp.int32)
         c.blocks = d.upload(blocks.reshape(-1, 12, 12), wp.float64)
@@ -132,18 +132,18 @@ class System:
         return c, len(pairs)
 
     def solver(self, wanted: str, tolerance: float = 1e-10, moving: np.ndarray | None = None) -> Solves:
-        """A solver for these bodies, all of one island."""
+        """Create a solver for these bodies, in one island."""
         moving = np.ones(self.n, dtype=bool) if moving is None else moving
         names = [f"body {k}" for k in range(self.n)]
         return Solves(LinearSolver(self.device, wanted, moving, names, Islands(self.device, self.n), 3), tolerance)
 
     def solve(self, solves: Solves) -> np.ndarray:
-        """(n, 12) direction of a solver."""
+        """Return the direction (n, 12) of a solver."""
         gradient, diagonal = (self.device.upload(one, wp.float64) for one in (self.gradient, self.diagonal))
         return solves.solve(gradient, diagonal, self.couplings, self.pairs[1:])
 
     def dense(self, moving: np.ndarray | None = None) -> np.ndarray:
-        """(n, 12) -H^-1 g by LAPACK, zero for bodies that do not move."""
+        """Return -H^-1 g (n, 12) by LAPACK, zero for bodies that do not move."""
         n = self.n
         moving = np.ones(n, dtype=bool) if moving is None else moving
         H = np.zeros((n, 12, n, 12))

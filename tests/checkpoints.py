@@ -1,4 +1,4 @@
-"""Comparison of two simulations that must be and stay bitwise equal."""
+"""Comparisons of simulations that must be bitwise equal."""
 
 import numpy as np
 
@@ -6,12 +6,13 @@ import abd
 
 
 def assert_same(one: abd.Simulation, other: abd.Simulation) -> None:
-    mine, its = ({key: value for key, value in sim.checkpoint().items() if key != "joints"} for sim in (one, other))
-    np.testing.assert_equal(mine, its)
+    """Assert that the checkpoints of two simulations are bitwise equal."""
+    first, second = ({key: value for key, value in sim.checkpoint().items() if key != "joints"} for sim in (one, other))
+    np.testing.assert_equal(first, second)
 
 
 def assert_goes_on(one: abd.Simulation, other: abd.Simulation, steps: int = 3, through=lambda saved: saved) -> None:
-    """From the checkpoint of one the other takes the same steps, bit by bit; `through` is what the checkpoint goes through."""
+    """Restore the checkpoint of `one` in `other`, after the conversion `through`, and assert bitwise equal steps."""
     other.restore(through(one.checkpoint()))
     for simulation in (one, other):
         simulation.run(steps=steps)

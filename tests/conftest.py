@@ -1,7 +1,7 @@
-"""`pytest --device cuda`: the tests of device code on that device, and no others. `pytest --bounds`: kernels that check indices.
+"""Options and marks: `pytest --device cuda` runs the tests of device code on a GPU, `--bounds` kernels that check indices.
 
-The tests of device code are marked `device`: by their module (`pytestmark`), or because they use the fixture `device`. `pytest
--m quick`: what needs no kernels, CI's first lane.
+Tests of device code have the mark `device`, by their module (`pytestmark`) or by the fixture `device`. Tests that need no
+kernels have the mark `quick`.
 """
 
 import os
@@ -18,23 +18,22 @@ QUICK = (
     *("scene/test_scene_schema", "scene/test_typed_keys", "importers/test_import_malformed", "importers/test_rigid_ipc"),
     *("io/test_checkpoint", "io/test_report", "io/test_trajectory"),
 )
-"""Modules of tests that take seconds: those of them that are not slow and need no kernels, which would be compiled first, are
-marked `quick`."""
+"""Modules whose tests have the mark `quick`, except those that are slow or need kernels."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--device NAME`, `--bounds`."""
+    """Add the options `--device` and `--bounds`."""
     parser.addoption(
         "--device", default="cpu", metavar="NAME",
-        help="cpu, cuda, cuda:N, or emulated[:SEED] (CUDA's branches on the processor); but for cpu, tests of device code alone",
+        help="cpu, cuda, cuda:N, or emulated[:SEED] (branches of CUDA on the processor); not cpu: tests of device code only",
     )
     parser.addoption(
-        "--bounds", action="store_true", help="kernels abort at an index beyond its array; compiled once more for that"
+        "--bounds", action="store_true", help="compile kernels that abort at an index outside of its array"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a device that is not there before anything is collected, and tell `on_device` which one it is."""
+    """Check that the device is available, and set it for `on_device`."""
     if config.getoption("--bounds"):
         wp.config.mode = "debug"
         os.environ["ABD_THREADS"] = "1"  # kernels of this mode share memory between threads
@@ -51,32 +50,32 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is quick, and what uses the fixture `device`; away from the processor, leave out what is not marked so."""
+    """Set the marks `quick` and `device`; on devices other than cpu, deselect tests without the mark `device`."""
     for item in items:
-        if "device" in getattr(item, "fixturenames", ()) and _asked_device(item) != "numpy":
+        if "device" in getattr(item, "fixturenames", ()) and _parametrised_device(item) != "numpy":
             item.add_marker("device")
-        waits = item.get_closest_marker("slow") or (item.get_closest_marker("device") and _asked_device(item) != "numpy")
+        waits = item.get_closest_marker("slow") or (item.get_closest_marker("device") and _parametrised_device(item) != "numpy")
         if item.nodeid.removeprefix("tests/").partition(".py::")[0] in QUICK and not waits:
             item.add_marker("quick")
     if config.getoption("--device") == "cpu":
         return
 
-    def counts(item: pytest.Item) -> bool:
-        return item.get_closest_marker("device") is not None and _asked_device(item) != "numpy"
+    def is_selected(item: pytest.Item) -> bool:
+        return item.get_closest_marker("device") is not None and _parametrised_device(item) != "numpy"
 
-    config.hook.pytest_deselected(items=[item for item in items if not counts(item)])
-    items[:] = filter(counts, items)
+    config.hook.pytest_deselected(items=[item for item in items if not is_selected(item)])
+    items[:] = filter(is_selected, items)
 
 
-def _asked_device(item: pytest.Item) -> str | None:
-    """The device that a test is parametrised with."""
+def _parametrised_device(item: pytest.Item) -> str | None:
+    """Return the device by which a test is parametrised."""
     callspec = getattr(item, "callspec", None)
     return callspec.params.get("device") if callspec else None
 
 
 @pytest.fixture(autouse=True)
-def _types_are_forgotten() -> Iterator[None]:
-    """Joint types that a test makes known, by itself or by an example it runs, are gone after it."""
+def _remove_joint_types() -> Iterator[None]:
+    """Remove the joint types that a test has defined."""
     from abd.joints.types import TYPES
 
     known = set(TYPES)
@@ -87,7 +86,7 @@ def _types_are_forgotten() -> Iterator[None]:
 
 @pytest.fixture
 def define():
-    """`abd.joint_type`; its types are forgotten after the test."""
+    """Return `abd.joint_type`; its types are removed after the test."""
     import abd
 
     return abd.joint_type
@@ -95,13 +94,13 @@ def define():
 
 @pytest.fixture(scope="session")
 def device(request: pytest.FixtureRequest) -> str:
-    """Name of the device under test."""
+    """Return the name of the device under test."""
     return request.config.getoption("--device")
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory):
-    """Directory of a run with one of everything that is drawn."""
+    """Return the directory of a run with all objects that exports draw."""
     from exported_run import make
 
     return make(tmp_path_factory.mktemp("exported"))

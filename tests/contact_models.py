@@ -1,4 +1,4 @@
-"""Models of a few bodies for tests of contact, and the arrangements of `ipctk_scene` as models."""
+"""Models of a few bodies for tests of contact, and the scenes of `ipctk_scene` as models."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def solid(name: str, vertices: np.ndarray, triangles: np.ndarray) -> Mesh:
 
 
 def wire() -> Mesh:
-    """A triangle, a loose edge and two loose points."""
+    """Create a mesh of a triangle, an edge and two points."""
     vertices = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.2], [0.5, 1.4, 0], [0.4, 0.4, 0.3], [1.3, 0.2, 0]])
     triangles = np.array([[0, 1, 2]], np.int32)
     loose = np.array([[3, 4]], np.int32)
@@ -34,7 +34,7 @@ BOX_MESH, TETRAHEDRON_MESH, WIRE_MESH, NO_MESH = 0, 1, 2, -1
 
 
 def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
-    """A model of bodies with these meshes and states; `changes` replace fields of the bodies."""
+    """Create a model of bodies with these meshes and states; `changes` replace fields of the bodies."""
     n = len(mesh)
     ones, zeros = np.ones(n), np.zeros(n, np.int32)
     bodies = Bodies(
@@ -54,14 +54,14 @@ def scene(mesh: list[int], q: np.ndarray, **changes) -> Model:
 
 
 def states(count: int, seed: int, spread: float) -> np.ndarray:
-    """(count, 12) states of turned bodies within a cube."""
+    """Return (count, 12) states with random rotations and positions in a cube."""
     rng = np.random.default_rng(seed)
     turns = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
     return np.concatenate([spread * rng.uniform(-1, 1, size=(count, 3)), turns.reshape(-1, 9)], axis=1)
 
 
 def as_model(arrangement: Scene) -> Model:
-    """An arrangement of two bodies, each in the state that takes its rest positions to its positions."""
+    """Create the model of two bodies, with the states that map their rest positions to their positions."""
     split, meshes, q = arrangement.split, [], []
     for start, stop in ((0, split), (split, len(arrangement.vertices))):
         triangles = _within(arrangement.triangles, start, stop)
@@ -82,7 +82,7 @@ def as_model(arrangement: Scene) -> Model:
 
 
 def _within(rows: np.ndarray, start: int, stop: int) -> np.ndarray:
-    """Vertex indices (k,) or (k, c) of the primitives that lie in [start, stop), counted from start."""
+    """Return the vertex indices, minus start, of the primitives (k,) or (k, c) in [start, stop)."""
     first = rows if rows.ndim == 1 else rows[:, 0]
     return rows[(first >= start) & (first < stop)] - start
 
@@ -91,7 +91,7 @@ ARRANGEMENTS = scenes(D_HAT)
 
 
 def bodies_over_a_plane(seed: int, **settings) -> Model:
-    """A box, a tetrahedron and a wire with thickness, crowded over a slanted half-space (body 3)."""
+    """Create a box, a tetrahedron and a wire with thickness, close together above an inclined half-space (body 3)."""
     q = states(4, seed + 10, 0.9)
     q[3] = np.concatenate([np.zeros(3), np.eye(3).ravel()])
     plane = np.full((4, 4), np.nan)
@@ -102,19 +102,19 @@ def bodies_over_a_plane(seed: int, **settings) -> Model:
     return replace(model, settings=replace(model.settings, **settings))
 
 
-def near_on(model: Model, path: Path, places: int) -> np.ndarray:
-    """(k, 4) pair, kind and primitives of all that comes within d_hat at one of so many places on a path."""
+def near_on(model: Model, path: Path, samples: int) -> np.ndarray:
+    """Return pair, kind and primitives (k, 4) of all candidates within d_hat in one of the sampled states of a path."""
     surfaces, pairs = Surfaces.of(model), body_pairs(model)
     everything = find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6)
     complete = contacts(model, surfaces, pairs, everything)
     near = np.zeros(len(everything), bool)
-    for alpha in np.linspace(0.0, 1.0, places):
+    for alpha in np.linspace(0.0, 1.0, samples):
         near |= np.sqrt(closest(complete.positions(path.state(alpha)), complete).D) < complete.xi + D_HAT
     return np.column_stack([everything.pair, everything.kind, everything.a, everything.b])[near]
 
 
 def random_path(model: Model, seed: int, shift: float, turn: float) -> Path:
-    """Arcs of all dynamic bodies in random directions."""
+    """Create arcs of all dynamic bodies in random directions."""
     rng, n = np.random.default_rng(seed), len(model.bodies)
     direction = np.concatenate([shift * rng.normal(size=(n, 3)), turn * rng.normal(size=(n, 9))], axis=1)
     direction[model.bodies.kind != Kind.DYNAMIC] = 0.0

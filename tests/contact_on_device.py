@@ -1,4 +1,4 @@
-"""The contact kernels of one model with its candidates, for tests."""
+"""Launches of the contact kernels of a model with its candidates."""
 
 from dataclasses import replace
 
@@ -34,12 +34,12 @@ KAPPA = 1e6
 
 
 @wp.kernel
-def march_alone(
+def march_each(
     first: wp.int32, s: surfaces.Surfaces, path: affine.Path, pairs: wp.array(dtype=wp.vec2i),
     candidates: wp.array(dtype=wp.vec4i), minimum: wp.float64, limit: wp.float64, gap: wp.array(dtype=wp.float64),
     approach: wp.array(dtype=wp.float64), alpha: wp.array(dtype=wp.float64),
 ):
-    """Safe alphas of the candidates, each by itself."""
+    """Compute the safe alpha of each candidate."""
     k = wp.tid() + first
     c = candidates[k]
     alpha[k] = limit
@@ -51,7 +51,7 @@ def march_alone(
 
 
 def upload_path(path: Path):
-    """A path as the kernels take it."""
+    """Upload a path to the device."""
     n = len(path.p)
     uploaded = allocate_struct(affine.Path, n, DEVICE)
     for name in ("p", "A", "dp", "w", "S", "bend", "affine_speed", "strain"):
@@ -61,12 +61,12 @@ def upload_path(path: Path):
 
 
 def with_stiffness(model: Model) -> Model:
-    """The model with the contact stiffness `KAPPA` for all pairs."""
+    """Return the model with the contact stiffness `KAPPA` for all pairs."""
     return replace(model, settings=replace(model.settings, contact_stiffness=KAPPA))
 
 
 class Kernels:
-    """The contact kernels of a model with its candidates for one path; `per_item`: sums and marches as on CUDA."""
+    """Contact kernels of a model with the candidates of one path; `per_item` selects the sums and marches of CUDA."""
 
     def __init__(self, model: Model, path: Path, device: Device = DEVICE, per_item: bool | None = None):
         model = with_stiffness(model)
@@ -82,7 +82,7 @@ class Kernels:
         self.contacts.candidates.build(self.path, DEVICE.zeros(self.n, wp.int32), unlimited)
 
     def candidates(self) -> Candidates:
-        """The candidates, pairs numbered as `body_pairs` does."""
+        """Return the candidates, with pairs numbered as in `body_pairs`."""
         found = self.contacts.candidates
         pairs = body_pairs(self.model)
         number = {pair: k for k, pair in enumerate(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))}
@@ -91,22 +91,22 @@ class Kernels:
         return Candidates(numbers[items[:, 0]], *items[:, 1:].T)
 
     def listed(self) -> contact.Contacts:
-        """The candidates as the definitions take them, in the kernels' order."""
+        """Return the candidates as contacts of the definitions, in the order of the kernels."""
         return contacts(self.model, Surfaces.of(self.model), body_pairs(self.model), self.candidates())
 
     def energies(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Energies of the candidates, and gaps [m]."""
+        """Return energies and gaps [m] of the candidates."""
         self.contacts.evaluate(Iterate(pose_of(q)), "current")
         energy, gap, _ = self.contacts.arrays("current")
         count = self.contacts.candidates.count
         return DEVICE.read(energy, count), DEVICE.read(gap, count) * self.model.settings.d_hat
 
     def assembled(self, reduction) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient (n, 12) and blocks (n, n, 12, 12) of a reduction that was given its elements."""
+        """Return gradient (n, 12) and blocks (n, n, 12, 12) of a reduction with elements."""
         gradient, diagonal = DEVICE.zeros((self.n, 12), wp.float64), DEVICE.zeros((self.n, 12, 12), wp.float64)
         reduction.reduce(self.contacts.done, gradient, diagonal)
-        blocks, everybody = np.zeros((self.n, self.n, 12, 12)), np.arange(self.n)
-        blocks[everybody, everybody] = DEVICE.read(diagonal)
+        blocks, bodies = np.zeros((self.n, self.n, 12, 12)), np.arange(self.n)
+        blocks[bodies, bodies] = DEVICE.read(diagonal)
         if reduction.pairs:
             row, column, B = (
                 DEVICE.read(getattr(reduction.coupling, name), reduction.pairs) for name in ("row", "column", "blocks")
@@ -115,23 +115,23 @@ class Kernels:
         return DEVICE.read(gradient), blocks
 
     def linearized(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient and blocks of the contacts."""
+        """Return gradient and blocks of the contacts."""
         self.energies(q)
         self.contacts.linearize(pose_of(q))
         return self.assembled(self.contacts.reduction)
 
     def times_of_impact(self, limit: float = 1.0) -> np.ndarray:
-        """Safe alphas of the candidates, each by itself, from the state at the start of the path."""
+        """Return the safe alpha of each candidate from the start of the path."""
         gap = DEVICE.upload(self.energies(self.model.bodies.q)[1], wp.float64)
         c, law = self.contacts.candidates, self.contacts.law
         out, approach = DEVICE.zeros(max(c.count, 1), wp.float64), DEVICE.zeros(max(c.pair_count, 1), wp.float64)
         DEVICE.launch(pair_approaches, c.pair_count, c.pairs, c.counts, self.contacts.done, self.path, approach)
         query = self.contacts.surfaces, self.path, c.pairs, c.items, law.minimum, limit, gap, approach
-        DEVICE.launch(march_alone, c.count, *query, out)
+        DEVICE.launch(march_each, c.count, *query, out)
         return DEVICE.read(out, c.count)
 
     def safe(self, island: np.ndarray, limits: np.ndarray, proven: bool = False) -> np.ndarray:
-        """Smallest safe alphas of the islands of the bodies (n,) up to `limits`; slot "current" holds energies and gaps."""
+        """Return the smallest safe alphas, up to `limits`, of the islands of bodies (n,), after `energies`."""
         out = DEVICE.zeros(self.n, wp.float64)
         where = DEVICE.upload(island, wp.int32), DEVICE.upload(limits, wp.float64)
         self.contacts.times_of_impact(self.path, *where, out, proven)
@@ -141,7 +141,7 @@ class Kernels:
 
 
 def clear_of_the_plane(seed: int, **settings) -> Model:
-    """Three bodies that reach into one another, a little above the half-space; many contacts of every kind."""
+    """Create three intersecting bodies slightly above the half-space, with many contacts of all kinds."""
     model = bodies_over_a_plane(seed, d_hat=0.2, **settings)
     q, plane, surfaces = model.bodies.q, model.bodies.plane.copy(), Surfaces.of(model)
     heights = []
@@ -153,7 +153,7 @@ def clear_of_the_plane(seed: int, **settings) -> Model:
 
 
 def assembled(n: int, listed: contact.Contacts, elements: Elements) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient (n, 12) and blocks (n, n, 12, 12) of elements."""
+    """Return gradient (n, 12) and blocks (n, n, 12, 12) of elements."""
     i, j = body_pair(listed, elements)
     gradient, blocks = np.zeros((n, 12)), np.zeros((n, n, 12, 12))
     for body, part in zip((i, j), elements.gradients(), strict=True):
@@ -165,9 +165,10 @@ def assembled(n: int, listed: contact.Contacts, elements: Elements) -> tuple[np.
 
 
 def law(model: Model) -> contact.ContactParameters:
+    """Return the contact parameters of `with_stiffness(model)`."""
     return contact.ContactParameters(KAPPA, model.settings.d_hat, model.settings.barrier)
 
 
 def heavy(model: Model) -> Model:
-    """The same bodies with huge moments of inertia."""
+    """Return the model with huge moments of inertia."""
     return replace(model, bodies=replace(model.bodies, moment=1e20 * np.ones((len(model.bodies), 3))))

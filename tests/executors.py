@@ -1,4 +1,4 @@
-"""A scene with iterations launched kernel by kernel, and recorded."""
+"""Comparisons of direct launches with replays of records."""
 
 from unittest.mock import patch
 
@@ -15,7 +15,7 @@ COUNTS = ("newton_iterations", "line_search_trials", "linear_iterations", "subst
 
 
 def pinched(mode: str, **solver) -> abd.Scene:
-    """A kinematic ram drives a loose box against a wall."""
+    """Create a kinematic ram that pushes a box against a wall."""
     scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"kinematic_block": mode, **solver})
     scene.add_body("wall", kind="static", box=(0.1, 1.0, 1.0), position=(0.5, 0.0, 0.0))
     scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.3, 0.0, 0.0))
@@ -24,27 +24,27 @@ def pinched(mode: str, **solver) -> abd.Scene:
 
 
 def simulation(scene, records: bool) -> abd.Simulation:
-    """On the processor, launched kernel by kernel or recorded."""
+    """Create a simulation on the processor with direct launches or records."""
     create = patch.object(backends, "create", lambda model, device: WarpBackend(model, "cpu", records))
-    # records from the second time on, also where that does not pay
+    # record at the second execution, for any size
     with create, patch.object(graphs, "PATIENCE", 1), patch.object(small, "SMALL", small.SMALL if records else 0):
         return abd.Simulation(scene, device="cpu")
 
 
 def pair(scene) -> tuple[abd.Simulation, abd.Simulation]:
-    """Launched kernel by kernel, and recorded."""
+    """Create simulations with direct launches and with records."""
     return simulation(scene, False), simulation(scene, True)
 
 
 def assert_same_step(direct: abd.Simulation, recorded: abd.Simulation, within: float = 0.0, counts=COUNTS):
-    """A step of each, with the same state to `within` of its largest entry, and the same counts; or with the same failure.
+    """Advance both by a step; assert equal counts and states, to `within` of the largest entry, or the same failure.
 
     Returns:
         the reports of both, or the failures.
     """
     outcome = [_step(each) for each in (direct, recorded)]
     if isinstance(outcome[0], StepFailure):
-        assert isinstance(outcome[1], StepFailure), f"only the direct one failed: {outcome[0]}"
+        assert isinstance(outcome[1], StepFailure), f"only the direct step failed: {outcome[0]}"
         assert outcome[1].reason == outcome[0].reason
         assert outcome[1].bodies == outcome[0].bodies
     else:
@@ -64,16 +64,16 @@ def _step(simulation: abd.Simulation):
 
 
 def assert_same_state(direct: abd.Simulation, recorded: abd.Simulation, within: float = 0.0) -> None:
-    """Positions and velocities to `within` of their largest entry, or of what gravity gives in a step."""
-    fall = np.linalg.norm(direct.model.settings.gravity) * direct.model.settings.dt
-    for name, least in (("q", 1e-300), ("qd", max(fall, 1e-300))):
+    """Assert equal positions and velocities, to `within` of their largest entry and of the change by gravity in a step."""
+    change = np.linalg.norm(direct.model.settings.gravity) * direct.model.settings.dt
+    for name, least in (("q", 1e-300), ("qd", max(change, 1e-300))):
         expected, found = getattr(direct.stepper, name), getattr(recorded.stepper, name)
         difference = np.abs(found - expected).max(initial=0.0)
         assert difference <= within * np.abs(expected).max(initial=least), (name, direct.frame, difference)
 
 
 def assert_same_steps(scene, steps: int, within: float = 0.0, counts=COUNTS) -> tuple[abd.Simulation, abd.Simulation]:
-    """Steps of both as `assert_same_step` wants them; returns both after them."""
+    """Advance both simulations by steps that satisfy `assert_same_step`; return them."""
     direct, recorded = pair(scene)
     for _ in range(steps):
         assert_same_step(direct, recorded, within, counts)

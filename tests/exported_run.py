@@ -13,7 +13,7 @@ FRAMES = 7
 
 
 def scene(gravity=(0.0, 0.0, -9.81)) -> abd.Scene:
-    """Box, rounded box, ball, capsule, cylinder and half-space; hinge, ball joint, rope and spring."""
+    """Create a scene with all shapes and with a hinge, ball joint, rope and spring."""
     scene = abd.Scene("mixed scene", gravity=gravity, solver={"dt": 0.01}, output={"frames": FRAMES - 1})
     scene.add_body("ground", half_space={})
     scene.add_body("box one", box=(0.3, 0.2, 0.1), position=(0, 0, 1), angular_velocity=(30, 2, 10))
@@ -31,20 +31,20 @@ def scene(gravity=(0.0, 0.0, -9.81)) -> abd.Scene:
 
 
 def make(folder: Path, **options) -> Path:
-    """The directory of a run of it."""
-    made = scene(**options)
-    run(made, made.started(), folder / "run", device="cpu", simulate=Simulation)
+    """Run the scene and return the directory of the run."""
+    mixed = scene(**options)
+    run(mixed, mixed.started(), folder / "run", device="cpu", simulate=Simulation)
     return folder / "run"
 
 
 def poses(folder: Path) -> tuple[list[str], np.ndarray]:
-    """Names of the bodies, and poses (T, n, 4, 4)."""
+    """Return the names of the bodies and their poses (T, n, 4, 4)."""
     with Trajectory(folder) as trajectory:
         return trajectory.names, trajectory.transforms(slice(None))
 
 
 def rope_ends(folder: Path) -> np.ndarray:
-    """(T, 2, 3) ends of the rope."""
+    """Return (T, 2, 3) ends of the rope."""
     names, pose = poses(folder)
     ball = pose[:, names.index("ball"), :3, 3]
     return np.stack([np.broadcast_to([1.0, 0.0, 2.0], ball.shape), ball], axis=1)

@@ -9,14 +9,14 @@ D_HAT = 1e-2
 
 
 def half_space_contacts(seed: int, count: int) -> tuple[Contacts, np.ndarray]:
-    """Points just above slanted half-spaces, and their positions (m, 4, 3)."""
+    """Create contacts of points slightly above inclined half-spaces; return them and positions (m, 4, 3)."""
     rng = np.random.default_rng(seed)
     normals = rng.normal(size=(count, 3))
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     offsets = rng.normal(size=count)
     height = rng.uniform(0.1, 0.9, size=count) * D_HAT + 1e-3
-    sideways = np.cross(normals, rng.normal(size=(count, 3)))
-    points = (offsets + height)[:, None] * normals + sideways
+    tangential = np.cross(normals, rng.normal(size=(count, 3)))
+    points = (offsets + height)[:, None] * normals + tangential
     ones = np.ones(count)
     contacts = Contacts(
         stencil=np.full(count, Stencil.POINT_PLANE), first=np.zeros(count, int), second=np.ones(count, int),

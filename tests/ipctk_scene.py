@@ -1,4 +1,4 @@
-"""Small contact scenes, as our contacts and as ipctk's candidates."""
+"""Small contact scenes, as contacts of abd and candidates of ipctk."""
 
 from dataclasses import dataclass
 
@@ -14,24 +14,24 @@ TETRAHEDRON_TRIANGLES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
 
 
 def edges_of(triangles: np.ndarray) -> np.ndarray:
-    """(e, 2) all edges of triangles (f, 3), each once."""
+    """Return the unique edges (e, 2) of triangles (f, 3)."""
     sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
     return np.unique(np.sort(sides, axis=1), axis=0)
 
 
 def turned(vertices: np.ndarray, seed: int) -> np.ndarray:
-    """Vertices turned by a random rotation."""
+    """Apply a random rotation to vertices."""
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
     return vertices @ (turn * np.sign(np.linalg.det(turn))).T
 
 
 @dataclass
 class Scene:
-    """Two bodies side by side in one vertex array; all primitive pairs between them are candidates.
+    """Two bodies in one vertex array; all primitive pairs between them are candidates.
 
     Attributes:
         rest, vertices: (v, 3) rest and deformed positions [m]; the first `split` vertices are body 0.
-        edges, triangles, points: of both bodies; `points` are the vertices in no edge.
+        edges, triangles, points: of both bodies; `points` are the vertices without edges.
         xi: separation [m].
     """
 
@@ -44,7 +44,7 @@ class Scene:
     xi: float = 0.0
 
     def candidates(self) -> dict[str, np.ndarray]:
-        """Lists "fv", "ee", "ev", "vv" of primitive pairs of different bodies, numbered as ipctk does."""
+        """Return lists "fv", "ee", "ev", "vv" of primitive pairs of different bodies, numbered as in ipctk."""
         side = np.arange(len(self.rest)) >= self.split
         used = np.unique(np.concatenate([self.edges.ravel(), self.points]))
         codimensional = np.array([i for i, e in enumerate(self.edges) if not self._in_triangle(e)], dtype=int)
@@ -52,19 +52,19 @@ class Scene:
         loose = np.unique(np.concatenate([self.points, ends])).astype(int)
         return {
             "fv": _pairs(range(len(self.triangles)), used, lambda f, v: side[self.triangles[f, 0]] != side[v]),
-            "ee": _pairs(range(len(self.edges)), range(len(self.edges)), self._edges_meet(side)),
+            "ee": _pairs(range(len(self.edges)), range(len(self.edges)), self._are_edges_of_both(side)),
             "ev": _pairs(codimensional, loose, lambda e, v: side[self.edges[e, 0]] != side[v]),
             "vv": _pairs(self.points, self.points, lambda v, w: v < w and side[v] != side[w]),
         }
 
-    def _edges_meet(self, side):
+    def _are_edges_of_both(self, side):
         return lambda e, f: e < f and side[self.edges[e, 0]] != side[self.edges[f, 0]]
 
     def _in_triangle(self, edge: np.ndarray) -> bool:
         return bool(np.any(np.sum(np.isin(self.triangles, edge), axis=1) == 2))
 
     def stencils(self) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) stencil types and (m, 4) vertex indices of all candidates."""
+        """Return the stencil types (m,) and vertex indices (m, 4) of all candidates."""
         lists = self.candidates()
         fv, ee, ev, vv = (lists[key] for key in ("fv", "ee", "ev", "vv"))
         rows = [
@@ -78,7 +78,7 @@ class Scene:
         return kinds, np.concatenate(rows).astype(int)
 
     def contacts(self, mu: float = 0.0) -> tuple[Contacts, np.ndarray]:
-        """All candidates as contacts between bodies 0 and 1, and their vertex indices (m, 4)."""
+        """Return all candidates as contacts between bodies 0 and 1, and their vertex indices (m, 4)."""
         kinds, index = self.stencils()
         m = len(kinds)
         first = (index[:, 0] >= self.split).astype(int)
@@ -91,7 +91,7 @@ class Scene:
         )
 
     def ipctk_mesh(self, ipctk):
-        """The scene as ipctk's mesh and candidates."""
+        """Return the mesh and the candidates of ipctk."""
         mesh = ipctk.CollisionMesh(
             np.asfortranarray(self.rest), np.asfortranarray(self.edges.reshape(-1, 2), dtype=np.int32),
             np.asfortranarray(self.triangles.reshape(-1, 3), dtype=np.int32),
@@ -110,21 +110,21 @@ def _pairs(a, b, accept) -> np.ndarray:
 
 
 def two_bodies(a: np.ndarray, b: np.ndarray, triangles_a: np.ndarray, triangles_b: np.ndarray, **kwargs) -> Scene:
-    """Two triangle meshes at positions a and b; their rest positions are the same."""
+    """Create a scene of two triangle meshes with vertices a and b, which are also the rest positions."""
     vertices = np.concatenate([a, b])
     triangles = np.concatenate([triangles_a, triangles_b + len(a)])
     return Scene(vertices, vertices, len(a), edges_of(triangles), triangles, np.zeros(0, int), **kwargs)
 
 
 def scatter_gradient(local: np.ndarray, index: np.ndarray, count: int) -> np.ndarray:
-    """(3 count,) sum of local gradients (m, 12) at vertices index (m, 4)."""
+    """Add local gradients (m, 12) at vertices (m, 4); return (3 count,)."""
     total = np.zeros((count, 3))
     np.add.at(total, index, local.reshape(-1, 4, 3))
     return total.ravel()
 
 
 def scatter_hessian(local: np.ndarray, index: np.ndarray, count: int) -> np.ndarray:
-    """(3 count, 3 count) sum of local Hessians (m, 12, 12) at vertices index (m, 4)."""
+    """Add local Hessians (m, 12, 12) at vertices (m, 4); return (3 count, 3 count)."""
     rows = (3 * index[:, :, None] + np.arange(3)).reshape(-1, 12)
     total = np.zeros((3 * count, 3 * count))
     np.add.at(total, (rows[:, :, None], rows[:, None, :]), local)
@@ -132,7 +132,7 @@ def scatter_hessian(local: np.ndarray, index: np.ndarray, count: int) -> np.ndar
 
 
 def scenes(d_hat: float) -> dict[str, Scene]:
-    """Random and degenerate arrangements with gaps below d_hat."""
+    """Create random and degenerate scenes with gaps below d_hat."""
     gap = 0.3 * d_hat
     up = np.array([0, 0, 1.0])
     over = (1 + gap) * up
@@ -169,13 +169,13 @@ def scenes(d_hat: float) -> dict[str, Scene]:
 
 
 def _deformed(scene: Scene) -> Scene:
-    """The scene with rest shapes unlike its shapes, so that the mollifier's threshold is not the current one."""
+    """Return the scene with different rest shapes, so that the threshold of the mollifier differs from that of the state."""
     rest = scene.rest @ np.diag([1.3, 0.8, 1.1])
     return Scene(rest, scene.vertices, scene.split, scene.edges, scene.triangles, scene.points)
 
 
 def _codimensional(gap: float) -> Scene:
-    """A triangle with a loose edge and a loose point over another such body, everything within reach."""
+    """Create two bodies of a triangle, an edge and points each, with all primitives within the activation distance."""
     below = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [2, 0, 0], [3, 0, 0], [4, 0, 0], [2.5, 0.5, 0], [0.2, 0.2, 0]])
     above = below + gap * np.array([0.0, 0.0, 1.0])
     above[3:5, 0] += 0.25

@@ -23,18 +23,18 @@ PARAMETERS = {
     "spring": {"stiffness": 10.0, "rest_length": 0.2},
     "damper": {"linear_damping": 2.0, "rotary_damping": 0.3},
 }
-"""Numbers that a type cannot do without."""
+"""Required parameters by type."""
 
 
 def frame(rng: np.random.Generator) -> np.ndarray:
-    """(4, 4) random rigid pose."""
+    """Return a random rigid pose (4, 4)."""
     return pose(quaternion_matrix(rng.standard_normal(4)), rng.standard_normal(3))
 
 
 def joint_of(kind: str, rng: np.random.Generator, ends: tuple[int, int] = (0, 1), name: str = "", **keys) -> Joint:
-    """A joint of a type between two bodies with random frames."""
+    """Create a joint of a type between two bodies with random frames."""
     return Joint(name or kind, kind, 0, *ends, frame(rng), frame(rng), parameters=PARAMETERS.get(kind, {}), **keys)
 
 
 CASES = [(kind, form) for kind in TYPES for form in forms(joint_of(kind, np.random.default_rng(0)))]
-"""Every type with every form of its configuration."""
+"""All pairs of a type and a form of its configuration."""

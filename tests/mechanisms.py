@@ -1,4 +1,4 @@
-"""Mechanisms of exact joints between proxies, as scenes for a step h [s]. SI units."""
+"""Scenes of mechanisms with exact joints between proxies, for a step h [s]. SI units."""
 
 import numpy as np
 import reference_cases as cases
@@ -10,32 +10,33 @@ import abd
 G = cases.G
 EXACT = {"enforcement": "exact"}
 CONSERVED = ("kinetic", "gravity", "elastic", "joint")
-"""Parts of the energy of a mechanism without losses and contacts."""
+"""Terms of the energy that a conservative mechanism conserves."""
 
 
-def made(h: float, gravity=(0.0, 0.0, -G), **solver) -> abd.Scene:
+def new_scene(h: float, gravity=(0.0, 0.0, -G), **solver) -> abd.Scene:
+    """Create a scene without bodies."""
     return abd.Scene(gravity=gravity, solver={"dt": h, **solver})
 
 
 def quaternion(rotation: np.ndarray) -> tuple:
-    """(w, x, y, z) of a rotation (3, 3)."""
+    """Return the quaternion (w, x, y, z) of a rotation (3, 3)."""
     return tuple(np.roll(Rotation.from_matrix(rotation).as_quat(), 1))
 
 
-def turned(axis: tuple, angle: float) -> np.ndarray:
-    """(3, 3) rotation by an angle [rad]."""
+def rotation_about(axis: tuple, angle: float) -> np.ndarray:
+    """Return the rotation (3, 3) by an angle [rad]."""
     return Rotation.from_rotvec(angle * np.asarray(axis, dtype=float)).as_matrix()
 
 
 def slider_crank(h: float, **solver) -> abd.Scene:
-    """In space: a crank about x at (0, 0.1, 0.12), a rod of 0.3 m on two balls, a slider along x; 6 rad/s."""
+    """Create a spatial slider-crank: a crank about x at 6 rad/s, a rod with two spherical joints, a slider along x."""
     pivot, pin, end = np.array([0.0, 0.1, 0.12]), np.array([0.0, 0.1, 0.2]), np.array([0.2, 0.0, 0.0])
     spin, along = np.array([6.0, 0.0, 0.0]), pin - end
     at_pin = np.cross(spin, pin - pivot)
     at_end = np.array([along @ at_pin / along[0], 0.0, 0.0])
     rod = {"angular_velocity": np.cross(along, at_pin - at_end) / (along @ along), "velocity": 0.5 * (at_pin + at_end)}
     frame = Rotation.align_vectors([along / np.linalg.norm(along)], [[1, 0, 0]])[0].as_matrix()
-    scene = made(h, **solver)
+    scene = new_scene(h, **solver)
     cases.link(scene, "crank", 0.12, (1e-4, 1e-4, 1e-5), 0.5 * (pivot + pin), velocity=0.5 * at_pin, angular_velocity=spin)
     cases.link(scene, "rod", 0.5, (4e-5, 4e-3, 4e-3), 0.5 * (pin + end), quaternion=quaternion(frame), **rod)
     cases.link(scene, "slider", 2.0, (1e-3,) * 3, end, velocity=at_end)
@@ -47,8 +48,8 @@ def slider_crank(h: float, **solver) -> abd.Scene:
 
 
 def double_pendulum(h: float, **solver) -> abd.Scene:
-    """Two bars of 1 kg and 1 m from level."""
-    scene = made(h, **solver)
+    """Create two bars of 1 kg and 1 m, initially horizontal."""
+    scene = new_scene(h, **solver)
     for k in range(2):
         cases.link(scene, f"bar{k}", 1.0, (0.01, 0.1, 0.1), (0.5 + k, 0, 0))
         scene.add_hinge(f"pin{k}", f"bar{k - 1}" if k else abd.WORLD, f"bar{k}", anchor=(k, 0, 0), axis=(0, 1, 0), **EXACT)
@@ -61,7 +62,7 @@ START = (-0.0620, 0.4552, 0.2227, 0.4873, -0.2227, 1.2305)
 
 
 def seven_bodies(h: float, **solver) -> abd.Scene:
-    """Andrews' squeezer (Hairer and Wanner 1996, VII.7): three loops in a plane, 0.033 N m on the crank, a spring of 4530 N/m."""
+    """Create Andrews' squeezer (Hairer and Wanner 1996, VII.7), which has three planar loops, a motor torque and a spring."""
     d, da, e, ea, rr, ra, ss, sa = 28e-3, 11.5e-3, 20e-3, 14.21e-3, 7e-3, 0.92e-3, 35e-3, 18.74e-3
     sb, sc, sd, ta, tb, u, ua, ub = 10.43e-3, 18e-3, 20e-3, 23.08e-3, 9.16e-3, 40e-3, 12.28e-3, 4.49e-3
     zf, zt, fa = 20e-3, 40e-3, 14.21e-3
@@ -69,7 +70,7 @@ def seven_bodies(h: float, **solver) -> abd.Scene:
     sin, cos = np.sin, np.cos
 
     def gaps(angles):
-        """With theta = 0: the ends of three chains against the meeting point of four bodies."""
+        """Return the gaps at the joint of four bodies for theta = 0."""
         beta, gamma, phi, delta, omega, eps = angles
         px, py = (rr - d) * cos(beta), (rr - d) * sin(beta)
         return [
@@ -88,14 +89,14 @@ def seven_bodies(h: float, **solver) -> abd.Scene:
         (xa + u * sin(ep) + (zf - fa) * cos(o + ep), ya - u * cos(ep) + (zf - fa) * sin(o + ep)),
         (xa + ua * sin(ep) - ub * cos(ep), ya - ua * cos(ep) - ub * sin(ep)),
     )
-    scene = made(h, (0.0, 0.0, 0.0), **solver)
+    scene = new_scene(h, (0.0, 0.0, 0.0), **solver)
     for k, (mass, inertia, centre) in enumerate(zip(MASSES, INERTIAS, centres)):
         cases.link(scene, f"b{k}", mass, (inertia,) * 3, (*centre, 0.0), torque=(0, 0, 0 if k else 0.033))
-    meeting = ((rr - d) * cos(b), (rr - d) * sin(b))
+    common = ((rr - d) * cos(b), (rr - d) * sin(b))
     places = {
         ("world", "b0"): (0.0, 0.0), ("b0", "b1"): (rr * cos(b), rr * sin(b)), ("world", "b2"): (xb, yb),
         ("world", "b4"): (xa, ya), ("b4", "b3"): (xa + zt * cos(dl), ya + zt * sin(dl)), ("world", "b6"): (xa, ya),
-        ("b6", "b5"): (xa + u * sin(ep), ya - u * cos(ep)), **{("b1", f"b{k}"): meeting for k in (2, 3, 5)},
+        ("b6", "b5"): (xa + u * sin(ep), ya - u * cos(ep)), **{("b1", f"b{k}"): common for k in (2, 3, 5)},
     }  # fmt: skip
     for k, (ends, place) in enumerate(places.items()):
         scene.add_hinge(f"j{k}", *ends, anchor=(*place, 0.0), axis=(0, 0, 1), **EXACT)
@@ -106,15 +107,15 @@ def seven_bodies(h: float, **solver) -> abd.Scene:
 
 
 def governor(h: float, **solver) -> abd.Scene:
-    """A shaft of 2 pi rad/s, two arms of 0.5 m on it, a collar that slides along it, held to the arms by springs."""
-    spin, tilt, scene = np.array([0.0, 0.0, 2.0 * np.pi]), np.radians(30.0), made(h, **solver)
+    """Create a governor: a shaft at 2 pi rad/s, two arms, a collar on a slider, and springs between collar and arms."""
+    spin, tilt, scene = np.array([0.0, 0.0, 2.0 * np.pi]), np.radians(30.0), new_scene(h, **solver)
     cases.link(scene, "shaft", 2.0, (0.02, 0.02, 0.04), (0.0, 0.0, 0.25), angular_velocity=spin)
     cases.link(scene, "collar", 1.0, (0.002, 0.002, 0.004), (0.0, 0.0, 0.15), angular_velocity=spin)
     scene.add_hinge("bearing", abd.WORLD, "shaft", anchor=(0, 0, 0), axis=(0, 0, 1), **EXACT)
     scene.add_slider("guide", "shaft", "collar", anchor=(0, 0, 0.15), axis=(0, 0, 1), **EXACT)
     for name, side in (("right", 1.0), ("left", -1.0)):
         hinge, down = np.array([0.05 * side, 0.0, 0.5]), np.array([side * np.sin(tilt), 0.0, -np.cos(tilt)])
-        place, along = hinge + 0.35 * down, turned((0, 1, 0), -np.arctan2(down[2], down[0]))
+        place, along = hinge + 0.35 * down, rotation_about((0, 1, 0), -np.arctan2(down[2], down[0]))
         motion = {"quaternion": quaternion(along), "velocity": np.cross(spin, place), "angular_velocity": spin}
         cases.link(scene, name, 1.0, (0.002, 0.02, 0.02), place, **motion)
         scene.add_hinge(f"{name} hinge", "shaft", name, anchor=hinge, axis=(0, 1, 0), **EXACT)
@@ -124,8 +125,8 @@ def governor(h: float, **solver) -> abd.Scene:
 
 
 def top(h: float, spin: float = 150.0, **solver) -> abd.Scene:
-    """A symmetric top of 1 kg on its tip, 0.5 m below, tilted by half a radian."""
-    R, scene = turned((0, 1, 0), 0.5), made(h, **solver)
+    """Create a symmetric top of 1 kg, tilted by 0.5 rad, whose tip is 0.5 m from its centre of mass."""
+    R, scene = rotation_about((0, 1, 0), 0.5), new_scene(h, **solver)
     place = {"position": 0.5 * R[:, 2], "quaternion": quaternion(R), "angular_velocity": spin * R[:, 2]}
     cases.link(scene, "top", 1.0, (0.05, 0.05, 0.02), **place)
     scene.add_spherical("tip", abd.WORLD, "top", anchor=(0, 0, 0), **EXACT)
@@ -133,8 +134,8 @@ def top(h: float, spin: float = 150.0, **solver) -> abd.Scene:
 
 
 def stiff_springs(h: float, **solver) -> abd.Scene:
-    """A pendulum of two light links of 10 g with a ball of 1 kg at its end, held by springs of 1e4 and 1e5 N/m."""
-    scene, before = made(h, **solver), abd.WORLD
+    """Create a pendulum of two links of 10 g and a ball of 1 kg, with springs of 1e4 and 1e5 N/m to the world."""
+    scene, before = new_scene(h, **solver), abd.WORLD
     parts = (("first", 0.01, (1e-6, 1e-5, 1e-5), 0.1), ("second", 0.01, (1e-6, 1e-5, 1e-5), 0.3), ("ball", 1.0, (1e-3,) * 3, 0.4))
     for k, (name, mass, inertia, x) in enumerate(parts):
         cases.link(scene, name, mass, inertia, (x, 0, 0))
@@ -147,6 +148,6 @@ def stiff_springs(h: float, **solver) -> abd.Scene:
 
 
 def energies(simulation: abd.Simulation, steps: int) -> np.ndarray:
-    """(steps,) what a conservative mechanism keeps, after each of its next steps [J]."""
+    """Return the conserved energy [J] after each step (steps,)."""
     reports = (simulation.step() for _ in range(steps))
     return np.array([sum(report.energy[name] for name in CONSERVED) for report in reports])

@@ -1,4 +1,4 @@
-"""The device under test, states on it and a comparison."""
+"""The device under test, states on it and comparisons."""
 
 import os
 
@@ -12,17 +12,17 @@ from cuda_kernels.bodies import poses
 from cuda_kernels.bodies.affine import Pose
 
 NAME = os.environ.get("ABD_TEST_DEVICE", "cpu")
-"""What `pytest --device` named."""
+"""Name of the device (`pytest --device`)."""
 DEVICE = Device(NAME)
 
 
 def follow(simulation, steps: int, read) -> list:
-    """``read(report)`` after each of so many steps."""
+    """Return ``read(report)`` after each step."""
     return [read(simulation.step()) for _ in range(steps)]
 
 
 def random_states(count: int, seed: int, strain: float = 0.05) -> np.ndarray:
-    """(count, 12) states: rotations, strained."""
+    """Return (count, 12) states with random rotations and strains."""
     rng = np.random.default_rng(seed)
     turns = np.linalg.qr(rng.normal(size=(count, 3, 3)))[0]
     turns *= np.sign(np.linalg.det(turns))[:, None, None]
@@ -30,33 +30,33 @@ def random_states(count: int, seed: int, strain: float = 0.05) -> np.ndarray:
 
 
 def flags(count: int, *chosen: int):
-    """(count,) int32 on the device and bool on the host, true for the chosen ones."""
+    """Return (count,) flags, int32 on the device and bool on the host, which are true at the chosen indices."""
     host = np.isin(np.arange(count), chosen)
     return DEVICE.upload(host.astype(np.int32), wp.int32), host
 
 
 def pose_of(q: np.ndarray):
-    """The state q (n, 12) on the device."""
+    """Upload the state q (n, 12)."""
     pose = allocate_struct(Pose, len(q), DEVICE)
     DEVICE.launch(poses.unpack, len(q), DEVICE.upload(q, wp.float64), pose)
     return pose
 
 
 def set_laws(joints, law: np.ndarray, p: np.ndarray, reference: np.ndarray, shift: np.ndarray) -> None:
-    """Give joint rows on the device laws (R,) and parameters (R, 8), references (m,) and shifts (l, 3)."""
+    """Write laws (R,), parameters (R, 8), references (m,) and shifts (l, 3) of joint rows to the device."""
     pairs = ((joints.rows.law, law), (joints.rows.p, p), (joints.measures.reference, reference))
     for array, values in (*pairs, (joints.linear.shift, shift)):
         DEVICE.write(array, values)
 
 
 def assert_close(value: np.ndarray, expected: np.ndarray, relative: float = 1e-10) -> None:
-    """Equal in every entry to `relative` of the largest entry."""
+    """Assert that all entries are equal to `relative` of the largest entry."""
     assert value.shape == expected.shape
     assert np.max(np.abs(value - expected), initial=0.0) <= relative * np.max(np.abs(expected), initial=1e-300)
 
 
 def assert_no_net_wrench(q: np.ndarray, gradient: np.ndarray) -> None:
-    """No sum of forces, and none of torques about the origin: the energy (n, 12) stays under a common rotation."""
+    """Assert that forces and torques about the origin of a gradient (n, 12) sum to zero."""
     A, G = q[:, 3:].reshape(-1, 3, 3), gradient[:, 3:].reshape(-1, 3, 3)
     spin = np.cross(A.transpose(0, 2, 1), G.transpose(0, 2, 1)).sum(axis=(0, 1))
     torque = spin + np.cross(q[:, :3], gradient[:, :3]).sum(axis=0)

@@ -1,8 +1,6 @@
-"""Mechanisms whose motion and joint forces are known, as scenes with exact joints, beside the numbers to reach.
+"""Scenes of mechanisms with known motion and joint forces, and the expected values.
 
-The numbers and their sources are in `reference_values.py`.
-
-Bodies are proxies of given mass and inertia, as rigid as they are by default. SI units.
+`reference_values.py` contains the values and their sources. Bodies are proxies with given mass and inertia. SI units.
 """
 
 from functools import partial
@@ -17,43 +15,43 @@ import abd
 
 G = 9.81
 ROUNDED = 1e-6
-"""Last digit of the published A01 table."""
+"""Resolution of the published table of A01."""
 
 
 def empty(h: float, gravity=(0.0, -G, 0.0), **solver) -> abd.Scene:
-    """A scene without bodies."""
+    """Create a scene without bodies."""
     return abd.Scene(gravity=gravity, solver={"dt": h, "integrator": "bdf2", **solver})
 
 
 def link(scene: abd.Scene, name: str, mass: float, inertia, position, **keys) -> None:
-    """A nearly rigid body without a surface; inertia (3,) about its centre of mass, in which its frame has its origin."""
+    """Add a body without a surface, with principal moments (3,); the origin of its frame is the centre of mass."""
     scene.add_body(name, proxy=True, mass=mass, inertia=inertia, position=position, **keys)
 
 
 def about_y(angle: float) -> dict[str, object]:
-    """Key of a body turned by an angle [rad] about y."""
+    """Return the key of a body for a rotation by an angle [rad] about y."""
     return {"axis_angle": {"axis": (0, 1, 0), "degrees": np.degrees(angle)}}
 
 
 def position(simulation: abd.Simulation, body: str) -> np.ndarray:
-    """(3,) centre of mass [m]."""
+    """Return the centre of mass (3,) [m]."""
     return simulation.bodies[body].transform[:3, 3]
 
 
 def angular_velocity(simulation: abd.Simulation, body: str) -> np.ndarray:
-    """(3,) [rad/s], world axes."""
+    """Return the angular velocity (3,) [rad/s] in world axes."""
     view = simulation.bodies[body]
     W = view.velocity[:3, :3] @ np.linalg.inv(view.transform[:3, :3])
     return 0.5 * np.array([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])
 
 
 def solution(rate, start, times) -> np.ndarray:
-    """(len(times), k) of an ordinary differential equation to 1e-12."""
+    """Solve an ordinary differential equation to 1e-12; return (len(times), k)."""
     return solve_ivp(rate, (0.0, max(times)), start, method="DOP853", rtol=1e-12, atol=1e-13, t_eval=times).y.T
 
 
 def spherical_chain(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
-    """Four bodies; the centre of the first one slides along x, the others hang on it one by one."""
+    """Create a chain of four bodies with spherical joints; the first one slides along x."""
     scene = empty(h, **solver)
     for i in range(4):
         link(scene, f"body{i}", 2.0, (6.0, 1.0, 6.0), (-0.3 + 0.6 * i, 0.0, 0.0))
@@ -68,7 +66,7 @@ def spherical_chain(h: float, enforcement: str = "exact", **solver) -> abd.Scene
 
 
 def chain_values(simulation: abd.Simulation) -> Values:
-    """Positions, angular velocities, and forces on the children."""
+    """Read positions, angular velocities, and forces on the children."""
     values = {}
     for i in range(4):
         values[f"position {i}"] = position(simulation, f"body{i}")
@@ -78,7 +76,7 @@ def chain_values(simulation: abd.Simulation) -> Values:
 
 
 def _expected(table, names: tuple[str, ...]) -> dict[float, Values]:
-    """Three numbers of each name by time and body."""
+    """Split the rows of a table into vectors (3,) of the given names, by time and body."""
     return {
         time: {f"{name} {i}": part for i, row in rows.items() for name, part in zip(names, np.reshape(row, (3, 3)))}
         for time, rows in table.items()
@@ -86,12 +84,11 @@ def _expected(table, names: tuple[str, ...]) -> dict[float, Values]:
 
 
 def slider_chain(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
-    """Five cuboids in a row: hinges about z, x, y, z and, third of all, a slider along y with a spring.
+    """Create a row of five cuboids, connected by a slider along y with a spring and hinges about z, x, y and z.
 
-    The spring pulls its two points together with 500 N/m and 10 N s/m along every axis of the world. A bushing has the
-    axes of its parent, and damps only what changes in them; so its parent is a body of 1 mg that is carried along by the
-    second cuboid and does not turn. A force of 20 N along z acts on the far end of the last body: a free joint with the
-    world there has a force drive on its coordinate z.
+    The spring has 500 N/m and 10 N s/m along each axis of the world. It is a bushing, whose axes are those of its parent;
+    therefore its parent is a body of 1 mg that moves with the second cuboid and does not rotate. A free joint between the
+    world and the end of the last body applies a force of 20 N along z.
     """
     scene = empty(h, **solver)
     cross, along = 4.0 * (0.4**2 + 0.1**2) / 12.0, 4.0 * (0.1**2 + 0.1**2) / 12.0
@@ -110,7 +107,7 @@ def slider_chain(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
 
 
 def slider_chain_values(simulation: abd.Simulation) -> Values:
-    """Positions, wrenches on the children, and the angles of the last one."""
+    """Read positions, wrenches on the children, and the angles of the last body."""
     values = {}
     for i in range(5):
         values[f"position {i}"] = position(simulation, f"body{i}")
@@ -125,7 +122,7 @@ SLIDER_CHAIN[0.25]["position: angles 4"] = np.array(known.TIP_ANGLES)
 
 
 def pendulum(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
-    """A01: a point mass on a rod of 1 m without mass, released level; its own inertia shifts the phase by 1e-9."""
+    """Create A01: a point mass on a massless rod of 1 m, released horizontally; its inertia of 1e-9 kg m^2 is negligible."""
     scene = empty(h, **solver)
     link(scene, "bob", 1.0, (1e-9, 1e-9, 1e-9), (-1.0, 0.0, 0.0))
     scene.add_spherical("pivot", abd.WORLD, "bob", anchor=(0, 0, 0), enforcement=enforcement)
@@ -133,12 +130,12 @@ def pendulum(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
 
 
 def pendulum_values(simulation: abd.Simulation) -> Values:
-    """Position of the mass and force on it."""
+    """Read the position of the mass and the joint force on it."""
     return {"position": position(simulation, "bob")[:2], "force": simulation.joints["pivot"].wrench()[0][:2]}
 
 
 def _pendulum_expected() -> dict[float, Values]:
-    """Positions as published; the rod's force ``-(m w^2 - m g . u) u`` by the exact motion."""
+    """Return positions and the force of the rod, ``-(m w^2 - m g . u) u``; assert that they agree with the published table."""
     motion = solution(lambda t, y: [y[1], -G * np.cos(y[0])], [np.pi, 0.0], list(known.A01))
     expected = {}
     for (time, published), (angle, rate) in zip(known.A01.items(), motion):
@@ -149,13 +146,13 @@ def _pendulum_expected() -> dict[float, Values]:
 
 
 def windows(h: float, count: int = 2, enforcement: str = "exact", **solver) -> abd.Scene:
-    """A02: N windows of unit rods of 1 kg, hinges about z; in space a third of their rows are redundant."""
+    """Create A02: N windows of rods of 1 m and 1 kg, with hinges about z, of whose rows a third are redundant."""
     scene = empty(h, **solver)
     rod = 1.0 / 12.0
     hinge = {"axis": (0, 0, 1), "enforcement": enforcement}
     for i in range(count + 1):
-        turning = {"velocity": (0.5, 0, 0), "angular_velocity": (0, 0, -1)}
-        link(scene, f"post{i}", 1.0, (rod, 0.5 * rod, rod), (i, 0.5, 0), **turning)
+        motion = {"velocity": (0.5, 0, 0), "angular_velocity": (0, 0, -1)}
+        link(scene, f"post{i}", 1.0, (rod, 0.5 * rod, rod), (i, 0.5, 0), **motion)
         scene.add_hinge(f"foot{i}", abd.WORLD, f"post{i}", anchor=(i, 0, 0), **hinge)
     for i in range(count):
         link(scene, f"beam{i}", 1.0, (0.5 * rod, rod, rod), (i + 0.5, 1, 0), velocity=(1, 0, 0))
@@ -165,42 +162,42 @@ def windows(h: float, count: int = 2, enforcement: str = "exact", **solver) -> a
 
 
 def windows_values(simulation: abd.Simulation) -> Values:
-    """The upper end of the first post, and its velocity."""
+    """Read position and velocity of the upper end of the first post."""
     view = simulation.bodies["post0"]
     end = np.array([0.0, 0.5, 0.0, 1.0])
     return {"position": (view.transform @ end)[:2], "velocity": (view.velocity @ end)[:2]}
 
 
 def windows_motion(count: int, times) -> np.ndarray:
-    """(t, 2) angle of the posts from the vertical [rad] and its rate: ``phi'' = (c/I) sin phi``."""
+    """Return angle of the posts from the vertical [rad] and its rate (t, 2): ``phi'' = (c/I) sin phi``."""
     inertia, couple = (count + 1) / 3.0 + count, ((count + 1) / 2.0 + count) * G
     return solution(lambda t, y: [y[1], couple / inertia * np.sin(y[0])], [0.0, 1.0], times)
 
 
-def _windows_expected(count: int, published: dict[float, tuple[float, float]], digits: float) -> dict[float, Values]:
-    """Every 0.05 s, as the published table has it, by the closed form, which `published` confirms to `digits`."""
+def _windows_expected(count: int, published: dict[float, tuple[float, float]], tolerance: float) -> dict[float, Values]:
+    """Return the solution every 0.05 s; assert that it agrees with the published values to `tolerance`."""
     times = [round(0.05 * k, 2) for k in range(1, 201)]
     expected = {}
     for time, (phi, rate) in zip(times, windows_motion(count, times)):
         end, along = np.array([np.sin(phi), np.cos(phi)]), np.array([np.cos(phi), -np.sin(phi)])
-        assert time not in published or np.abs(end - published[time]).max() < digits
+        assert time not in published or np.abs(end - published[time]).max() < tolerance
         expected[time] = {"position": end, "velocity": rate * along}
     return expected
 
 
 BASE, LENGTHS = 1.10, (0.5, 1.20, 0.75)
 START = (1.6707963267948966, 1.6707963267948966 - 1.4591054166649482, 1.5397303602625536)
-"""Angles of the three links from x [rad]."""
+"""Initial angles of the three links from x [rad]."""
 
 
 def four_bar(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
-    """Links from the origin up, across, and down to (1.1, 0, 0); axes -y, z up; from rest."""
+    """Create a four-bar from the origin to (1.1, 0, 0) with axes -y, initially at rest."""
     scene = empty(h, gravity=(0, 0, -G), **solver)
     hinge = {"axis": (0, -1, 0), "enforcement": enforcement}
     along = [np.array([np.cos(angle), 0.0, np.sin(angle)]) for angle in START]
     starts = [np.zeros(3), LENGTHS[0] * along[0], np.array([BASE, 0.0, 0.0])]
-    matter = ((0.5, 0.333), (1.0, 0.537), (0.75, 0.4))
-    for k, (mass, inertia) in enumerate(matter):
+    properties = ((0.5, 0.333), (1.0, 0.537), (0.75, 0.4))
+    for k, (mass, inertia) in enumerate(properties):
         pose = about_y(-START[k])
         centre = starts[k] + 0.5 * LENGTHS[k] * along[k]
         link(scene, f"link{k + 1}", mass, (0.5 * inertia, inertia, 0.5 * inertia), centre, **pose)
@@ -212,7 +209,7 @@ def four_bar(h: float, enforcement: str = "exact", **solver) -> abd.Scene:
 
 
 def angle_values(simulation: abd.Simulation, *names: str) -> Values:
-    """Angles and rates of hinges."""
+    """Read angles and rates of hinges."""
     joints = [simulation.joints[name] for name in names]
     return {
         "position: angles": np.array([joint.coordinates[0] for joint in joints]),
@@ -221,7 +218,7 @@ def angle_values(simulation: abd.Simulation, *names: str) -> Values:
 
 
 def four_bar_values(simulation: abd.Simulation) -> Values:
-    """Of the first and the last link, and the force of the loop."""
+    """Read angles and rates of the first and last link, and the force of the hinge that closes the loop."""
     return {**angle_values(simulation, "joint1", "joint3"), "force": simulation.joints["loop"].wrench()[0]}
 
 
@@ -233,7 +230,7 @@ def _four_bar_expected() -> dict[float, Values]:
 
 
 def double_pendulum(h: float, start=(0.1, 0.2), enforcement: str = "exact", **solver) -> abd.Scene:
-    """Links of 1 kg and 1 m and 2 m on hinges about y; inertias .333 and 1.33 kg m^2 about the hinges."""
+    """Create links of 1 kg with lengths of 1 m and 2 m and hinges about y; inertias about the hinges are .333 and 1.33 kg m^2."""
     scene = empty(h, gravity=(0, 0, -G), **solver)
     point, angle = np.zeros(3), 0.0
     parent: str | int = abd.WORLD
@@ -249,6 +246,7 @@ def double_pendulum(h: float, start=(0.1, 0.2), enforcement: str = "exact", **so
 
 
 def double_pendulum_values(simulation: abd.Simulation) -> Values:
+    """Read angles and rates of both hinges."""
     return angle_values(simulation, "joint1", "joint2")
 
 
@@ -262,7 +260,7 @@ def _double_pendulum_expected(start: tuple[float, float]) -> dict[float, Values]
 
 
 def swing(h: float, damping: float = 0.0, enforcement: str = "exact", **solver) -> abd.Scene:
-    """RigidBodyJoint: a capsule on a hinge 5 m from its centre, 35 degrees above the level; lengths in its own unit."""
+    """Create RigidBodyJoint of ArtiSynth: a capsule on a hinge 5 m from its centre, 35 degrees above the horizontal."""
     scene = empty(h, gravity=(0, 0, -98.0), **solver)
     theta = np.radians(35.0)
     centre = np.array([5.0, 0.0, 15.0]) + 5.0 * np.array([np.cos(theta), 0.0, np.sin(theta)])
@@ -276,12 +274,12 @@ def swing(h: float, damping: float = 0.0, enforcement: str = "exact", **solver) 
 
 
 def swing_values(simulation: abd.Simulation) -> Values:
-    """The angle from the downward vertical."""
+    """Read the angle from the downward vertical."""
     return {"position: angle": simulation.joints["hinge"].coordinates + 0.5 * np.pi}
 
 
 def linkage(h: float, enforcement: str = "exact", compliance: dict | None = None, **solver) -> abd.Scene:
-    """FourBarLinkage: a square of 1 m in the plane x-z whose left side is fixed; its other three sides fall."""
+    """Create FourBarLinkage of ArtiSynth: a square of 1 m in the plane x-z, whose left side is fixed."""
     scene = empty(h, gravity=(0, 0, -9.8), **solver)
     thin, thick = (59.8175, (7.37961, 7.47898, 0.498158)), (89.7262, (11.44327, 11.21848, 1.121096))
     poses = ((thick, (0, 0, 0.5), 90.0), (thin, (0.5, 0, 0), 180.0), (thick, (0, 0, -0.5), 270.0))
@@ -296,12 +294,12 @@ def linkage(h: float, enforcement: str = "exact", compliance: dict | None = None
 
 
 def soft_linkage(h: float, **solver) -> abd.Scene:
-    """The same with the demo's compliance 1e-6 and damping 25000 in all five rows of every hinge."""
+    """Create the linkage with compliance 1e-6 and damping 25000 in all rows of the hinges."""
     return linkage(h, "compliant", {"compliance": (1e-6,) * 5, "damping": (25000.0,) * 5}, **solver)
 
 
 def linkage_values(simulation: abd.Simulation) -> Values:
-    """Motion of the far link, and rate of turn of the first one."""
+    """Read position and velocity of the second link, and the angular velocity of the first link."""
     return {
         "position": position(simulation, "link2"),
         "velocity": simulation.bodies["link2"].velocity[:3, 3],

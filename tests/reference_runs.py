@@ -8,20 +8,21 @@ import numpy as np
 import abd
 
 KINDS = ("position", "velocity", "force")
-"""Positions [m] and angles [rad]; velocities [m/s] and rates [rad/s]; forces [N] and torques [N m]. Errors of forces
-are relative to the largest number among all forces and torques of a mechanism at that time."""
+"""Positions [m] and angles [rad]; velocities [m/s] and rates [rad/s]; forces [N] and torques [N m].
+
+Errors of forces are relative to the largest force or torque of the mechanism at that time."""
 
 Values = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism and what is known of it.
+    """A mechanism and its expected values.
 
     Attributes:
-        name: of the case; `scene` gives it for a step h [s].
-        read: quantities of a running simulation.
-        expected: time [s] -> quantity -> numbers. The first word of a quantity's name is one of `KINDS`.
+        scene: creates the scene for a step h [s].
+        read: reads quantities from a simulation.
+        expected: values by time [s] and name of the quantity, whose first word is one of `KINDS`.
     """
 
     name: str
@@ -32,7 +33,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Errors (time -> quantity -> largest difference), Newton iterations per step, largest opening of joints."""
+    """Largest errors by time and quantity, Newton iterations per step, and the largest residual of joints."""
 
     errors: dict[float, dict[str, float]]
     newton: float
@@ -40,7 +41,7 @@ class Outcome:
 
 
 def run(case: Case, h: float, until: float = np.inf, device: str = "cpu", **solver) -> Outcome:
-    """The case with step h [s], compared at the times it knows up to `until` [s]."""
+    """Simulate a case with step h [s], and compare it at all times with expected values up to `until` [s]."""
     times = [time for time in case.expected if time <= until]
     simulation = abd.Simulation(case.scene(h, **{"tolerance": 1e-7, **solver}), device=device)
     errors, newton, residual = {}, 0, np.zeros(2)
@@ -55,7 +56,7 @@ def run(case: Case, h: float, until: float = np.inf, device: str = "cpu", **solv
 
 
 def compare(expected: Values, found: Values) -> dict[str, float]:
-    """Largest difference of every quantity; of forces relative to the largest one."""
+    """Return the largest difference of each quantity; forces are relative to the largest force."""
     forces = [np.abs(value).max() for name, value in expected.items() if kind(name) == "force"]
     largest = max(forces, default=1.0)
     return {
@@ -65,11 +66,11 @@ def compare(expected: Values, found: Values) -> dict[str, float]:
 
 
 def kind(name: str) -> str:
-    """Which of `KINDS` a quantity is."""
+    """Return the kind (`KINDS`) of a quantity."""
     return name.split()[0].rstrip(":")
 
 
 def worst(errors: dict[float, dict[str, float]], which: str, until: float = np.inf) -> float:
-    """Largest error of one of `KINDS` up to a time [s]; 0 where nothing of that kind is known."""
+    """Return the largest error of a kind of quantities up to a time [s], 0 without such quantities."""
     found = (error for time, row in errors.items() if time <= until for name, error in row.items() if kind(name) == which)
     return max(found, default=0.0)

@@ -1,9 +1,9 @@
-"""Numbers of known motions and joint forces; `reference_cases.py` has the mechanisms they belong to. SI units.
+"""Known motions and joint forces of the mechanisms in `reference_cases.py`. SI units.
 
 Sources: Exudyn's sphericalJointTest and revoluteJointPrismaticJointTest, converged; the IFToMM multibody benchmark
 library (A01, A02); the four-bar and the double pendulum of RigidBodyDynamics.jl's tests; ArtiSynth's RigidBodyJoint and
-FourBarLinkage. Published digits stand where they are converged; the others come from an independent solution in maximal
-coordinates, correct to all digits given.
+FourBarLinkage. Values are published digits where those are converged, otherwise an independent solution in maximal
+coordinates, correct to all digits.
 """
 
 from math import pi
@@ -11,7 +11,7 @@ from math import pi
 TURN = 2.0 * pi
 
 CHAIN = {
-    # time: body: position, angular velocity, joint force on it
+    # time: body: position, angular velocity, joint force
     0.25: {
         0: (-0.2971436665, 0, 0, 0.1716957874, 0.0075565583, -0.5137391573, 0, 61.0126313678, -0.0618384553),
         1: (
@@ -52,7 +52,7 @@ CHAIN = {
 }  # fmt: skip
 
 SLIDER_CHAIN = {
-    # time: body: position, force and moment on it at its joint
+    # time: body: position, joint force and moment
     0.1: {
         0: (0.199668211, -0.011515438, 0, -28.891617566, 45.917609797, 9.540458771, -0.655694726, -11.369206296, 0),
         4: (
@@ -85,7 +85,7 @@ A01 = {
     0.5: (-0.391049, -0.920370), 1.0: (0.986292, -0.165011), 2.0: (-0.793566, -0.608484), 5.0: (-0.942305, -0.334754),
     10.0: (-0.275087, -0.961419),
 }
-"""Time -> position of the mass."""
+"""Position of the mass by time."""
 A02_40 = {
     0.05: (0.0502096, 0.998739), 0.5: (0.687926, 0.725781), 1.0: (-0.115357, -0.993324), 2.0: (0.0344663, 0.999406),
     5.0: (-0.540191, -0.841543), 10.0: (0.180513, 0.983573),
@@ -94,10 +94,10 @@ A02_2 = {
     1.0: (-0.1950203019, -0.9807992057), 2.0: (0.0578157958, 0.9983272679), 4.0: (0.1176161024, 0.9930591385),
     10.0: (0.3284581115, 0.9445185382),
 }
-"""N windows: time -> position of the first upper corner."""
+"""Position of the first upper corner of N windows by time."""
 
 FOUR_BAR = {
-    # time: angles of the first link, over its turns, and of the last one
+    # time: angles of the first link, including revolutions, and of the last link
     0.1: (1.67215267475, 1.54065607065),
     0.25: (1.67956657438, 1.54571494566),
     0.5: (1.71033445214, 1.56668663776),
@@ -106,7 +106,7 @@ FOUR_BAR = {
     5.0: (1.34073335666 + TURN, 1.31461739669),
 }
 LOOP_FORCE = (-0.3001246873, 0.0, -5.0029612805)
-"""On the last link where it meets the second, after 0.5 s [N]."""
+"""Force of the second link on the last link after 0.5 s [N]."""
 
 DOUBLE_PENDULUM = {
     (0.1, 0.2): {
@@ -116,7 +116,7 @@ DOUBLE_PENDULUM = {
     },
     (1.0, -0.5): {0.5: (-0.08054150, 0.79613179), 1.0: (-0.03573132, -0.81077641), 2.0: (-0.39792084, 0.18730043)},
 }
-"""Initial angles -> time -> angles [rad], and rates where there are four numbers."""
+"""Angles [rad], in some rows followed by rates [rad/s], by initial angles and time."""
 
 SWING = {
     0.0: {0.1: 2.125560561, 0.25: 1.820410188, 0.5: 0.664328501, 1.0: -1.934214980, 2.0: 1.140782964, 5.0: 2.021278760},
@@ -124,10 +124,10 @@ SWING = {
         0.1: 2.125771749, 0.25: 1.823805884, 0.5: 0.691560597, 1.0: -1.811827945, 2.0: 1.338890935, 5.0: -0.646349455,
     },
 }  # fmt: skip
-"""Damping -> time -> angle from the downward vertical [rad]."""
+"""Angle from the downward vertical [rad] by damping and time."""
 
 LINKAGE = {
-    # time: position and velocity of the far link, rate of turn of the first one about y
+    # time: position and velocity of the second link, angular velocity of the first link about y
     0.1: ((0.4983393773, 0, -0.057606317), (-0.0663918, 0, -1.1505953), 1.1525092),
     0.25: ((0.4363434461, 0, -0.3510853898), (-0.9989149, 0, -2.6641023), 2.8452192),
 }

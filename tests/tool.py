@@ -1,4 +1,4 @@
-"""Scripts in tools/ as modules, and scenes next to the checkout."""
+"""Scripts of `tools` as modules, and files of `shared/fixtures`."""
 
 import importlib.util
 import sys
@@ -12,7 +12,7 @@ TOOLS = Path(__file__).resolve().parent.parent / "tools"
 
 
 def load_tool(name: str) -> ModuleType:
-    """tools/<name>.py as a module, loaded once; by the last part of its name, as other scripts import it."""
+    """Import `tools/NAME.py` once, as a module with the last part of its name."""
     path = TOOLS / f"{name}.py"
     if path.stem not in sys.modules:
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -23,7 +23,7 @@ def load_tool(name: str) -> ModuleType:
 
 
 def fixture(name: str) -> Path:
-    """A file of `shared/fixtures` next to the checkout; the test is skipped without it."""
+    """Return the path of a file of `shared/fixtures` next to the checkout; skip the test if it does not exist."""
     path = FIXTURES / name
     if not path.is_file():
         pytest.skip("no folder shared/fixtures next to the checkout")

@@ -9,10 +9,10 @@ def assert_agrees(
     value: np.ndarray, reference: Callable[[np.ndarray], np.ndarray], x: np.ndarray, relative: float = 1e-9,
     ulps: float = 100.0, samples: int = 6, seed: int = 0, context: str = "",
 ) -> None:
-    """Assert that value equals reference(x) to the larger of two bounds, in the largest absolute entry.
+    """Assert that the largest absolute difference of value and reference(x) is within the larger of two bounds.
 
-    The bounds are `relative` times the reference, and `ulps` times the largest change of the reference when every
-    entry of x moves up or down by its last bit (`samples` random choices of directions).
+    The bounds are `relative` times the reference, and `ulps` times the largest change of the reference when all
+    entries of x change by one ulp (`samples` random choices of signs).
     """
     expected = np.asarray(reference(x), dtype=float)
     value = np.asarray(value, dtype=float)
@@ -24,4 +24,4 @@ def assert_agrees(
         change = max(change, float(np.max(np.abs(np.asarray(reference(moved)) - expected), initial=0.0)))
     bound = max(relative * float(np.max(np.abs(expected), initial=0.0)), ulps * change)
     error = float(np.max(np.abs(value - expected), initial=0.0))
-    assert error <= bound, f"{context}: differs by {error:.3e}, allowed {bound:.3e} (one ulp moves it by {change:.3e})"
+    assert error <= bound, f"{context}: differs by {error:.3e}, allowed {bound:.3e} (change by one ulp {change:.3e})"

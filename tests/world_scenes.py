@@ -1,4 +1,4 @@
-"""Scenes for tests of worlds, and worlds that fail."""
+"""Scenes for tests of worlds, including steps that fail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import abd
 
 
 def pile(speed: float = 0.0) -> abd.Scene:
-    """Three boxes that fall askew upon one another, and a pendulum with a drive."""
+    """Create three tilted boxes above each other, and a pendulum with a drive."""
     scene = abd.Scene(solver={"dt": 0.01})
     scene.add_body("ground", half_space={})
     for k in range(3):
@@ -22,20 +22,20 @@ def pile(speed: float = 0.0) -> abd.Scene:
 
 
 def tumbling(k: int = 0, boxes: int = 3) -> abd.Scene:
-    """Boxes that are thrown upon one another, rough and a little elastic; every k another throw."""
+    """Create boxes with friction and restitution, whose initial states depend on k."""
     scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-3})
     scene.add_material("default", mu=0.4, restitution=0.2)
     scene.add_body("ground", half_space={})
     for b in range(boxes):
         turn = {"axis": (1, b, 2), "degrees": 20 * b + 7 * k}
         place = (0.03 * b * (1 + 0.1 * k), 0.01 * k, 0.09 + 0.17 * b + 0.004 * k)
-        thrown = {"velocity": (0.3 * k, 0.1 * k, -0.2 * k), "position": place, "axis_angle": turn}
-        scene.add_body(f"box{b}", box=(0.1,) * 3, density=1000, **thrown)
+        state = {"velocity": (0.3 * k, 0.1 * k, -0.2 * k), "position": place, "axis_angle": turn}
+        scene.add_body(f"box{b}", box=(0.1,) * 3, density=1000, **state)
     return scene
 
 
 def heap(seed: int) -> abd.Scene:
-    """Five boxes at random poses above one another and the ground, with friction and a little restitution."""
+    """Create five boxes in random poses above the ground, with friction and restitution."""
     rng = np.random.default_rng(seed)
     scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-3})
     scene.add_material("default", mu=0.4, restitution=0.2)
@@ -49,7 +49,7 @@ def heap(seed: int) -> abd.Scene:
 
 
 def armed(k: int, wrist: dict, enforcement: str = "exact", **solver) -> abd.Scene:
-    """Two boxes that are thrown, and an arm whose hand a drive swings at them in time, every k otherwise."""
+    """Create two boxes and a driven arm that hits them; initial states and drive depend on k."""
     scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-3, **solver})
     scene.add_material("default", mu=0.4, restitution=0.3)
     scene.add_body("ground", half_space={})
@@ -67,19 +67,19 @@ def armed(k: int, wrist: dict, enforcement: str = "exact", **solver) -> abd.Scen
 
 
 def side_by_side(scenes: list[abd.Scene], device: str, joints: tuple[str, ...] = ()) -> abd.Simulation:
-    """Scenes that differ in how their bodies begin, and in the drives of some joints, as worlds of one."""
+    """Create a simulation whose worlds are scenes that differ in initial states and in the drives of some joints."""
     out = scenes[0].replicate(len(scenes))
-    for world, alone in enumerate(scenes):
-        for body in alone.spec.body:
+    for world, single in enumerate(scenes):
+        for body in single.spec.body:
             one = out.body(f"w{world}_{body.name}")
             one.velocity, one.position, one.axis_angle = body.velocity, body.position, body.axis_angle
         for name in joints:
-            out.joint(f"w{world}_{name}").drive = alone.joint(name).drive
+            out.joint(f"w{world}_{name}").drive = single.joint(name).drive
     return abd.Simulation(out, device=device)
 
 
 def assert_same_state(found: np.ndarray, expected: np.ndarray, device: str, message: str = "") -> None:
-    """Equal bits on Warp devices; equal up to rounding on the reference, whose BLAS sums in an order that depends on shapes.
+    """Assert bitwise equal states on Warp devices, and equal up to rounding on the reference, whose BLAS depends on shapes.
 
     A rounding of 1e-16 grows to 4e-13 in the seven steps of `armed` (OpenBLAS kernel SkylakeX).
     """
@@ -90,7 +90,7 @@ def assert_same_state(found: np.ndarray, expected: np.ndarray, device: str, mess
 
 
 def swinging(worlds: int, *fast: int, **solver) -> abd.Scene:
-    """Two hanging links in every world that swing slowly, or in some worlds so fast that their step does not converge."""
+    """Create worlds of two hanging links, some of which are so fast that their steps do not converge."""
     scene = abd.Scene(solver={"dt": 0.01, "max_newton": 2, "retries": 0, **solver})
     hinge = {"axis": (0, 1, 0), "enforcement": "exact"}
     for k, parent in enumerate((abd.WORLD, "link0")):

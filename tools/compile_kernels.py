@@ -1,15 +1,13 @@
-"""Compile gate: `python tools/compile_kernels.py [MODULE | FILE.cu]... [--arch 80 90] [--jobs N] [--registers FILE]`.
+"""Compile all device code without a GPU: `python tools/compile_kernels.py [MODULE | FILE.cu]... [--registers FILE]`.
 
-Builds every Warp module of `cuda_kernels` and every `cuda_kernels/raw/*.cu` for NVIDIA GPUs, on a machine that has
-none: Warp carries its compiler (NVRTC), raw sources need the package nvidia-cuda-nvrtc. Prints what was built, how long
-it took and how large it is, and of raw kernels the registers of a thread, the shared memory of a block and what spills.
-It shows that the device code compiles, not that it computes the right thing.
+Sources are all Warp modules of `cuda_kernels` and `cuda_kernels/raw/*.cu`. Warp contains its compiler; raw sources need the
+package nvidia-cuda-nvrtc. The table contains time and size of each build, and the resources of each raw kernel.
 
-`--registers FILE` compiles the Warp modules by NVRTC too, whose assembler says what every kernel uses, and writes that as a
-JSON file and a table next to it, the largest kernels first; modules that only processors load are left out. A kernel that a
-step launches may use `MOST_REGISTERS` and spill nothing: more leave a multiprocessor too few threads to wait for memory with.
+`--registers FILE` also compiles the Warp modules by NVRTC and writes a table of the resources of all kernels that GPUs launch.
+A kernel of a step must not use more than `MAX_REGISTERS` registers nor spill: otherwise too few threads fit on a multiprocessor
+to hide the latency of memory.
 
-Exit status: 0 all compiled, 1 something did not, with the compiler's messages, or a kernel of a step uses more.
+Exit status: 1 if a source does not compile or a kernel of a step exceeds the limits, else 0.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ import argparse
 import ctypes
 import importlib
 import importlib.metadata
-import json
 import multiprocessing
 import os
 import pkgutil
@@ -28,19 +25,20 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the processes of the pool inherit it
 RAW = ROOT / "cuda_kernels" / "raw"
 ARCHITECTURES = (80, 90)
 NVRTC = "nvidia-cuda-nvrtc"
-MOST_REGISTERS = 200
-"""Of a thread, in kernels that a step launches."""
-ASIDE = ("cuda_kernels.contact.pressing",)
-"""Modules of Warp kernels that no step launches."""
-AS_WARP = (
+MAX_REGISTERS = 200
+"""Largest number of registers per thread of a kernel of a step."""
+EXEMPT = ("cuda_kernels.contact.pressing",)
+"""Modules without kernels of a step."""
+WARP_OPTIONS = (
     "--device-as-default-execution-space",
     "--extra-device-vectorization",
     "--restrict",
@@ -48,13 +46,12 @@ AS_WARP = (
     "--undefine-macro=WP_VERIFY_FP",
     "--fmad=true",
 )
-"""What Warp's own compiler is asked for, of a module in its mode "release": without NDEBUG every look-up of an array calls
-for an assertion, and the kernels are others."""
+"""Options with which Warp compiles modules in its mode "release"."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a kernel uses: registers of a thread, shared memory of a block, stack and what it spills to it [bytes]."""
+    """Resources of a kernel: registers per thread, shared memory per block [bytes], stack and spills per thread [bytes]."""
 
     kernel: str
     registers: int
@@ -68,8 +65,13 @@ class Usage:
 
 @dataclass(frozen=True)
 class Build:
-    """One source for one architecture: `size` of the machine code [bytes], `message` of the compiler if it failed, what
-    every kernel of a raw source uses."""
+    """Result of compiling one source for one architecture.
+
+    Attributes:
+        seconds: compilation time [s]; size: of the machine code [bytes].
+        message: of the compiler, if compilation failed.
+        usage: resources of the kernels, if compiled by NVRTC.
+    """
 
     source: str
     arch: int
@@ -81,31 +83,25 @@ class Build:
 
 
 def warp_modules() -> list[str]:
-    """Modules of `cuda_kernels` in alphabetical order."""
+    """Return the names of the modules of `cuda_kernels` in alphabetical order."""
     folder = ROOT / "cuda_kernels"
     return [module.name for module in pkgutil.walk_packages([str(folder)], "cuda_kernels.") if not module.ispkg]
 
 
-def search(path: list[str]) -> None:
-    """Set where a fresh process looks for modules."""
-    sys.path[:] = path
-
-
 def compile_source(source: str, arch: int, registers: bool) -> Build:
-    """Compile a Warp module, given by its Python name, or a .cu file; with what every kernel uses where that is asked for."""
+    """Compile a Warp module, given by its Python name, or a .cu file; if `registers`, by NVRTC."""
     begin = perf_counter()
-    with captured_stderr() as said:
+    with captured_stderr() as captured:
         try:
             size, usage = compile_raw(source, arch) if source.endswith(".cu") else compile_warp(source, arch, registers)
         except Exception as error:
-            # Whatever a compiler raises is its verdict on this source; the table goes on with the next one.
-            text = said().strip()
-            return Build(source, arch, perf_counter() - begin, 0, f"{text}\n{error}".strip(), failed=True)
+            # any exception of a compiler means that this source failed; the others are still compiled
+            return Build(source, arch, perf_counter() - begin, 0, f"{captured().strip()}\n{error}".strip(), failed=True)
     return Build(source, arch, perf_counter() - begin, size, usage=usage)
 
 
 def compile_warp(name: str, arch: int, registers: bool) -> tuple[int, tuple[Usage, ...]]:
-    """Machine code of a Warp module [bytes]; 0 where it has functions only, which are compiled with their callers."""
+    """Return the size of the machine code of a Warp module [bytes], 0 if it has no kernels, and the resources of its kernels."""
     import warp as wp
 
     wp.config.log_level = wp.LOG_ERROR
@@ -113,28 +109,26 @@ def compile_warp(name: str, arch: int, registers: bool) -> tuple[int, tuple[Usag
     if not wp.get_module(name).kernels:
         return 0, ()
     with tempfile.TemporaryDirectory() as folder:
-        # where NVRTC assembles, Warp's own compiler need not
         files = wp.compile_aot_module(module, arch=arch, module_dir=folder, use_ptx=registers)
         if not registers:
             return sum(file.stat().st_size for file in files), ()
         (source,) = Path(folder).glob("*.cu")
         if "cpu" in getattr(module, "LOADED_FOR", ()):
-            # processors alone launch its kernels
             return source.stat().st_size, ()
         include = Path(wp.__file__).parent / "native"
-        return nvrtc(source.read_bytes(), source.name, arch, include, *AS_WARP)
+        return nvrtc(source.read_bytes(), source.name, arch, include, *WARP_OPTIONS)
 
 
 def compile_raw(path: str, arch: int) -> tuple[int, tuple[Usage, ...]]:
-    """Machine code of a CUDA C++ file [bytes] and what its kernels use."""
+    """Return the size of the machine code of a CUDA C++ file [bytes] and the resources of its kernels."""
     return nvrtc(Path(path).read_bytes(), path, arch, RAW)
 
 
 def nvrtc(source: bytes, name: str, arch: int, include: Path, *options: str) -> tuple[int, tuple[Usage, ...]]:
-    """Machine code of CUDA C++ [bytes] and what its kernels use, by NVRTC.
+    """Compile CUDA C++ by NVRTC; return the size of the machine code [bytes] and the resources of the kernels.
 
     Raises:
-        RuntimeError: it does not compile, or NVRTC is missing.
+        RuntimeError: the source does not compile, or NVRTC is not installed.
     """
     try:
         files = importlib.metadata.files(NVRTC) or []
@@ -149,11 +143,11 @@ def nvrtc(source: bytes, name: str, arch: int, include: Path, *options: str) -> 
             raise RuntimeError(library.nvrtcGetErrorString(status).decode())
 
     check(library.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), 0, None, None))
-    wanted = (f"--gpu-architecture=sm_{arch}", "--std=c++17", f"--include-path={include}", "--ptxas-options=-v", *options)
+    options = (f"--gpu-architecture=sm_{arch}", "--std=c++17", f"--include-path={include}", "--ptxas-options=-v", *options)
     size = ctypes.c_size_t()
     try:
         status = library.nvrtcCompileProgram(
-            program, len(wanted), (ctypes.c_char_p * len(wanted))(*(option.encode() for option in wanted))
+            program, len(options), (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         )
         check(library.nvrtcGetProgramLogSize(program, ctypes.byref(size)))
         log = ctypes.create_string_buffer(size.value)
@@ -167,109 +161,93 @@ def nvrtc(source: bytes, name: str, arch: int, include: Path, *options: str) -> 
 
 
 def usages(log: str) -> tuple[Usage, ...]:
-    """What ptxas says of every kernel, in alphabetical order; names without what Warp adds to them."""
+    """Parse the log of ptxas; return the resources of the kernels in alphabetical order, without the suffixes of Warp."""
     found = []
     for part in log.split("Compiling entry function '")[1:]:
         name = re.sub(r"_[0-9a-f]{8}_cuda_kernel_forward$", "", part[: part.index("'")])
-        # functions that are called have a stack and spills of their own
+        # sums, since called functions have their own stack and spills
         registers, shared, stack, spilled = (
-            [int(count) for count in re.findall(rf"(\d+) {what}", part)]
-            for what in ("registers", "bytes smem", "bytes stack frame", "bytes spill stores")
+            [int(count) for count in re.findall(rf"(\d+) {unit}", part)]
+            for unit in ("registers", "bytes smem", "bytes stack frame", "bytes spill stores")
         )
         found.append(Usage(name, max(registers, default=0), sum(shared), sum(stack), sum(spilled)))
     return tuple(sorted(found, key=lambda one: one.kernel))
 
 
-def told(builds: list[Build], path: Path) -> list[str]:
-    """Write what every kernel uses; returns those of a step that use too much."""
-    rows = [
-        {"source": Path(build.source).name, "arch": build.arch, **asdict(one)} for build in builds for one in build.usage
-    ]
-    rows.sort(key=lambda row: (-row["registers"], -row["spilled"], row["source"], row["kernel"], row["arch"]))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+def write_usage(builds: list[Build], path: Path) -> list[str]:
+    """Write a table of the resources of all kernels; return descriptions of the kernels that exceed the limits."""
+    kernels = [(build, one) for build in builds for one in build.usage]
+    kernels.sort(key=lambda row: (-row[1].registers, -row[1].spilled, row[0].source, row[1].kernel, row[0].arch))
     lines = [
-        "Registers of a thread, stack, spills and shared memory of a block, of the kernels that GPUs launch, as the assembler of",
-        f"NVRTC {importlib.metadata.version(NVRTC)} says: `python tools/compile_kernels.py --registers FILE`.",
+        f"Resources of the kernels that GPUs launch, by NVRTC {importlib.metadata.version(NVRTC)}: "
+        "`python tools/compile_kernels.py --registers FILE`.",
         "",
-        "| kernel | sm | registers | stack B | spilled B | shared B |",
+        "| kernel | architecture | registers per thread | stack [bytes] | spilled [bytes] | shared [bytes] |",
         "|---|---|---|---|---|---|",
     ]
-    lines += [
-        f"| {row['source'].removeprefix('cuda_kernels.')}.{row['kernel']} | {row['arch']} | {row['registers']} | {row['stack']} "
-        f"| {row['spilled']} | {row['shared']} |"
-        for row in rows
-    ]
-    path.with_suffix(".md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return [
-        f"{row['source']}.{row['kernel']} on sm_{row['arch']}: {row['registers']} registers, {row['spilled']} bytes spilled"
-        for row in rows
-        if (row["registers"] > MOST_REGISTERS or row["spilled"]) and row["source"] not in ASIDE
-    ]
+    excesses = []
+    for build, one in kernels:
+        name = f"{Path(build.source).name.removeprefix('cuda_kernels.')}.{one.kernel}"
+        lines.append(f"| {name} | sm_{build.arch} | {one.registers} | {one.stack} | {one.spilled} | {one.shared} |")
+        if (one.registers > MAX_REGISTERS or one.spilled) and build.source not in EXEMPT:
+            excesses.append(f"{name} on sm_{build.arch}: {one.registers} registers, {one.spilled} bytes spilled")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return excesses
 
 
 @contextmanager
 def captured_stderr() -> Iterator[Callable[[], str]]:
-    """Collect what this process writes to file descriptor 2, native code included; yields a reader of it."""
+    """Capture file descriptor 2, including output of native code; yield a function that returns the text."""
     sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as aside:
-        os.dup2(aside.fileno(), 2)
+    original = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
 
-        def said() -> str:
+        def captured() -> str:
             sys.stderr.flush()
-            return os.pread(aside.fileno(), os.fstat(aside.fileno()).st_size, 0).decode(errors="replace")
+            return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
         try:
-            yield said
+            yield captured
         finally:
             sys.stderr.flush()
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(original, 2)
+            os.close(original)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Compile everything and print the table; returns the exit status."""
+def main() -> int:
+    """Compile all sources and print the table; return 1 if a check failed, else 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="Python module or .cu file [all there are]")
+    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="Python module or .cu file [all]")
     parser.add_argument("--arch", type=int, nargs="+", default=ARCHITECTURES, help="compute capabilities [80 90]")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes [one per processor]")
-    parser.add_argument("--registers", type=Path, metavar="FILE", help="write what every kernel uses: FILE.json, FILE.md")
-    arguments = parser.parse_args(argv)
-    # The checkout comes first: its modules are meant, installed or not.
-    path = [str(ROOT), *sys.path]
-    search(path)
-    raw = [str(path) for path in sorted(RAW.glob("*.cu"))]
-    sources = arguments.sources or [*warp_modules(), *raw]
-    tasks = [(source, arch, arguments.registers is not None) for source in sources for arch in arguments.arch]
+    parser.add_argument("--registers", type=Path, metavar="FILE", help="Markdown file for the resources of all kernels")
+    options = parser.parse_args()
+    sources = options.sources or [*warp_modules(), *map(str, sorted(RAW.glob("*.cu")))]
+    tasks = [(source, arch, options.registers is not None) for source in sources for arch in options.arch]
 
     begin = perf_counter()
     builds = []
     width = max(len(source) for source in sources)
     print(f"{'module':<{width}}  arch   seconds     bytes")
-    # Fresh processes: this one may have threads (a test runner), which a fork would not survive.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(arguments.jobs, len(tasks)), context, initializer=search, initargs=(path,)) as pool:
+    with ProcessPoolExecutor(min(options.jobs, len(tasks)), context) as pool:
         for build in pool.map(compile_source, *zip(*tasks, strict=True)):
             builds.append(build)
-            what = "FAILED" if build.failed else build.size or "functions only"
-            print(f"{build.source:<{width}}  sm_{build.arch}  {build.seconds:8.2f}  {what:>8}", flush=True)
+            size = "FAILED" if build.failed else build.size or "no kernels"
+            print(f"{build.source:<{width}}  sm_{build.arch}  {build.seconds:8.2f}  {size:>8}", flush=True)
             for one in build.usage:
                 print(f"  {one}", flush=True)
 
     failed = [build for build in builds if build.failed]
     for build in failed:
         print(f"\n{build.source} for sm_{build.arch}:\n{build.message}", file=sys.stderr)
-    too_much = told(builds, arguments.registers) if arguments.registers else []
-    for line in too_much:
-        print(f"too much: {line}", file=sys.stderr)
-    raw_count = sum(source.endswith(".cu") for source in sources)
-    print(
-        f"{len(sources) - raw_count} Warp modules and {raw_count} raw sources for "
-        f"{', '.join(f'sm_{arch}' for arch in arguments.arch)}: {sum(build.size > 0 for build in builds)} builds, "
-        f"{len(failed)} failed, {perf_counter() - begin:.1f} s"
-    )
-    return 1 if failed or too_much else 0
+    excesses = write_usage(builds, options.registers) if options.registers else []
+    for line in excesses:
+        print(f"exceeds the limits: {line}", file=sys.stderr)
+    print(f"{sum(build.size > 0 for build in builds)} builds, {len(failed)} failed, {perf_counter() - begin:.1f} s")
+    return 1 if failed or excesses else 0
 
 
 if __name__ == "__main__":

@@ -1,17 +1,16 @@
-"""What has to work on a GPU before anything is measured there: `python tools/gpu_smoke.py [--device cuda] [--out DIR]`.
+"""Check the basic functions on a GPU before tests and measurements: `python tools/gpu_smoke.py [--device cuda] [--out DIR]`.
 
-Seven stages, each a process of its own with a time limit, each one line: what was found, or what failed. Tracebacks and
-output are kept as DIR/NAME.log. Stops after a failure of `start`, without which nothing else can work; exit status 1 if any
-stage failed. `--device emulated` rehearses all of it on the processor.
+Seven stages run as separate processes with time limits. Each prints one line and writes its output to DIR/STAGE.log. If `start`
+fails, the other stages are skipped. Exit status: 1 if a stage failed, else 0. `--device emulated` runs all stages on the
+processor.
 
-    start     Warp, driver, device; all kernels are loaded, with the time that takes, and on CUDA those of CuPy, if it is there
-    graphs    loops and branches in graphs, with copies, fills and kernels first launched there, replayed ten times
-    transfer  reads, writes, scans, sorts and reductions against NumPy, empty arrays included
-    factor    direct and iterative solutions against a dense one
-    scenes    five steps of small scenes launch by launch, arrays checked, against the processor's
-    replay    the same with graphs: the same bits as launch by launch, twice
-    impact    the shipped wrecking ball, thirty steps: seconds per step, records and replays; its flight, unless `--impact
-              SCENE@FILE` names a pickled checkpoint of a later step
+    start     versions of Warp, driver and device; time for loading all kernels, including those of CuPy if it is installed
+    graphs    loops, branches, copies and fills in graphs, replayed ten times
+    transfer  reads, writes, scans, sorts and reductions, compared with NumPy
+    factor    direct and iterative solutions of linear systems, compared with dense ones
+    scenes    five steps of small scenes without graphs, compared with the processor
+    replay    the same steps with graphs: bitwise equal to those without
+    impact    30 steps of `wrecking_ball`, or of `--impact SCENE@FILE` from a pickled checkpoint: time per step
 """
 
 from __future__ import annotations
@@ -37,84 +36,84 @@ from abd.backends.device.graphs import Graphs  # noqa: E402
 
 SCENES = ("falling_box", "box_stack", "chain", "ragdoll", "gear_train")
 STEPS = 5
-NEAR = 1e-9
-"""How far states of two devices may be apart [m]: sums have another order."""
+TOLERANCE = 1e-9
+"""Largest difference between the states on two devices [m], whose sums have different orders."""
 SIZES = (0, 1, 511, 513, 1_000_000)
 IMPACT = "wrecking_ball"
 
 
 @wp.kernel
-def count_down(first: wp.int32, left: wp.array(dtype=wp.int32), total: wp.array(dtype=wp.float64)):
-    """One pass of a loop: one less to go, and the passes are summed up."""
-    left[0] = left[0] - 1
+def count_down(first: wp.int32, remaining: wp.array(dtype=wp.int32), total: wp.array(dtype=wp.float64)):
+    """Decrement the number of remaining passes and increment the total."""
+    remaining[0] = remaining[0] - 1
     total[0] = total[0] + wp.float64(1.0)
 
 
 @wp.kernel
-def is_odd(first: wp.int32, left: wp.array(dtype=wp.int32), odd: wp.array(dtype=wp.int32)):
-    """Whether a number is odd."""
-    odd[0] = left[0] % 2
+def is_odd(first: wp.int32, remaining: wp.array(dtype=wp.int32), odd: wp.array(dtype=wp.int32)):
+    """Compute whether a number is odd."""
+    odd[0] = remaining[0] % 2
 
 
 @wp.kernel
 def add_one(first: wp.int32, total: wp.array(dtype=wp.float64)):
-    """First launched inside of a branch."""
+    """Add one; the first launch of this kernel is inside a branch."""
     k = wp.tid() + first
     total[k] = total[k] + wp.float64(1.0)
 
 
 def start(name: str) -> str:
-    """Versions, and the time until all kernels are there."""
+    """Load all kernels and return versions and the loading time."""
     begin = perf_counter()
     device = Device(name)
-    from abd.backends.warp import on_warp  # noqa: F401 - its kernels are to be loaded
+    from abd.backends.warp import on_warp  # noqa: F401 - defines kernels
 
     device.load(cuda_kernels)
     raw = "kernels of CuPy loaded" if device.raw else device.why_not_raw
     if device.warp.is_cuda and device.raw is None and importlib.util.find_spec("cupy"):
         raise RuntimeError(f"CuPy is installed, but {raw}")
-    what = f"{device.warp.name}, Warp {wp.__version__}, {raw}"
+    text = f"{device.warp.name}, Warp {wp.__version__}, {raw}"
     if device.warp.is_cuda:
-        what += f", sm_{device.warp.arch}, driver's CUDA {wp.get_cuda_driver_version()}"
-    return f"{what}; kernels loaded in {perf_counter() - begin:.1f} s"
+        text += f", sm_{device.warp.arch}, CUDA of the driver {wp.get_cuda_driver_version()}"
+    return f"{text}; kernels loaded in {perf_counter() - begin:.1f} s"
 
 
 def graphs(name: str) -> str:
-    """Nested loops and branches as the Newton iteration has them."""
+    """Replay a loop with a branch, as in a Newton iteration."""
     device = Device(name)
     records = Graphs(device)
     if not records.whole:
-        raise RuntimeError("graphs hold no loops and branches here")
-    left, odd = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
+        raise RuntimeError("graphs do not support loops and branches on this device")
+    remaining, odd = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
     total, copied, filled = (device.zeros(4, wp.float64) for _ in range(3))
-    wanted = device.upload([7], wp.int32)
+    passes = device.upload([7], wp.int32)
 
     def branch() -> None:
         device.launch(add_one, 1, filled)
         filled[1:].fill_(1.0)
 
-    def turn() -> None:
-        device.launch(count_down, 1, left, total)
-        device.launch(is_odd, 1, left, odd)
+    def loop_body() -> None:
+        device.launch(count_down, 1, remaining, total)
+        device.launch(is_odd, 1, remaining, odd)
         device.copy(copied, total)
         device.when(odd, branch)
 
-    def body() -> None:
-        device.copy(left, wanted)
+    def loop() -> None:
+        device.copy(remaining, passes)
         device.fill(total)
         device.fill(filled)
-        device.repeat(left, turn)
+        device.repeat(remaining, loop_body)
 
     for _ in range(10):
-        records.run("loop", body)
+        records.run("loop", loop)
         found = [device.read(array).tolist() for array in (total, copied, filled)]
         if found != [[7.0, 0.0, 0.0, 0.0], [7.0, 0.0, 0.0, 0.0], [3.0, 1.0, 1.0, 1.0]]:
-            raise RuntimeError(f"total, copied, filled are {found}")
+            raise RuntimeError(f"total, copied and filled have wrong values: {found}")
     return f"{records.recorded} recorded, {records.replayed} replayed"
 
 
 def transfer(name: str) -> str:
-    """Reads, writes, scans, sorts and reductions."""
+    """Compare reads, writes, scans, sorts and reductions with NumPy."""
     from abd.backends.device.scan import Scan
     from abd.backends.warp.islands import Islands
     from cuda_kernels.parallel import sums
@@ -142,118 +141,119 @@ def transfer(name: str) -> str:
         for operation, fold in ((sums.SUM, np.sum), (sums.MIN, np.min), (sums.MAX, np.max)):
             found = islands.reduced(array, operation)
             if size and abs(found[0] - fold(-values)) > 1e-9 * max(1.0, abs(fold(-values))):
-                raise RuntimeError(f"a reduction over {size} gives {found[0]} for {fold(-values)}")
+                raise RuntimeError(f"a reduction over {size} entries returned {found[0]} instead of {fold(-values)}")
     return f"sizes {', '.join(map(str, SIZES))}"
 
 
 def factor(name: str) -> str:
-    """Solutions of block systems: trees, loops, dense fill."""
+    """Compare solutions of block systems with and without loops with dense ones."""
     from block_systems import System, chain, cube, net, random_tree
 
     device = Device(name)
     device.load(cuda_kernels)
-    worst = 0.0
+    largest = 0.0
     for n, pairs in ((40, chain(40)), (60, random_tree(60, 1)), (36, net(6, 6)), (27, cube(3))):
         system = System(device, n, pairs)
         exact = system.dense()
-        for wanted in ("direct", "pcg"):
-            worst = max(worst, float(np.abs(system.solve(system.solver(wanted)) - exact).max() / np.abs(exact).max()))
-    if worst > 1e-8:
-        raise RuntimeError(f"a solution is wrong by {worst:.1e} of the largest entry")
-    return f"largest error {worst:.1e}"
+        for solver in ("direct", "pcg"):
+            error = np.abs(system.solve(system.solver(solver)) - exact).max() / np.abs(exact).max()
+            largest = max(largest, float(error))
+    if largest > 1e-8:
+        raise RuntimeError(f"the relative error of a solution, {largest:.1e}, exceeds 1e-8")
+    return f"largest error {largest:.1e}"
 
 
-def _run(scene: str, device: str, whole: bool) -> tuple[list[int], abd.Simulation]:
-    """Newton iterations of `STEPS` and the simulation after them, with or without graphs."""
+def _run(scene: str, device: str, use_graphs: bool) -> tuple[list[int], abd.Simulation]:
+    """Advance a scene by `STEPS` steps; return the Newton iterations of each step and the simulation."""
     simulation = abd.Simulation(scene, device=device)
     iteration = simulation.backend.iteration
     if iteration is not None:
-        iteration.graphs.whole = iteration.graphs.whole and whole
+        iteration.graphs.whole = iteration.graphs.whole and use_graphs
     return [simulation.step().newton_iterations for _ in range(STEPS)], simulation
 
 
 def scenes(name: str) -> str:
-    """Against the processor, launch by launch."""
+    """Compare steps without graphs with those of the processor."""
     wp.config.launch_array_access_mode = wp.config.LaunchArrayAccessMode.STRICT
-    said = []
+    differences = []
     for scene in SCENES:
-        there, one = _run(scene, name, whole=False)
-        here, other = _run(scene, "cpu", whole=False)
-        apart = float(np.abs(one.stepper.q - other.stepper.q).max())
-        if apart > NEAR or abs(sum(there) - sum(here)) > 1:
-            raise RuntimeError(f"{scene}: {apart:.1e} m apart, Newton iterations {there}, on the processor {here}")
-        said.append(f"{scene} {apart:.0e}")
-    return f"apart [m]: {', '.join(said)}"
+        found, simulation = _run(scene, name, use_graphs=False)
+        expected, reference = _run(scene, "cpu", use_graphs=False)
+        difference = float(np.abs(simulation.stepper.q - reference.stepper.q).max())
+        if difference > TOLERANCE or abs(sum(found) - sum(expected)) > 1:
+            raise RuntimeError(f"{scene}: differs by {difference:.1e} m; Newton iterations {found}, on the processor {expected}")
+        differences.append(f"{scene} {difference:.0e}")
+    return f"differences [m]: {', '.join(differences)}"
 
 
 def replay(name: str) -> str:
-    """The same bits from graphs as launch by launch."""
+    """Check that steps with graphs are bitwise equal to steps without."""
     for scene in SCENES:
-        _, single = _run(scene, name, whole=False)
+        _, direct = _run(scene, name, use_graphs=False)
         for _ in range(2):
-            _, graphed = _run(scene, name, whole=True)
-            np.testing.assert_array_equal(graphed.stepper.q, single.stepper.q, err_msg=scene)
+            _, replayed = _run(scene, name, use_graphs=True)
+            np.testing.assert_array_equal(replayed.stepper.q, direct.stepper.q, err_msg=scene)
     return f"{len(SCENES)} scenes, twice, {STEPS} steps"
 
 
-def impact(name: str, of: str) -> str:
-    """Seconds per step of a larger scene."""
-    scene, _, checkpoint = of.partition("@")
+def impact(name: str, source: str) -> str:
+    """Return the time per step of a larger scene; `source` is SCENE or SCENE@FILE."""
+    scene, _, checkpoint = source.partition("@")
     simulation = abd.Simulation(scene, device=name)
     if checkpoint:
         simulation.restore(pickle.loads(Path(checkpoint).read_bytes()))
     simulation.step()
     begin, steps = perf_counter(), 2 if name == EMULATED else 30
     newton = sum(simulation.step().newton_iterations for _ in range(steps))
-    seconds = (perf_counter() - begin) / steps
-    found = simulation.backend.iteration.graphs
-    counts = f"{found.recorded} recorded, {found.replayed} replayed"
-    return f"{1e3 * seconds:.1f} ms per step, {newton / steps:.1f} Newton iterations, {counts}"
+    milliseconds = 1e3 * (perf_counter() - begin) / steps
+    records = simulation.backend.iteration.graphs
+    counts = f"{records.recorded} recorded, {records.replayed} replayed"
+    return f"{milliseconds:.1f} ms per step, {newton / steps:.1f} Newton iterations per step, {counts}"
 
 
-STAGES = {stage.__name__: stage for stage in (start, graphs, transfer, factor, scenes, replay, impact)}
-LIMITS = {"start": 180, "graphs": 60, "transfer": 60, "factor": 60, "scenes": 120, "replay": 120, "impact": 120}
-"""Seconds."""
+STAGES = {
+    "start": (start, 180), "graphs": (graphs, 60), "transfer": (transfer, 60), "factor": (factor, 60), "scenes": (scenes, 120),
+    "replay": (replay, 120), "impact": (impact, 120),
+}  # fmt: skip
+"""Functions and time limits [s] by name."""
 
 
-def run_stage(stage: str, device: str, impact_of: str, out: Path) -> bool:
-    """Run a stage as a process; one line says what came of it."""
-    begin, log = perf_counter(), out / f"{stage}.log"
-    command = [sys.executable, __file__, "--stage", stage, "--device", device, "--impact", impact_of]
+def run_stage(stage: str, device: str, source: str, folder: Path) -> bool:
+    """Run a stage as a process, write its log, print one line, and return whether it passed."""
+    begin, limit = perf_counter(), STAGES[stage][1]
+    command = [sys.executable, __file__, "--stage", stage, "--device", device, "--impact", source]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMITS[stage], check=False)
-        text, ok = done.stdout + done.stderr, done.returncode == 0
-    except subprocess.TimeoutExpired as slow:
-        text, ok = f"{slow.stdout or ''}{slow.stderr or ''}\nnot done after {LIMITS[stage]} s", False
-    log.write_text(text, encoding="utf-8")
-    lines = [line for line in text.splitlines() if line.strip()]
-    print(
-        f"{'ok    ' if ok else 'FAILED'} {stage:<9}{perf_counter() - begin:6.1f} s  {lines[-1] if lines else ''}",
-        flush=True,
-    )
-    return ok
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+        text, has_passed = done.stdout + done.stderr, done.returncode == 0
+    except subprocess.TimeoutExpired as error:
+        text, has_passed = f"{error.stdout or ''}{error.stderr or ''}\nexceeded the limit of {limit} s", False
+    (folder / f"{stage}.log").write_text(text, encoding="utf-8")
+    result = (text.strip() or "no output").splitlines()[-1]
+    print(f"{'passed' if has_passed else 'FAILED'} {stage:<9}{perf_counter() - begin:6.1f} s  {result}", flush=True)
+    return has_passed
 
 
 def main() -> int:
-    """Run all stages, or one of them in this process."""
+    """Run all stages, or one stage in this process; return 1 if a stage failed, else 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda", help="cuda, cuda:N or emulated [cuda]")
     parser.add_argument("--out", type=Path, default=Path("runs/gpu-smoke"), help="folder of the logs [runs/gpu-smoke]")
-    parser.add_argument("--impact", default=IMPACT, metavar="SCENE[@FILE]", help=f"[{IMPACT}]")
-    parser.add_argument("--stage", choices=STAGES, help="run this one here")
+    parser.add_argument("--impact", default=IMPACT, metavar="SCENE[@FILE]", help=f"scene of the last stage [{IMPACT}]")
+    parser.add_argument("--stage", choices=STAGES, help="run only this stage, in this process")
     options = parser.parse_args()
     if options.stage:
-        print(impact(options.device, options.impact) if options.stage == "impact" else STAGES[options.stage](options.device))
+        arguments = (options.device, options.impact) if options.stage == "impact" else (options.device,)
+        print(STAGES[options.stage][0](*arguments))
         return 0
     options.out.mkdir(parents=True, exist_ok=True)
-    failed = []
+    has_failed = False
     for stage in STAGES:
         if not run_stage(stage, options.device, options.impact, options.out):
-            failed.append(stage)
+            has_failed = True
             if stage == "start":
-                print(f"stopped: without it nothing else can work; see {options.out / stage}.log")
+                print(f"stopped: the other stages need the device; see {options.out / stage}.log")
                 break
-    return 1 if failed else 0
+    return int(has_failed)
 
 
 if __name__ == "__main__":

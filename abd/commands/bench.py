@@ -73,30 +73,20 @@ class Run:
     failure: str = ""
 
 
-def advance(
-    simulations: Mapping[str, Simulation], steps: int, warm_up: int = WARM_UP, limit: float = np.inf
-) -> dict[str, Run]:
-    """Advance simulations in turn by one step each, so that background load affects all of them equally.
-
-    No step starts after `limit` seconds, except for the first timed step.
-    """
-    runs, start = {name: Run() for name in simulations}, perf_counter()
-    for k in range(warm_up + steps):
-        if k > warm_up and perf_counter() - start > limit:
-            break
-        for name, run in runs.items():
-            if run.failure:
-                continue
+def advance(simulation: Simulation, steps: int) -> Run:
+    """Advance a simulation by `WARM_UP` untimed steps and then by timed steps, until one fails."""
+    run = Run()
+    try:
+        for _ in range(WARM_UP):
+            simulation.step()
+        for _ in range(steps):
             begin = perf_counter()
-            try:
-                report = simulations[name].step()
-            except StepFailure as stopped:
-                run.failure = f"{stopped.reason}: {stopped}"
-                continue
-            if k >= warm_up:
-                run.seconds.append(perf_counter() - begin)
-                run.reports.append(report)
-    return runs
+            report = simulation.step()
+            run.seconds.append(perf_counter() - begin)
+            run.reports.append(report)
+    except StepFailure as error:
+        run.failure = f"{error.reason}: {error}"
+    return run
 
 
 def summary(name: str, simulation: Simulation, run: Run) -> Row:
@@ -188,7 +178,7 @@ def bench(scenes: Sequence[str], overrides: Sequence[str], device: str, steps: i
     for source in scenes or SHIPPED:
         simulation = Simulation(load(source, overrides), device=device)
         name = Path(source).stem
-        rows.append(finite(asdict(summary(name, simulation, advance({name: simulation}, steps)[name]))))
+        rows.append(finite(asdict(summary(name, simulation, advance(simulation, steps)))))
     return {"facts": {**circumstances(simulation.device), "steps": steps, "warm_up": WARM_UP}, "rows": rows}
 
 

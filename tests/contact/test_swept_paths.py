@@ -1,8 +1,8 @@
 """The path between two states is collision-free, or the step is repeated: arcs, proofs, kernels, fast bodies."""
 
 import numpy as np
+import projectiles
 import pytest
-import thrown
 from on_device import NAME, random_states
 from test_ccd import gaps, gaps_at, one_body_each, radii
 
@@ -88,29 +88,29 @@ def test_gaps_can_open_from_and_close_to_tiny_values():
 @pytest.mark.device
 @pytest.mark.parametrize("seed", range(4))
 def test_boxes_collide_at_two_sizes_per_step(seed):
-    end = thrown.run(thrown.FLAT, 2.0, 0.0, seed, NAME)
-    assert end.ahead > 0.15, "they end on the sides from which they came"
-    assert end.pushed[0] < -0.8 * end.momentum, "nearly all of the closing momentum"
+    end = projectiles.run(projectiles.FLAT, 2.0, 0.0, seed, NAME)
+    assert end.distance > 0.15, "they end on the sides from which they came"
+    assert end.impulse[0] < -0.8 * end.inelastic_impulse, "nearly all of the closing momentum"
 
 
 @pytest.mark.device
 @pytest.mark.parametrize("name", ["ball at fixed plate", "box at free plate", "box at kinematic plate", "rod at rod"])
 def test_bodies_do_not_pass_each_other(name):
-    assert not any(thrown.has_passed(thrown.PAIRS[name], 20.0, 0.0, seed, NAME) for seed in (1, 1001, 2001))
+    assert not any(projectiles.has_passed(projectiles.PAIRS[name], 20.0, 0.0, seed, NAME) for seed in (1, 1001, 2001))
 
 
 def test_bodies_do_not_pass_on_the_reference_backend():
-    end = thrown.run(thrown.FLAT, 5.0, 0.0, 1, "numpy")
-    assert end.refused > 0 and end.ahead > 0.05
+    end = projectiles.run(projectiles.FLAT, 5.0, 0.0, 1, "numpy")
+    assert end.rejected_paths > 0 and end.distance > 0.05
 
 
 def test_fast_impact_equals_that_at_a_hundredth_of_the_step():
     """A spinning box that moves half its size per step hits the plate with the attitude at the impact."""
-    pair_of = thrown.PAIRS["box at fixed plate"]
+    pair_of = projectiles.PAIRS["box at fixed plate"]
     for seed in (0, 1000):
-        end, fine = (thrown.run(pair_of, 0.5, 1.0, seed, NAME, finer) for finer in (1, 100))
-        assert np.linalg.norm(end.pushed - fine.pushed) <= 0.2 * np.linalg.norm(fine.pushed)
-        assert abs(end.energy - fine.energy) <= 0.2 * fine.available
+        end, fine = (projectiles.run(pair_of, 0.5, 1.0, seed, NAME, finer) for finer in (1, 100))
+        assert np.linalg.norm(end.impulse - fine.impulse) <= 0.2 * np.linalg.norm(fine.impulse)
+        assert abs(end.energy - fine.energy) <= 0.2 * fine.available_energy
 
 
 @pytest.mark.parametrize("integrator", ["bdf1", "bdf2", "generalized_alpha"])

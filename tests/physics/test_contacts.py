@@ -5,7 +5,7 @@ from math import cos, pi, sin, sqrt
 import numpy as np
 import pytest
 import trimesh
-from thrown import PAIRS, has_passed, run
+from projectiles import PAIRS, has_passed, run
 
 import abd
 from abd.contact.pair_law import D_HAT_SHARE
@@ -132,8 +132,8 @@ def test_impacts_match_those_of_a_hundredth_of_the_step(name, sizes):
     momentum = energy = 0
     for seed in range(0, 6000, 1000):
         end, fine = (run(PAIRS[name], sizes, 0.0, seed, "cpu", finer) for finer in (1, 100))
-        momentum += np.linalg.norm(end.pushed - fine.pushed) <= 0.2 * np.linalg.norm(fine.pushed)
-        energy += abs(end.energy - fine.energy) <= 0.2 * fine.available
+        momentum += np.linalg.norm(end.impulse - fine.impulse) <= 0.2 * np.linalg.norm(fine.impulse)
+        energy += abs(end.energy - fine.energy) <= 0.2 * fine.available_energy
     assert momentum >= 4 and energy >= 4, (momentum, energy)
 
 

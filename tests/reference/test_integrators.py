@@ -20,7 +20,7 @@ def test_a_fast_top_keeps_its_spin_and_precesses(spin, error):
     """At 0.15 and 1.5 rad per step it follows Euler's equations for 50 ms."""
     simulation = abd.Simulation(mechanisms.top(1e-3, spin), device=NAME)
     newton = [simulation.step().newton_iterations for _ in range(50)]
-    axis, height, about_axis, about_tip = mechanisms.turned((0, 1, 0), 0.5)[:, 2], 0.5, 0.02, 0.05 + 0.5**2
+    axis, height, about_axis, about_tip = mechanisms.rotation_about((0, 1, 0), 0.5)[:, 2], 0.5, 0.02, 0.05 + 0.5**2
 
     def rate(t, y):
         """Of the axis and of the angular momentum about the tip."""

@@ -1,13 +1,14 @@
-"""Jointed scenes without contact, compared with MuJoCo and Exudyn: `python tools/bench/peers.py [--scenes chain ladder net]`.
+"""Compare mechanisms without contact with MuJoCo and Exudyn: `python tools/bench/peers.py [--scenes chain ladder net]`.
 
-All programs get the same arrays (`mechanism`): masses, inertias, hinges, gravity, h = 0.01 s, the same start.
-They advance by blocks of steps in turn, each block from the start, so that what else the machine does falls on all.
-MuJoCo runs as shipped (tree in joint coordinates, loops closed by soft equations), Exudyn as shipped with its sparse
-solver; the chain in space, ladder and net, whose loops have redundant equations in space, with its planar bodies.
+All programs simulate the same mechanism (`mechanism.py`) with steps of 0.01 s. They advance alternately by blocks of steps, so
+that other load of the machine affects all of them; each block starts from the initial state. MuJoCo has its default settings:
+joint coordinates for a spanning tree, and soft equations for the other hinges. Exudyn has its default settings with the sparse
+solver. It simulates the chain in space; ladder and net have redundant equations in space, and planar bodies instead.
 
-The table has the time of a step and the opening of the hinges at the end of a block, computed alike for all from the poses
-of the bodies, and how far the last body is from where Exudyn brings it with steps twenty times smaller: integrators of
-first order (ours by default, MuJoCo's) are off by much more than those of second order (ours with bdf2, Exudyn's).
+The table contains the time per step and, from the poses at the end of a block, two errors. The hinge error is the largest
+distance between the two points of a hinge. The position error is that of the last body, relative to a solution of Exudyn with
+steps of h / 20. Integrators of first order (MuJoCo's, the default of abd) have larger errors than those of second order
+(Exudyn's, bdf2 of abd).
 """
 
 from __future__ import annotations
@@ -21,29 +22,26 @@ from time import perf_counter
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
+sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from mechanism import DT, TOLERANCE, WORLD, Mechanism  # noqa: E402
-from results_file import write_results  # noqa: E402
 
 import abd  # noqa: E402
 from abd.commands.bench import table  # noqa: E402
 from scenes import MECHANISMS  # noqa: E402
 
-SCENES = MECHANISMS
 SIZES = {"chain": (10, 20, 100, 1000), "ladder": (3, 10, 30, 100), "net": (2, 4, 8)}
-QUICK = {"chain": (10, 20), "ladder": (10,), "net": (4,)}
 STEPS, BLOCKS = 50, 5
-FINER = 20
-"""Steps of the reference for one of the others'."""
+REFERENCE_STEPS = 20
+"""Steps of the reference solution per step."""
 LARGEST_REFERENCE = 300
-"""Bodies."""
+"""Largest number of bodies for which the reference solution is computed."""
 Poses = tuple[np.ndarray, np.ndarray]
 """Centres (n, 3) and rotations (n, 3, 3)."""
 
 
-class Ours:
-    """This program; every block starts from a checkpoint."""
+class Abd:
+    """abd; each block starts from a checkpoint."""
 
     def __init__(self, mechanism: Mechanism, enforcement: str, integrator: str):
         scene = mechanism.scene(enforcement)
@@ -54,7 +52,7 @@ class Ours:
         self.tolerance = f"vertices {TOLERANCE:g} m/s"
 
     def block(self, steps: int) -> float:
-        """Advance from the start; wall time [s]."""
+        """Advance from the initial state; return the wall time [s]."""
         self.simulation.restore(self.start)
         begin = perf_counter()
         reports = [self.simulation.step() for _ in range(steps)]
@@ -63,13 +61,13 @@ class Ours:
         return seconds
 
     def poses(self) -> Poses:
-        """At the end of the last block."""
+        """Return the poses at the end of the last block."""
         pose = self.simulation.model.user_transform(self.simulation.stepper.q)
         return pose[:, :3, 3], pose[:, :3, :3]
 
 
 class MuJoCo:
-    """MuJoCo with its default integrator (semi-implicit Euler), solver and softness of equations."""
+    """MuJoCo with its default integrator (semi-implicit Euler), solver and stiffness of equations."""
 
     def __init__(self, mechanism: Mechanism):
         import mujoco
@@ -105,7 +103,7 @@ class MuJoCo:
         self.tolerance = f"solver {self.model.opt.tolerance:g}" if closing else "explicit"
 
     def block(self, steps: int) -> float:
-        """Advance from the start; wall time [s]."""
+        """Advance from the initial state; return the wall time [s]."""
         self.mujoco.mj_resetData(self.model, self.data)
         begin = perf_counter()
         for _ in range(steps):
@@ -115,18 +113,18 @@ class MuJoCo:
         return seconds
 
     def poses(self) -> Poses:
-        """At the end of the last block."""
+        """Return the poses at the end of the last block."""
         return self.data.xpos[self.order].copy(), self.data.xmat[self.order].reshape(-1, 3, 3).copy()
 
 
 class Exudyn:
-    """Exudyn's generalized-alpha with its sparse solver; planar bodies have x and z of the world as their x and y."""
+    """Exudyn's generalized-alpha with the sparse solver; x and y of planar bodies are x and z of the world."""
 
-    def __init__(self, mechanism: Mechanism, planar: bool, finer: int = 1):
+    def __init__(self, mechanism: Mechanism, planar: bool, substeps: int = 1):
         import exudyn
         from exudyn import utilities as items
 
-        self.exudyn, self.planar, self.finer, self.count = exudyn, planar, finer, len(mechanism.mass)
+        self.exudyn, self.planar, self.substeps, self.count = exudyn, planar, substeps, len(mechanism.mass)
         system = self.system = exudyn.SystemContainer().AddSystem()
         ground = system.AddObject(items.ObjectGround())
         self.nodes, bodies = [], []
@@ -134,11 +132,11 @@ class Exudyn:
             body = self._planar_body(items, mechanism, k) if planar else self._body(items, mechanism, k)
             bodies.append(body)
             x, _, z = mechanism.gravity
-            pull = [float(mechanism.mass[k]) * g for g in ((x, z, 0.0) if planar else mechanism.gravity)]
+            weight = [float(mechanism.mass[k]) * g for g in ((x, z, 0.0) if planar else mechanism.gravity)]
             marker = items.MarkerBodyPosition(bodyNumber=body) if planar else items.MarkerBodyRigid(bodyNumber=body)
-            system.AddLoad(items.Force(markerNumber=system.AddMarker(marker), loadVector=pull))
-        turned = items.RotationMatrixX(0.5 * np.pi)
-        """Brings z, about which Exudyn's hinge turns, to -y."""
+            system.AddLoad(items.Force(markerNumber=system.AddMarker(marker), loadVector=weight))
+        # maps z, the axis of Exudyn's hinge, to -y
+        frame = items.RotationMatrixX(0.5 * np.pi)
         for parent, child, anchor in zip(mechanism.parent, mechanism.child, mechanism.anchor):
             markers = []
             for owner in (parent, child):
@@ -150,7 +148,7 @@ class Exudyn:
             if planar:
                 system.AddObject(items.RevoluteJoint2D(markerNumbers=markers))
             else:
-                frames = {"rotationMarker0": turned, "rotationMarker1": turned}
+                frames = {"rotationMarker0": frame, "rotationMarker1": frame}
                 system.AddObject(items.RevoluteJointZ(markerNumbers=markers, **frames))
         system.Assemble()
         settings = self.settings = exudyn.SimulationSettings()
@@ -162,46 +160,46 @@ class Exudyn:
     def _body(self, items, mechanism: Mechanism, k: int) -> int:
         start = {"referenceCoordinates": [*mechanism.position[k], *items.eulerParameters0]}
         self.nodes.append(self.system.AddNode(items.NodeRigidBodyEP(**start, initialVelocities=[0] * 7)))
-        matter = {"physicsMass": mechanism.mass[k], "physicsInertia": [*mechanism.inertia[k], 0, 0, 0]}
-        return self.system.AddObject(items.ObjectRigidBody(nodeNumber=self.nodes[-1], **matter))
+        properties = {"physicsMass": mechanism.mass[k], "physicsInertia": [*mechanism.inertia[k], 0, 0, 0]}
+        return self.system.AddObject(items.ObjectRigidBody(nodeNumber=self.nodes[-1], **properties))
 
     def _planar_body(self, items, mechanism: Mechanism, k: int) -> int:
         x, _, z = mechanism.position[k]
         self.nodes.append(self.system.AddNode(items.NodeRigidBody2D(referenceCoordinates=[x, z, 0.0])))
-        matter = {"physicsMass": mechanism.mass[k], "physicsInertia": mechanism.inertia[k, 1]}
-        self.level = mechanism.position[:, 1]
-        return self.system.AddObject(items.ObjectRigidBody2D(nodeNumber=self.nodes[-1], **matter))
+        properties = {"physicsMass": mechanism.mass[k], "physicsInertia": mechanism.inertia[k, 1]}
+        self.y = mechanism.position[:, 1]
+        return self.system.AddObject(items.ObjectRigidBody2D(nodeNumber=self.nodes[-1], **properties))
 
     def block(self, steps: int) -> float:
-        """Advance from the start; wall time [s]."""
-        self.settings.timeIntegration.numberOfSteps = steps * self.finer
+        """Advance from the initial state; return the wall time [s]."""
+        self.settings.timeIntegration.numberOfSteps = steps * self.substeps
         self.settings.timeIntegration.endTime = steps * DT
         begin = perf_counter()
         self.system.SolveDynamic(self.settings)
         return perf_counter() - begin
 
     def poses(self) -> Poses:
-        """At the end of the last block."""
+        """Return the poses at the end of the last block."""
         kind = self.exudyn.OutputVariableType
         read = self.system.GetNodeOutput
         centres = np.array([read(node, kind.Position) for node in self.nodes])
         rotations = np.array([read(node, kind.RotationMatrix) for node in self.nodes]).reshape(-1, 3, 3)
         if self.planar:
-            centres = np.column_stack([centres[:, 0], self.level, centres[:, 1]])
+            centres = np.column_stack([centres[:, 0], self.y, centres[:, 1]])
             rotations = rotations[:, [0, 2, 1]][:, :, [0, 2, 1]]
         return centres, rotations
 
 
 def in_tree_order(mechanism: Mechanism) -> list[tuple[int, int, np.ndarray]]:
-    """Hinges such that every parent was a child before, breadth first; those that close loops follow their bodies."""
+    """Return the hinges of a spanning tree, breadth first, then those that close loops; each parent precedes its child."""
     hinges = list(zip(mechanism.parent.tolist(), mechanism.child.tolist(), mechanism.anchor))
-    touching: dict[int, list[int]] = {}
+    hinges_of: dict[int, list[int]] = {}
     for k, (parent, child, _) in enumerate(hinges):
-        touching.setdefault(parent, []).append(k)
-        touching.setdefault(child, []).append(k)
+        hinges_of.setdefault(parent, []).append(k)
+        hinges_of.setdefault(child, []).append(k)
     reached, used, ordered, queue = {WORLD}, set(), [], [WORLD]
     for body in queue:
-        for k in touching.get(body, []):
+        for k in hinges_of.get(body, []):
             if k in used:
                 continue
             used.add(k)
@@ -218,8 +216,8 @@ def in_tree_order(mechanism: Mechanism) -> list[tuple[int, int, np.ndarray]]:
     return tree + closing
 
 
-def opening(mechanism: Mechanism, poses: Poses) -> float:
-    """Largest distance between the two points of a hinge [m]."""
+def hinge_error(mechanism: Mechanism, poses: Poses) -> float:
+    """Return the largest distance between the two points of a hinge [m]."""
 
     def points(owner: np.ndarray) -> np.ndarray:
         local = mechanism.anchor - mechanism.position[owner]
@@ -230,23 +228,23 @@ def opening(mechanism: Mechanism, poses: Poses) -> float:
 
 
 def programs(mechanism: Mechanism, planar: bool) -> dict:
-    """All that are installed."""
+    """Create the simulations of all installed programs."""
     found = {
-        "abd exact": Ours(mechanism, "exact", "bdf1"),
-        "abd penalty": Ours(mechanism, "penalty", "bdf1"),
-        "abd exact bdf2": Ours(mechanism, "exact", "bdf2"),
+        "abd exact": Abd(mechanism, "exact", "bdf1"),
+        "abd penalty": Abd(mechanism, "penalty", "bdf1"),
+        "abd exact bdf2": Abd(mechanism, "exact", "bdf2"),
     }
     for name, make in (("mujoco", MuJoCo), ("exudyn", lambda m: Exudyn(m, planar))):
         try:
             found[name] = make(mechanism)
         except ModuleNotFoundError as missing:
-            print(f"{missing}: left out", file=sys.stderr)
+            print(f"skipped: {missing}", file=sys.stderr)
     return found
 
 
 def measure(scene: str, size: int, steps: int, blocks: int) -> list[dict]:
-    """One row per program."""
-    mechanism = SCENES[scene](size).bare()
+    """Measure a mechanism and return one row per program."""
+    mechanism = MECHANISMS[scene](size).without_surfaces()
     planar = scene != "chain"
     running = programs(mechanism, planar)
     seconds: dict[str, list[float]] = {name: [] for name in running}
@@ -255,11 +253,11 @@ def measure(scene: str, size: int, steps: int, blocks: int) -> list[dict]:
             taken = program.block(steps)
             if k:
                 seconds[name].append(1e3 * taken / steps)
-    goal = None
+    reference = None
     if "exudyn" in running and len(mechanism.mass) <= LARGEST_REFERENCE:
-        fine = Exudyn(mechanism, planar, FINER)
+        fine = Exudyn(mechanism, planar, REFERENCE_STEPS)
         fine.block(steps)
-        goal = fine.poses()[0][-1]
+        reference = fine.poses()[0][-1]
     rows = []
     for name, program in running.items():
         poses = program.poses()
@@ -270,10 +268,9 @@ def measure(scene: str, size: int, steps: int, blocks: int) -> list[dict]:
                 "bodies": len(mechanism.mass),
                 "joints": len(mechanism.parent),
                 "ms": round(median(seconds[name]), 4),
-                "ms_of_blocks": [round(one, 4) for one in seconds[name]],
-                "over_abd": round(median(a / b for a, b in zip(seconds[name], seconds["abd exact"])), 4),
-                "opening": opening(mechanism, poses),
-                "last_body_off": None if goal is None else float(np.linalg.norm(poses[0][-1] - goal)),
+                "ratio": round(median(a / b for a, b in zip(seconds[name], seconds["abd exact"])), 4),
+                "hinge_error": hinge_error(mechanism, poses),
+                "position_error": None if reference is None else float(np.linalg.norm(poses[0][-1] - reference)),
                 "tolerance": program.tolerance,
                 "reached": getattr(program, "reached", None),
             }
@@ -287,36 +284,28 @@ COLUMNS = (
     ("bodies", "{bodies}"),
     ("joints", "{joints}"),
     ("ms/step", "{ms:.3g}"),
-    ("of abd exact", "{over_abd:.3g}"),
-    ("hinges open m", "{opening:.1e}"),
-    ("last body off m", "{last_body_off:.1e}"),
+    ("of abd exact", "{ratio:.3g}"),
+    ("hinge error m", "{hinge_error:.1e}"),
+    ("position error m", "{position_error:.1e}"),
     ("tolerance", "{tolerance}"),
     ("reached m/s", "{reached:.1e}"),
 )
 
 
 def main() -> int:
-    """Print the table, and write it where asked."""
+    """Print the table; return 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scenes", nargs="+", choices=SCENES, default=list(SCENES))
-    parser.add_argument("--sizes", nargs="+", type=int, help="the same for all scenes [each scene's own]")
-    parser.add_argument("--steps", type=int, default=STEPS, help="of a block")
-    parser.add_argument("--blocks", type=int, default=BLOCKS)
-    parser.add_argument("--quick", action="store_true", help="small sizes, two blocks")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--scenes", nargs="+", choices=MECHANISMS, default=list(MECHANISMS))
+    parser.add_argument("--sizes", nargs="+", type=int, help="numbers of links, rungs or windows per side [SIZES]")
+    parser.add_argument("--steps", type=int, default=STEPS, help=f"steps per block [{STEPS}]")
+    parser.add_argument("--blocks", type=int, default=BLOCKS, help=f"timed blocks [{BLOCKS}]")
     options = parser.parse_args()
-    blocks = 2 if options.quick else options.blocks
     rows = []
     for scene in options.scenes:
-        for size in options.sizes or (QUICK if options.quick else SIZES)[scene]:
-            rows += measure(scene, size, options.steps, blocks)
+        for size in options.sizes or SIZES[scene]:
+            rows += measure(scene, size, options.steps, options.blocks)
             print(f"{scene} {size} done", file=sys.stderr)
     print(table(rows, COLUMNS))
-    if options.out:
-        import importlib.metadata
-
-        peers = {name: importlib.metadata.version(name) for name in ("mujoco", "exudyn")}
-        write_results(options.out, "cpu", rows, steps=options.steps, blocks=blocks, dt_s=DT, peers=peers)
     return 0
 
 

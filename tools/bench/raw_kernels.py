@@ -1,10 +1,10 @@
-"""Hand-written CUDA kernels against Warp's: `python tools/bench/raw_kernels.py [--bodies N...] [--json FILE]`.
+"""Compare the times of hand-written CUDA kernels and Warp's kernels: `python tools/bench/raw_kernels.py [--bodies N ...]`.
 
-Every kernel with a raw_kernel runs on what conjugate gradients, the block factor and contact sums of N bodies give it: a cube
-of bodies in contact with their neighbours, and the blocks of N bodies alone. On
-a GPU the launches of a kernel are recorded as a graph, once for either kind, and the two graphs take turns. Prints the
-median times, their ratio, and bytes over time against the measured copy of the device; bytes are those that have to
-travel if every number does so once. Without a GPU there are Warp's times only, and the reason.
+Each kernel with a hand-written version runs on the arguments that it has in a scene of N bodies: conjugate gradients and
+contact sums of a cube of bodies in contact, and the factor of bodies without couplings. On a GPU, the launches of both
+versions are recorded as graphs, which run alternately. The table contains median times, their ratio and the bandwidth.
+The bandwidth counts each argument once; its fraction is relative to the measured bandwidth of a copy. Without a GPU or CuPy,
+only Warp's kernels are timed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from time import perf_counter
 import numpy as np
 import warp as wp
 
-TOOLS = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from results_file import write_results  # noqa: E402
+from block_systems import cube  # noqa: E402
 
 import cuda_kernels  # noqa: E402
 from abd.backends.device.cuda_support import cuda_problem  # noqa: E402
@@ -40,53 +40,53 @@ from cuda_kernels.linear.couplings import Coupling  # noqa: E402
 
 REPEATS = 9
 COPIED = 1 << 27
-"""Bytes that are copied to measure the bandwidth: more than caches hold."""
+"""Bytes of the copy that measures the bandwidth, more than the size of the caches."""
 BLOCK, ROW = 1152, 96
-"""Bytes of a 12x12 block and of a row of it."""
+"""Bytes of a 12x12 block and of one of its rows."""
 COLUMNS = (
     ("kernel", "{kernel}"), ("bodies", "{bodies}"), ("launches", "{launches}"), ("MB", "{mb}"),
     ("Warp us", "{warp_us}"), ("raw us", "{raw_us}"), ("Warp / raw", "{ratio}"), ("Warp GB/s", "{warp_gbs}"),
-    ("raw GB/s", "{raw_gbs}"), ("best of copy", "{share}"),
+    ("raw GB/s", "{raw_gbs}"), ("of copy", "{fraction}"),
 )  # fmt: skip
 
 
 @dataclass
 class Recorder:
-    """Stands where a device has its hand-written kernels, runs none, and keeps the launches of those with a raw_kernel.
+    """Replaces the hand-written kernels of a device: it records their launches, which Warp then executes.
 
-    `kept` holds what the arguments are views of.
+    `owners` keeps the arrays alive of which arguments are views.
     """
 
     launches: dict[str, list[tuple]] = field(default_factory=dict)
-    kept: list = field(default_factory=list)
+    owners: list = field(default_factory=list)
 
     def launch(self, kernel: wp.Kernel, first: int, count: int, inputs: tuple) -> bool:
-        """Keep a launch; Warp runs it."""
+        """Record a launch; return False, so that Warp executes it."""
         if raw_kernel_of(kernel) is not None:
             self.launches.setdefault(kernel.key, []).append((kernel, first, count, inputs))
         return False
 
 
-class Numbers:
-    """Random arguments on a device. Blocks repeat after a thousand, and are small against the bodies' own."""
+class Arguments:
+    """Random arguments on a device. Blocks repeat after 1,000."""
 
     def __init__(self, device: Device):
         self.device, self.rng = device, np.random.default_rng(0)
 
     def blocks(self, count: int, own: float = 0.0) -> wp.array:
-        """(count, 12, 12) with `own` on the diagonal."""
+        """Create (count, 12, 12) symmetric matrices, with `own` added to their diagonals."""
         some = 0.1 * self.rng.normal(size=(1000, 12, 12)) + own * np.eye(12)
         return self.device.upload(np.resize(some + some.transpose(0, 2, 1), (count, 12, 12)), wp.float64)
 
     def rows(self, count: int) -> wp.array:
-        """(count,) rows."""
+        """Create (count,) rows."""
         return self.device.upload(self.rng.normal(size=(count, 12)), vec12)
 
     def integers(self, values) -> wp.array:
         return self.device.upload(values, wp.int32)
 
     def coupling(self, n: int, pairs: np.ndarray) -> Coupling:
-        """Blocks of n bodies' pairs (k, 2)."""
+        """Create blocks of pairs (k, 2) of n bodies."""
         c, codes = Coupling(), np.arange(len(pairs))
         owners = np.concatenate([pairs[:, 0], pairs[:, 1]])
         starts, entries = lists_of(owners, np.concatenate([2 * codes, 2 * codes + 1]), n)
@@ -96,38 +96,35 @@ class Numbers:
         return c
 
 
-def cube(n: int) -> tuple[int, np.ndarray]:
-    """The next cube of bodies from n on, and the pairs of neighbours."""
+def launch_iteration(device: Device, n: int) -> dict[str, int]:
+    """Launch an iteration of conjugate gradients and the contact sums of a cube of at least n bodies.
+
+    Returns:
+        minimal number of bytes that each kernel reads and writes.
+    """
     side = round(n ** (1 / 3) + 0.49)
-    i = np.arange(side**3).reshape(side, side, side)
-    ends = [(i[:-1], i[1:]), (i[:, :-1], i[:, 1:]), (i[:, :, :-1], i[:, :, 1:])]
-    return side**3, np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in ends])
-
-
-def iterations(device: Device, n: int) -> dict[str, int]:
-    """An iteration of conjugate gradients, and the contact sums, of a cube; least bytes of every kernel."""
-    n, pairs = cube(n)
-    numbers, k = Numbers(device), len(pairs)
-    contacts, nothing = numbers.coupling(n, pairs), numbers.coupling(n, pairs[:0])
+    n, pairs = side**3, cube(side)
+    numbers, k = Arguments(device), len(pairs)
+    contacts, empty = numbers.coupling(n, pairs), numbers.coupling(n, pairs[:0])
     done, island = numbers.integers(np.zeros(n)), numbers.integers(np.zeros(n))
     rows = device.rows
     diagonal, inverse = numbers.blocks(n, own=20.0), numbers.blocks(n)
     x, r, z, w, p, q = (numbers.rows(n) for _ in range(6))
     products, one = device.zeros(n, wp.vec2d), device.upload([1e-3], wp.float64)
     addresses = Addresses(device, 3)
-    addresses.launch_write([nothing, contacts, nothing])
+    addresses.launch_write([empty, contacts, empty])
     device.launch(krylov.multiply, n, done, rows(diagonal), 3, addresses.table, z, r, w, products)
     device.launch(krylov.descend, n, done, island, one, one, z, w, p, q, x, r)
     device.launch(krylov.descend_and_divide, n, done, island, one, one, z, w, p, q, x, r, rows(inverse))
     sums = blocks.PairSums()
     sums.g_i, sums.g_j = numbers.rows(2 * k), numbers.rows(2 * k)
-    kept = [numbers.blocks(2 * k) for _ in range(3)]
-    sums.H_ii, sums.H_ij, sums.H_jj = (rows(matrices) for matrices in kept)
+    matrices = [numbers.blocks(2 * k) for _ in range(3)]
+    sums.H_ii, sums.H_ij, sums.H_jj = map(rows, matrices)
     rest = numbers.integers(np.arange(k + 1))
     device.launch(blocks.join_runs, 12 * k, numbers.integers([k, 2 * k]), rest, sums)
     gradient = device.zeros((n, 12), wp.float64)
     device.launch(blocks.gather_bodies, 12 * n, done, contacts.starts, contacts.entries, sums, gradient, rows(diagonal))
-    device.raw.kept = [diagonal, inverse, kept, contacts, nothing, addresses]
+    device.raw.owners = [diagonal, inverse, matrices, contacts, empty, addresses]
     return {
         "multiply": (n + k) * BLOCK + 3 * n * ROW,
         "descend": 10 * n * ROW,
@@ -137,24 +134,24 @@ def iterations(device: Device, n: int) -> dict[str, int]:
     }
 
 
-def factor(device: Device, n: int) -> dict[str, int]:
-    """The factor of bodies alone, and its inverse; least bytes of every kernel."""
+def launch_factor(device: Device, n: int) -> dict[str, int]:
+    """Launch the factor of n bodies without couplings, and its inverse; return bytes as `launch_iteration` does."""
     pairs = np.zeros((0, 2), dtype=int)
-    numbers = Numbers(device)
-    nothing = numbers.coupling(n, pairs)
+    numbers = Arguments(device)
+    empty = numbers.coupling(n, pairs)
     diagonal, done = numbers.blocks(n, own=20.0), numbers.integers(np.zeros(n))
     cholesky = Cholesky(device, np.arange(n), n, 3)
     cholesky.set_elimination(Elimination(n, *pairs.T, in_ranges=False))
-    cholesky.set_sources(diagonal, [(nothing, 0)] * 3, done)
+    cholesky.set_sources(diagonal, [(empty, 0)] * 3, done)
     cholesky.compute()
-    capacity, inverse = (device.zeros((n, 12, 12), wp.float64) for _ in range(2))
-    cholesky.invert(capacity, inverse)
-    device.raw.kept = [diagonal, nothing, cholesky, capacity, inverse]
+    factor, inverse = (device.zeros((n, 12, 12), wp.float64) for _ in range(2))
+    cholesky.invert(factor, inverse)
+    device.raw.owners = [diagonal, empty, cholesky, factor, inverse]
     return {"invert_pivots": 3 * n * BLOCK}
 
 
 def player(device: Device, run: Callable[[], None]) -> Callable[[], float]:
-    """What runs once and returns the seconds that took: on a GPU a recorded graph, timed by events."""
+    """Return a function that executes `run` and returns its time [s]; on a GPU, it replays a graph, timed by events."""
     run()
     if device.is_cpu:
 
@@ -178,7 +175,7 @@ def player(device: Device, run: Callable[[], None]) -> Callable[[], float]:
 
 
 def measure(device: Device, raw: RawKernels | None, launches: list[tuple]) -> dict[str, float]:
-    """Median seconds of all launches of a kernel, by Warp's and by its raw_kernel, which take turns."""
+    """Return median times [s] of all launches of a kernel, of Warp's and the hand-written version, run alternately."""
 
     def by_warp() -> None:
         for kernel, first, count, inputs in launches:
@@ -197,9 +194,9 @@ def measure(device: Device, raw: RawKernels | None, launches: list[tuple]) -> di
 
 
 def measure_all(device: Device, raw: RawKernels | None, n: int, copy: float) -> list[dict]:
-    """One row per kernel."""
+    """Measure all kernels and return one row per kernel; `copy` is the bandwidth of a copy [B/s]."""
     rows = []
-    for case in (iterations, factor):
+    for case in (launch_iteration, launch_factor):
         device.raw = Recorder()
         for name, size in case(device, n).items():
             launches = device.raw.launches[name]
@@ -210,36 +207,33 @@ def measure_all(device: Device, raw: RawKernels | None, n: int, copy: float) -> 
                 row |= {f"{kind}_us": round(1e6 * value, 1), f"{kind}_gbs": round(1e-9 * size / value, 1)}
             if "raw" in seconds:
                 row["ratio"] = round(seconds["warp"] / seconds["raw"], 2)
-            rows.append(row | {"share": round(size / best / copy, 2)})
+            rows.append(row | {"fraction": round(size / best / copy, 2)})
     device.raw = None
     return rows
 
 
 def main() -> int:
-    """See the module."""
+    """Print the table; return 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu" if cuda_problem() else "cuda")
-    parser.add_argument("--bodies", type=int, nargs="+", default=[1000, 30000])
-    parser.add_argument("--json", type=Path, help="file to write")
+    parser.add_argument("--bodies", type=int, nargs="+", default=[1000, 30000], help="numbers of bodies [1000 30000]")
     options = parser.parse_args()
-    device, raw, why = Device(options.device), None, "the device is the processor"
+    device, raw, reason = Device(options.device), None, "the device is the processor"
     device.load(cuda_kernels)
     if not device.is_cpu:
         try:
-            raw, why = RawKernels(device.warp), ""
+            raw, reason = RawKernels(device.warp), ""
         except (ImportError, OSError, RuntimeError) as error:
-            why = str(error)
+            reason = str(error)
     copy = copy_bandwidth(device)
     rows = [row for n in options.bodies for row in measure_all(device, raw, n, copy)]
     print(table(rows, COLUMNS))
-    print(f"copy: {1e-9 * copy:.0f} GB/s" + (f"; no hand-written kernels: {why}" if why else ""))
-    if options.json:
-        write_results(options.json, options.device, rows, copy_gbs=round(1e-9 * copy, 1), no_raw=why)
+    print(f"copy: {1e-9 * copy:.0f} GB/s" + (f"; hand-written kernels are not available: {reason}" if reason else ""))
     return 0
 
 
 def copy_bandwidth(device: Device) -> float:
-    """Bytes per second that a copy of 128 MiB reads and writes, the best of five."""
+    """Measure the bandwidth of a copy [B/s], reads and writes, as the maximum of five."""
     source, target = (device.zeros(COPIED // 8, wp.float64) for _ in range(2))
     seconds = []
     for _ in range(6):

@@ -1,6 +1,6 @@
 """Render the films of `docs/gallery.md`: `python tools/make/gallery.py [NAME ...]`, into `docs/gallery`.
 
-Shipped scenes are run by `abd run`, examples by their `main`, which records where `record` says.
+Scenes run by `abd run`, examples by their function `main`.
 """
 
 from __future__ import annotations
@@ -26,30 +26,31 @@ FILMS = {
     "bolt_and_nut": ["--speed", "0.2", "--camera", "elevation_deg=25"],
     "mesh_in_memory": ["--camera", "elevation_deg=50"],
 }
-"""Names of scenes and examples, with further arguments of `abd render`."""
+"""Further arguments of `abd render` by name of the scene or example."""
 
 
 def record(name: str, run: Path) -> None:
-    """Record a scene or an example in a folder."""
+    """Run a scene or an example and record it in a folder."""
     if (ROOT / "scenes" / f"{name}.toml").is_file():
-        command("run", name, "--out", str(run), "--quiet")
+        run_abd("run", name, "--out", str(run), "--quiet")
         return
     sys.path.insert(0, str(ROOT / "docs" / "examples"))
     import_module(name).main(record=str(run))
 
 
-def command(*arguments: str) -> None:
-    """Run `abd` with arguments."""
+def run_abd(*arguments: str) -> None:
+    """Run the command `abd` with arguments."""
     subprocess.run([sys.executable, "-m", "abd.cli", *arguments], check=True)
 
 
 def main(names: list[str]) -> None:
+    """Render the named films, or all of them."""
     for name in names or FILMS:
         with tempfile.TemporaryDirectory() as folder:
             record(name, Path(folder) / name)
             film = ROOT / "docs" / "gallery" / f"{name}.gif"
             film.parent.mkdir(exist_ok=True)
-            command("render", str(Path(folder) / name), "--out", str(film), "--quiet", *FILM, *FILMS[name])
+            run_abd("render", str(Path(folder) / name), "--out", str(film), "--quiet", *FILM, *FILMS[name])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Write the types of the keyword arguments of `Scene.add_body` and its kin, from the schema of scene files.
+"""Write `abd/scene/schema/keys.py` from the schema of scene files: `python tools/make/typed_keys.py`.
 
-    python tools/make/typed_keys.py        writes abd/scene/schema/keys.py
-
-Editors complete the keys by them, and type checkers know their values; `tests/scene/test_typed_keys.py` holds them against the
-schema. A value may be given in more forms than a file has: arrays for lists, tables as any mapping.
+The file contains the types of keyword arguments of `Scene.add_body` and similar methods, for editors and type checkers.
+`tests/scene/test_typed_keys.py` compares it with the schema. Arguments accept more types than scene files contain: arrays for
+lists, mappings for tables.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from abd.scene.schema.fields import Spec
 
 FILE = Path(__file__).parents[2] / "abd" / "scene" / "schema" / "keys.py"
 WIDTH = 120
-HEAD = '''"""Types of the keyword arguments of `Scene.add_body`, `add_joint` and their kin, and of the settings of a scene.
+HEAD = '''"""Types of the keyword arguments of `Scene.add_body`, `add_joint` and similar methods, and of the settings of a scene.
 
-Written by tools/make/typed_keys.py from the schema, which has the meanings and units: `abd schema` prints them.
+Written by tools/make/typed_keys.py from the schema; `abd schema` prints meanings and units.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Rows: TypeAlias = (
 )
 """Rows of numbers."""
 Table: TypeAlias = Mapping[str, object]
-"""A table inside another one, which is checked when it is given."""
+"""A table inside another table; the schema checks its keys."""
 
 
 class HasFaces(Protocol):
@@ -57,7 +56,7 @@ TABLES = (
     *(schema.BodySpec, schema.MaterialSpec, schema.MaterialPairSpec, schema.SolverSpec, schema.OutputSpec),
     *(joint_schema.JointSpec, joint_schema.CouplingSpec),
 )
-"""Tables whose keys are arguments of a method; those inside them are mappings, which the schema checks when they are given."""
+"""Tables whose keys are arguments of a method. Tables inside them have the type `Table`."""
 POSITIONAL = {
     "BodyKeys": ("name",),
     "MaterialKeys": ("name",),
@@ -65,27 +64,28 @@ POSITIONAL = {
     "CommonKeys": ("name", "type", "parent", "child", "distance", "stiffness"),
     "CouplingKeys": ("name", "coordinate", "terms"),
 }
-"""Keys that are arguments of their own."""
-OTHER = {
+"""Keys that are positional arguments of the methods."""
+TYPES = {
     ("BodyKeys", "mesh"): "str | Path | HasFaces | tuple[Rows, Rows] | None",
     **{("CommonKeys", key): "Table | Rows | None" for key in joint_methods.FRAMES},
 }
-BEYOND = {"BodyKeys": [("transform", "Rows")]}
-"""Keys that Python takes in addition to those of the file (`abd.scene.schema.tables`)."""
+"""Types that differ from those of the schema."""
+ADDITIONAL = {"BodyKeys": [("transform", "Rows")]}
+"""Arguments that are not keys of scene files (`abd.scene.schema.tables`)."""
 
 
 def name_of(table: type[Spec]) -> str:
-    """Name of the type of a table's keys."""
+    """Return the name of the type of a table's keys."""
     return "CommonKeys" if table is joint_schema.JointSpec else table.__name__.removesuffix("Spec") + "Keys"
 
 
 def type_of(annotation: Any) -> str:
-    """What may be given for a field, as source."""
+    """Return the source of the type of the argument for a field."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return type_of(inner[0])
     if origin in (Union, types.UnionType):
-        return " | ".join(dict.fromkeys(type_of(one) for one in inner))
+        return " | ".join(dict.fromkeys(type_of(option) for option in inner))
     if origin is Literal:
         return f"Literal[{', '.join(repr(one).replace(chr(39), chr(34)) for one in inner)}]"
     if origin is dict:
@@ -107,15 +107,15 @@ def _sequence(items: list[Any]) -> str:
 
 
 def source_of(table: type[Spec]) -> str:
-    """The class of a table's keys."""
+    """Return the source of the class of a table's keys."""
     name = name_of(table)
     lines = [f"class {name}(TypedDict, total=False):"]
     lines += [f'    """{(table.__doc__ or "").splitlines()[0]}"""', ""]
     for key, info in table.fields_in_order().items():
         if key not in POSITIONAL.get(name, ()):
-            kind = OTHER.get((name, key)) or type_of(info.annotation)
+            kind = TYPES.get((name, key)) or type_of(info.annotation)
             lines.append(_entry(key, kind))
-    lines += [_entry(key, kind) for key, kind in BEYOND.get(name, [])]
+    lines += [_entry(key, kind) for key, kind in ADDITIONAL.get(name, [])]
     return "\n".join(lines)
 
 
@@ -128,28 +128,28 @@ def _entry(key: str, kind: str) -> str:
 
 
 def text() -> str:
-    """The text of the file."""
-    return "\n\n".join(part.rstrip("\n") + "\n" for part in [HEAD, *map(source_of, TABLES), *_joint_kin()])
+    """Return the text of the file."""
+    return "\n\n".join(part.rstrip("\n") + "\n" for part in [HEAD, *map(source_of, TABLES), *_joint_sources()])
 
 
-def _joint_kin() -> list[str]:
-    """Keys of joints whose method has an argument of its own for one of them."""
+def _joint_sources() -> list[str]:
+    """Return the sources of the classes for methods of joints, which differ in their positional arguments."""
     fields = joint_schema.JointSpec.model_fields
-    out = []
+    sources = []
     for name, about, keys in (
         ("JointKeys", "of a joint", ("distance", "stiffness")),
         ("DistanceKeys", "of a joint whose distance is an argument", ("stiffness",)),
         ("SpringKeys", "of a joint whose stiffness is an argument", ("distance",)),
     ):
         lines = [f"class {name}(CommonKeys, total=False):", f'    """Keys {about}."""', ""]
-        out.append("\n".join([*lines, *(_entry(key, type_of(fields[key].annotation)) for key in keys)]))
-    return out
+        sources.append("\n".join([*lines, *(_entry(key, type_of(fields[key].annotation)) for key in keys)]))
+    return sources
 
 
 def main() -> None:
     """Write the file."""
     FILE.write_text(text(), encoding="utf-8")
-    print(f"written to {FILE}")
+    print(f"wrote {FILE}")
 
 
 if __name__ == "__main__":

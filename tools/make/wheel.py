@@ -1,7 +1,7 @@
-"""Build a wheel with compiled kernels for processors: `python tools/make/wheel.py [FOLDER]`, by default into `dist`.
+"""Build a wheel with compiled kernels for processors: `python tools/make/wheel.py [FOLDER]`, by default in `dist`.
 
-The kernels are those for x86-64-v3 or aarch64, whichever this machine is, and for the installed version of Warp. Elsewhere the
-wheel works all the same, and compiles its kernels at their first use.
+The compiled kernels are valid for the architecture of this machine (x86-64-v3 or aarch64) and the installed version of Warp.
+With other architectures or versions, the wheel compiles its kernels at their first use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cuda_kernels.options import TARGET  # noqa: E402
 
 
 def compiled_kernels(folder: Path) -> Path:
-    """Compile all kernels, where Warp's cache lacks them, and pack them into an archive in a folder."""
+    """Compile the kernels that are not in Warp's cache, and write an archive of all kernels to a folder."""
     modules = every_module()
     load_modules(Device("cpu").warp, modules, threads=2)
     folder.mkdir(exist_ok=True)

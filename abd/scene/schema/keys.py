@@ -1,6 +1,6 @@
-"""Types of the keyword arguments of `Scene.add_body`, `add_joint` and their kin, and of the settings of a scene.
+"""Types of the keyword arguments of `Scene.add_body`, `add_joint` and similar methods, and of the settings of a scene.
 
-Written by tools/make/typed_keys.py from the schema, which has the meanings and units: `abd schema` prints them.
+Written by tools/make/typed_keys.py from the schema; `abd schema` prints meanings and units.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Rows: TypeAlias = (
 )
 """Rows of numbers."""
 Table: TypeAlias = Mapping[str, object]
-"""A table inside another one, which is checked when it is given."""
+"""A table inside another table; the schema checks its keys."""
 
 
 class HasFaces(Protocol):

@@ -1,4 +1,4 @@
-"""Pairs of bodies that are thrown at each other by several of their sizes per step."""
+"""Pairs of bodies that collide at several times their size per step."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ SIZE, DT = 0.2, 0.01
 
 
 def sheet(width: float, bulge: float, cells: int = 4) -> dict:
-    """Return an open bent surface in the y-z plane [m]."""
+    """Create an open, curved surface in the y-z plane [m]."""
     side = np.linspace(-0.5, 0.5, cells + 1)
     y, z = (one.ravel() for one in np.meshgrid(side, side, indexing="ij"))
     vertices = np.column_stack([bulge * (4.0 * (y * y + z * z) - 1.0), width * y, width * z])
@@ -62,73 +62,77 @@ class Outcome:
     """End of a run.
 
     Attributes:
-        ahead: x of the target minus x of the projectile [m].
-        pushed: (3,) change of the projectile's momentum [kg m/s].
+        distance: x of the target minus x of the projectile [m].
+        impulse: (3,) on the projectile [N s].
         energy: kinetic, at the end [J].
-        momentum: exchanged in a central inelastic impact [kg m/s].
-        available: energy of the closing motion and of the spins [J].
-        refused: number of swept paths that were not collision-free.
+        inelastic_impulse: impulse of a central inelastic impact [N s].
+        available_energy: of the closing motion and of the spins [J].
+        rejected_paths: number of swept paths that were not collision-free.
     """
 
-    ahead: float
-    pushed: np.ndarray
+    distance: float
+    impulse: np.ndarray
     energy: float
-    momentum: float
-    available: float
-    refused: int
+    inelastic_impulse: float
+    available_energy: float
+    rejected_paths: int
 
 
 def _tilt(pair: Pair, rng) -> list[float]:
+    """Return a quaternion of a random rotation by at most `pair.tilt`."""
     axis, angle = rng.normal(size=3), rng.uniform(0.0, pair.tilt)
     return [float(np.cos(angle / 2)), *(np.sin(angle / 2) * axis / np.linalg.norm(axis)).tolist()]
 
 
-def thrown(pair: Pair, sizes: float, spin: float, seed: int, finer: int = 1) -> tuple[abd.Scene, float, float]:
+def create_scene(pair: Pair, sizes: float, spin: float, seed: int, substeps: int = 1) -> tuple[abd.Scene, float, float]:
     """Return the scene, its duration [s] and the closing speed [m/s]; bodies spin by up to `spin` pi per step of `DT`."""
     rng, speed = np.random.default_rng(seed), sizes * SIZE / DT
-    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": DT / finer})
-    reach = 0.0 if pair.kind == "static" else 0.5
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": DT / substeps})
+    fraction = 0.0 if pair.kind == "static" else 0.5
 
-    def spinning() -> list[float]:
+    def random_spin() -> list[float]:
         axis = rng.normal(size=3)
         rate = rng.uniform(0.0, spin) * np.pi / DT if pair.spins else 0.0
         return (rate * axis / np.linalg.norm(axis)).tolist()
 
     distance = 0.75 + rng.uniform(0.0, max(1.0, sizes) * SIZE)
-    place = [-distance, *rng.uniform(-pair.offset, pair.offset, 2).tolist()]
-    velocity = ((1.0 - reach) * speed, 0.0, 0.0)
-    keys = {"quaternion": _tilt(pair, rng), "velocity": velocity, "angular_velocity": spinning()}
-    scene.add_body("projectile", **pair.projectile, position=place, **keys)
-    back = (-reach * speed, 0.0, 0.0)
+    position = [-distance, *rng.uniform(-pair.offset, pair.offset, 2).tolist()]
+    velocity = ((1.0 - fraction) * speed, 0.0, 0.0)
+    keys = {"quaternion": _tilt(pair, rng), "velocity": velocity, "angular_velocity": random_spin()}
+    scene.add_body("projectile", **pair.projectile, position=position, **keys)
+    target_velocity = (-fraction * speed, 0.0, 0.0)
     if pair.kind == "kinematic":
-        scene.add_body("target", **pair.target, kind="kinematic", motion={"velocity": back})
+        scene.add_body("target", **pair.target, kind="kinematic", motion={"velocity": target_velocity})
     elif pair.kind == "static":
         scene.add_body("target", **pair.target, kind="static", quaternion=_tilt(pair, rng))
     else:
-        moves = {"velocity": back, "angular_velocity": spinning()}
+        moves = {"velocity": target_velocity, "angular_velocity": random_spin()}
         scene.add_body("target", **pair.target, quaternion=_tilt(pair, rng), **moves)
     return scene, DT * (np.ceil(distance / speed / DT) + 2.0), speed
 
 
-def run(pair: Pair, sizes: float, spin: float, seed: int, device: str, finer: int = 1) -> Outcome:
-    """Step until the projectile is past the target, in steps of ``DT / finer``."""
-    scene, duration, speed = thrown(pair, sizes, spin, seed, finer)
+def run(pair: Pair, sizes: float, spin: float, seed: int, device: str, substeps: int = 1) -> Outcome:
+    """Advance by steps of ``DT / substeps`` until the projectile would be behind the target."""
+    scene, duration, speed = create_scene(pair, sizes, spin, seed, substeps)
     sim = abd.Simulation(scene, device=device)
     start, masses = sim.stepper.qd[0, :3].copy(), sim.model.bodies.mass
     rotation = sim.stepper.qd.copy()
     rotation[:, :3] = 0.0
-    other = masses[1] if pair.kind == "dynamic" else np.inf
-    mass = 1.0 / (1.0 / masses[0] + 1.0 / other)
-    available = 0.5 * mass * speed**2 + kinetic_energy(sim.model, rotation)
-    reports = [sim.step() for _ in range(round(duration / DT) * finer)]
+    target_mass = masses[1] if pair.kind == "dynamic" else np.inf
+    reduced_mass = 1.0 / (1.0 / masses[0] + 1.0 / target_mass)
+    available = 0.5 * reduced_mass * speed**2 + kinetic_energy(sim.model, rotation)
+    reports = [sim.step() for _ in range(round(duration / DT) * substeps)]
     q, qd = sim.stepper.q, sim.stepper.qd
-    pushed, refused = masses[0] * (qd[0, :3] - start), sum(report.rejected_paths for report in reports)
-    return Outcome(q[1, 0] - q[0, 0], pushed, reports[-1].energy["kinetic"], mass * speed, available, refused)
+    impulse, rejected = masses[0] * (qd[0, :3] - start), sum(report.rejected_paths for report in reports)
+    return Outcome(q[1, 0] - q[0, 0], impulse, reports[-1].energy["kinetic"], reduced_mass * speed, available, rejected)
 
 
 def has_passed(pair: Pair, sizes: float, spin: float, seed: int, device: str) -> bool:
-    """Whether the projectile ends behind the target without a fifth of a central impact, and not at 1/100 of the step."""
+    """Return whether the projectile passes the target with a small impulse, and does not with steps of ``DT / 100``.
+
+    A small impulse is less than a fifth of that of a central inelastic impact.
+    """
     end = run(pair, sizes, spin, seed, device)
-    if end.ahead >= 0.0 or -end.pushed[0] >= 0.2 * end.momentum:
+    if end.distance >= 0.0 or -end.impulse[0] >= 0.2 * end.inelastic_impulse:
         return False
-    return run(pair, sizes, spin, seed, device, 100).ahead >= 0.0
+    return run(pair, sizes, spin, seed, device, 100).distance >= 0.0
