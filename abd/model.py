@@ -16,6 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
+from cuda_kernels.shared.bodies import Kind as Kind
+
 WORLD = -1
 """Body index of the world in joints."""
 
@@ -23,14 +25,6 @@ MOST_NOTES = 10
 """Largest number of notes that are shown."""
 MOST_NORMALS = 1000
 """Number of normals of a convex hull up to which all are compared; neighbours in larger hulls differ little."""
-
-
-class Kind(IntEnum):
-    """Kind of motion of a body."""
-
-    DYNAMIC = 0
-    KINEMATIC = 1
-    STATIC = 2
 
 
 class Elasticity(IntEnum):

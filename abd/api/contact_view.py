@@ -25,7 +25,7 @@ from abd.contact.forces import FrictionPoints, Pressing
 from abd.contact.pair_rows import PairRows, bodies_of
 from abd.contact.sharing import shared
 from abd.model import Model
-from abd.potentials.rolling import SLIDE
+from cuda_kernels.shared.contact import SLIDE
 
 if TYPE_CHECKING:
     import pandas

@@ -14,7 +14,6 @@ from abd.backends.protocol import Backend
 from abd.by_bodies import of_body
 from abd.joints.closure.redundancy import CLOSED, open_by
 from abd.joints.coordinates.readings import rigid_motion
-from abd.joints.rows import slots
 from abd.joints.rows.batches import batches
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import (
@@ -34,6 +33,7 @@ from abd.joints.rows.rows import residual
 from abd.model import WORLD, CoordinateSettings, Drive, Joint, Model
 from abd.potentials.integrators import longest
 from abd.step.step import Stepper
+from cuda_kernels.shared import slots
 
 _log = logging.getLogger(__name__)
 JUMP_OF_SPEED = 2.0

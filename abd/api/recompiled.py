@@ -27,11 +27,11 @@ from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model, affine_matrices, affine_state
 from abd.names import Names
-from abd.potentials.rolling import SLIDE
 from abd.potentials.sticking import Anchors
 from abd.scene.compile.scales import at_joints
 from abd.state import State
 from abd.tables import arrays_of
+from cuda_kernels.shared.contact import SLIDE
 
 if TYPE_CHECKING:
     from abd.scene.scene import Scene

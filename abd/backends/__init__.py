@@ -1,4 +1,5 @@
-"""Backends: the numerical operations of a step. Only this package imports `cuda_kernels`.
+"""Backends: the numerical operations of a step. Only this package imports kernels; other packages import only
+`cuda_kernels.shared`.
 
 A backend stores the iterate and implements `abd.backends.protocol` for the step (`abd.step`) and the API (`abd.api`):
 `warp` and `recorded` on devices, `reference` by the NumPy definitions.

@@ -1,4 +1,4 @@
-"""Data exchanged between backends and the step: starts of bodies, results of iterations, friction loads, unproven paths."""
+"""Data exchanged between backends and the step: results of iterations, friction loads, unproven paths."""
 
 from __future__ import annotations
 
@@ -9,14 +9,6 @@ import numpy as np
 NO_PAIRS = np.zeros((0, 2), dtype=int)
 """No pairs of bodies."""
 
-LOOSEST = 1e-2
-"""Largest relative tolerance of a linear solve that does not decide on convergence."""
-ROUNDING_SPEED = 1e-4
-"""Speed of a full step, over Newton's tolerance, below which residual forces are rounding."""
-BOUND_GROWTH = 1.5
-"""Factor on the bound of the residual after an iteration that met the tolerance of speeds alone."""
-STAY, WITH_FORCES, WITHOUT_FORCES = 0, 1, 2
-"""Start of a body in a step (`abd.backends.reference.start`)."""
 STRAINED = 0.5
 """Fraction at which a substep is divided if a path bends too much for a proof (`cuda_kernels.bodies.swept_paths`)."""
 

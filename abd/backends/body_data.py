@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
 from abd.model import Elasticity, Kind, Model
-
-
-class Turning(IntEnum):
-    """Rotational freedom of a body; the numbers are those of the kernels."""
-
-    FREE = 0
-    AXIS = 1
-    HELD = 2
+from cuda_kernels.shared.bodies import Turning
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class Arcs(Protocol):
     def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
         """Set the path from q_n along the free motion; returns the largest collision-free alpha per island.
 
-        Prescribed bodies go to their target poses. `moving` (n,) says how each body starts (`abd.backends.answers`)."""
+        Prescribed bodies go to their target poses. `moving` (n,) says how each body starts (`cuda_kernels.shared.step`)."""
 
     def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Change of the energies at path(alpha) against the iterate, and the sum of their sizes, per island."""
@@ -347,7 +347,7 @@ class Start(Protocol):
         """Move the iterate from q_n to the start of the minimisation.
 
         Args:
-            moving: (n,) how each body starts (`abd.backends.answers`); touching: whether any are in contact.
+            moving: (n,) how each body starts (`cuda_kernels.shared.step`); touching: whether any are in contact.
             may_sleep: (n,) bool, bodies that sleep if their whole island does.
         """
 

@@ -26,23 +26,14 @@ import numpy as np
 from abd.contact.path import Path
 from abd.potentials.contact import FIRST, Contacts, Stencil, closest, heights
 from abd.potentials.distance import dot
-
-FINAL_FRACTION = 0.2
-"""Fraction of the initial gap at which the advancement ends."""
-REMAINING_FRACTION = 0.19
-"""Fraction of the current gap after an advance; below `FINAL_FRACTION`, so that rounding does not cause another advance."""
-WITHIN = 0.9
-"""Gap, over the activation distance, at which the advancement of a Newton step ends: an active contact stops the
-bodies.
-"""
-STRAINED = 0.75
-"""Strain along the path beyond which the frame of the second body is not used."""
-MAX_REPEATED_ADVANCES = 4096
-"""Largest number of advances between two states; small gaps and rotating bodies take hundreds."""
-ROUNDING = 16.0 * np.finfo(float).eps
-"""Relative error bound of terms with cancellation."""
-UNBOUNDED_BEND = 1e100
-"""Bend in such a frame [m]."""
+from cuda_kernels.shared.contact import (
+    CANCELLATION,
+    FINAL_FRACTION,
+    MAX_REPEATED_ADVANCES,
+    REMAINING_FRACTION,
+    STRAINED,
+    UNBOUNDED_BEND,
+)
 
 
 def time_of_impact(
@@ -220,8 +211,8 @@ def _lines(
     arms, speeds = 2.0 * _norm(er) + _norm(across), _norm(np.cross(e, u[:, 0])) + _norm(np.cross(e, u[:, 1]))
     error = bend * (arms + left * speeds) + 0.5 * length * bend**2 * left**2
     growth = 2.0 * floor * (length * bend * (1.0 + left * stretch) + stretch * _norm(turned))
-    noise = ROUNDING * (np.linalg.norm(x, axis=2).max(axis=1) + length + _norm(c)) * length * arm
-    noise_rate = ROUNDING * length * (_norm(u[:, 0]) + _norm(u[:, 1])) * arm
+    noise = CANCELLATION * (np.linalg.norm(x, axis=2).max(axis=1) + length + _norm(c)) * length * arm
+    noise_rate = CANCELLATION * length * (_norm(u[:, 0]) + _norm(u[:, 1])) * arm
     speed = floor * (_norm(turned) + stretch * _norm(across)) - rate + noise_rate
     room = sign * volume - floor * _norm(across) - noise
     return _root(room, speed, error + growth + np.maximum(0.0, -2.0 * curve))

@@ -24,8 +24,8 @@ from abd.potentials.contact import FIRST, ContactParameters, closest, contact_el
 from abd.potentials.elements import body_gradient
 from abd.potentials.free_motion import torque
 from abd.potentials.friction import f1_over_y
-from abd.potentials.rolling import SLIDE
 from abd.tables import Table
+from cuda_kernels.shared.contact import SLIDE
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ from abd.contact.topology import CORNER_BIT, SIDE_BIT, Topology
 from abd.potentials import distance, mollifier
 from abd.potentials.barrier import barrier
 from abd.potentials.contact import ContactParameters, Contacts, Stencil, Weights, closest, thresholds
-from abd.potentials.distance import TIE
+from cuda_kernels.shared.contact import TIE
 
 INSIDE, SIDE, CORNER, CROSSING, END = range(5)
 """Role of a part: inside of a face, wire or half-space; side or corner of a target; edge pair, or an end of one."""

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 
 from abd.contact.forces import FrictionPoints
 from abd.contact.pair_rows import keys
-from abd.potentials.rolling import SLIDE
+from cuda_kernels.shared.contact import SLIDE
 
 LINEAR_SEARCH = 32
 """Largest number of points of a pair for a linear search; larger pairs use a tree."""

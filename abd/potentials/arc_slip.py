@@ -46,14 +46,8 @@ from abd.model import Model
 from abd.potentials.contact import FIRST, Contacts, Stencil
 from abd.potentials.distance import dot
 from abd.potentials.friction import Lagged
-from abd.potentials.rolling import SLIDE
 from abd.rotations import axial, nearest_rotation_vectors, polar, rotations
-
-SLOW = 1e-5
-"""Rotation per step [rad] below which arcs are chords."""
-
-OVER = 1e-9
-"""Cosine and sine of a rotation about n below which a body has turned over and the rotation is undefined."""
+from cuda_kernels.shared.contact import OVER, SLIDE, SLOW
 
 
 def counts(model: Model) -> bool:

@@ -23,11 +23,7 @@ import numpy as np
 
 from abd.potentials.distance import dot
 from abd.potentials.elements import Elements, concatenate
-
-TRANSIENT = 0.05
-"""Smallest ratio of force times edge length to a body's inertia for which the curvature counts."""
-SMALLEST_SQUARED_SINE = 1e-3
-"""Lower bound of the squared sine between two edges."""
+from cuda_kernels.shared.contact import SMALLEST_SQUARED_SINE, TRANSIENT
 
 
 def curvature(

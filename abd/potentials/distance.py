@@ -23,16 +23,10 @@ from enum import IntEnum
 
 import numpy as np
 
-PARALLEL = 1e-20
-"""Squared sine below which two edges count as parallel, or a triangle as degenerate."""
-TIE = 1e-12
-"""Tolerance of the weights of a point next to a triangle that counts as over its inside.
+from cuda_kernels.shared.contact import PARALLEL, TIE
 
-A point over the edge between two triangles, up to rounding, is assigned to a face, whose normal does not depend on
-rounding.
-"""
 SMALLEST = 1e-300
-"""Weight of such a point."""
+"""Weight of a point that counts as over the inside of a triangle within `TIE`."""
 
 
 class PointTriangle(IntEnum):

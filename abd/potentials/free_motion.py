@@ -20,16 +20,10 @@ from __future__ import annotations
 import numpy as np
 
 from abd.rotations import axial, rotations, skew
+from cuda_kernels.shared.bodies import FLAT, MOST_SUBSTEPS, SUBSTEP
 
-SUBSTEP = 0.2
-"""Largest rotation [rad] per composition: the weighted geometric mean of both parts in its error term."""
-MOST_SUBSTEPS = 1000
 STAGES = (0.784513610477560, 0.235573213359357, -1.17767998417887, 1.315186320683906)
 """Weights of the first four of seven stages; the others are symmetric."""
-FLAT = 1e-9
-"""Fraction of the largest moment of inertia below which a moment counts as zero, such as that of a thin rod about its
-axis.
-"""
 
 
 def inertia(A: np.ndarray, moment: np.ndarray) -> np.ndarray:

@@ -43,8 +43,9 @@ from abd.potentials.contact import (
 )
 from abd.potentials.distance import dot
 from abd.potentials.elements import Elements
-from abd.potentials.rolling import ROLL, SLIDE, SPIN, Resistances, tangents
+from abd.potentials.rolling import Resistances, tangents
 from abd.rotations import polar
+from cuda_kernels.shared.contact import ROLL, SLIDE, SPIN
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,7 @@ from __future__ import annotations
 
 import numpy as np
 
-FURTHEST = 1.5
-"""Rotation [rad] beyond which the coefficients are constant."""
-THIN = 0.5
-"""Fraction of the next larger moment of inertia below which the least moment belongs to a thin axis."""
+from cuda_kernels.shared.bodies import FURTHEST, THIN
 
 
 def displacement_factors(turn: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

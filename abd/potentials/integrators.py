@@ -48,53 +48,15 @@ w_1 q_{n-1} + w_2 qd_n + w_3 qd_{n-1}, and the reference of friction is x_h.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
-
-class Mode(IntEnum):
-    """Integration mode of a body in a step; the values are those of the kernels. Contacts act only in the first."""
-
-    DISSIPATIVE = 0
-    FRESH = 1
-    SMOOTH = 2
-
+from cuda_kernels.shared.bodies import RATE_NEW, Mode, Motion
 
 RADII = (0.8, 0.65, 0.5)
 """Spectral radii below the requested one, for mechanisms that rotate further per step."""
-TARGET_NOW, TARGET_BEFORE, TARGET_RATE, TARGET_RATE_BEFORE, REST_NOW, REST_BEFORE, RATE_NEW, PER_H, RATE_OLD = range(9)
-"""Names of the weights w_0 .. w_8 of joint rows and of bdf2."""
 LEVELS = 1 + len(RADII)
 """Number of rows of `Scheme.motion` for `Mode.SMOOTH`, in order of decreasing radius."""
-PERSISTENT = 2.0
-"""Growth of the force on a body per step beyond which it is attributed to an impact."""
-COLUMNS = (
-    "step",
-    "scale",
-    "k_f",
-    "k_a",
-    "stiffness",
-    "a_F",
-    "a_f",
-    "a_a",
-    "m_F",
-    "m_f",
-    "m_a",
-    "lead_f",
-    "lead_a",
-    "lead_load",
-    "moved_f",
-    "moved_a",
-    "root",
-    "turn",
-)
-"""Columns of `Scheme.motion`.
-
-h; s_b; impulse of q*; 1/(c_b h^2); coefficients of a and of the momenta; the start of Newton's method, a displacement
-per mass ``lead_f f + lead_a a + lead_load (external force)`` from q*; the rescaled a; the spectral radius of spinning
-bodies (`abd.potentials.gyration`), -1 without history; the rotation [rad] up to which it damps joint forces.
-"""
 
 
 @dataclass(frozen=True)
@@ -104,7 +66,7 @@ class Scheme:
     Attributes:
         h: [s]; c: factor of c h^2 [-]; beta: ratio of friction's beta to h.
         weights: (2, 9) of rows with differences over one step and over two.
-        motion: (2 + `LEVELS`, 18) by `Mode`; for `Mode.SMOOTH` by level.
+        motion: (2 + `LEVELS`, 18) by `Mode` and `Motion`; for `Mode.SMOOTH` by level.
         stiffness_weights: (3,) by the smaller `Mode` of a row's bodies: weight in the incremental potential of springs whose
             forces follow the trapezoidal rule (`abd.joints.rows.springs`).
         penalty: weight of the penalty towards prescribed poses; 1 for implicit Euler.
@@ -151,7 +113,7 @@ class Scheme:
         """Change of momentum by the gradient of a contact at the end of an implicit Euler step [1/s]."""
         if self.chord:
             return float(self.chords[RATE_NEW])
-        return float(self.motion[Mode.DISSIPATIVE, COLUMNS.index("m_F")]) / self.ch2
+        return float(self.motion[Mode.DISSIPATIVE, Motion.M_NEW]) / self.ch2
 
 
 @dataclass(frozen=True)
@@ -238,10 +200,10 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
         return Scheme(h, 1.0, 1.0, np.stack([one, one]), all_euler)
     ratio = h / previous_h if previous_h > 0.0 else 1.0
     levels = [_generalized_alpha(h, ratio, min(rho, radius)) for rho in (radius, *RADII)]
-    levels[-1][COLUMNS.index("turn")] = np.inf
+    levels[-1][Motion.TURN] = np.inf
     c = _coefficients(radius)[-1]  # independent of h, so that all worlds have the same
     for row in levels:
-        row[COLUMNS.index("scale")] = c * row[COLUMNS.index("stiffness")] * h * h
+        row[Motion.SCALE] = c * row[Motion.STIFFNESS] * h * h
     fresh = _motion(h, scale=2.0 * c, stiffness=2.0 / h**2, a_F=1.0, m_F=h, lead_load=0.5 * h * h)
     euler[1] = c
     two = _two_steps(h, previous_h) if previous_h > 0.0 else one
@@ -286,7 +248,7 @@ def _generalized_alpha(h: float, ratio: float, radius: float) -> np.ndarray:
 
 def levels(rule: Scheme, turns: np.ndarray) -> np.ndarray:
     """(k,) level of `Mode.SMOOTH` of mechanisms whose fastest arms rotate by `turns` (k,) [rad/s]."""
-    most = rule.motion[Mode.SMOOTH :, COLUMNS.index("turn")]
+    most = rule.motion[Mode.SMOOTH :, Motion.TURN]
     return np.argmax(rule.h * turns[:, None] <= most, axis=1)
 
 

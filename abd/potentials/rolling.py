@@ -23,9 +23,6 @@ import numpy as np
 
 from abd.model import Kind, Model
 
-SLIDE, ROLL, SPIN = range(3)
-"""Motion that a lagged contact resists; the values are those of the kernels."""
-
 
 @dataclass(frozen=True)
 class Resistances:

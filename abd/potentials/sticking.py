@@ -24,9 +24,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abd.tables import Table
-
-STEEP = 0.5
-"""Fraction of a share that must be in the new tangent plane for the share to keep its size."""
+from cuda_kernels.shared.contact import STEEP
 
 
 @dataclass(frozen=True)

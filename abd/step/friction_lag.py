@@ -42,7 +42,7 @@ def balanced(settings, h: float | np.ndarray) -> float | np.ndarray:
 
     The force of a stiff contact is undetermined within Newton's displacement tolerance; below the bound it is exact enough for
     friction and read-outs. An island that misses only this bound gets `BOUND_GROWTH` times it in the next iteration
-    (`abd.backends.answers`).
+    (`cuda_kernels.shared.step`).
     h: step [s], scalar or (n,)."""
     least = np.maximum(settings.friction_tolerance, UNBALANCED * h * float(np.linalg.norm(settings.gravity)))
     return least if isinstance(h, np.ndarray) else float(least)

@@ -13,7 +13,6 @@ from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.closure.redundancy import open_by
 from abd.joints.coordinates.readings import JointReader, Readings
-from abd.joints.rows import slots
 from abd.joints.rows.change import Constant
 from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import TURN, JointMemory
@@ -21,6 +20,7 @@ from abd.model import WORLD, Model
 from abd.step.articulations import Articulations
 from abd.step.host_copies import HostCopies
 from abd.step.turning import Turning
+from cuda_kernels.shared import slots
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.backends.answers import STAY, WITH_FORCES, WITHOUT_FORCES
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.by_bodies import PerBody
@@ -24,6 +23,7 @@ from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.newton import Minimisation
 from abd.step.stepper_state import StepperState
 from abd.step.verdict import ContactBegan, IteratePath, Verdicts
+from cuda_kernels.shared.step import STAY, WITH_FORCES, WITHOUT_FORCES
 
 _log = logging.getLogger(__name__)
 

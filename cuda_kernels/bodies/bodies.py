@@ -8,24 +8,18 @@ import warp as wp
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Pose, frobenius, identity3, skew
 from cuda_kernels.bodies.matrices import polar, positive_part
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared.bodies import Kind, Turning
 
 wp.set_module_options(OPTIONS)
-
-DYNAMIC = 0
-KINEMATIC = 1
-STATIC = 2
-FREE = 0
-AXIS = 1
-HELD = 2
 
 
 @wp.struct
 class BodyData:
     """Constants of all bodies (n,).
 
-    `weight` scales the penalty of prescribed poses [kg], `spread` its affine part [m^2]; `translation` masks the world axes
-    along which the centre of mass may move; `rotation` is FREE, AXIS (about `axis`, rest direction `rest_axis`)
-    or HELD; `surface` is the velocity of the surface's material in the body's frame [m/s].
+    `kind` is one of `Kind`; `weight` scales the penalty of prescribed poses [kg], `spread` its affine part [m^2]; `translation`
+    masks the world axes along which the centre of mass may move; `rotation` is one of `Turning`, for AXIS about `axis` with the
+    rest direction `rest_axis`; `surface` is the velocity of the surface's material in the body's frame [m/s].
     """
 
     kind: wp.array(dtype=wp.int32)
@@ -107,7 +101,7 @@ def body_energies(
     e = ZERO
     if step.held[b] == 0:
         A = pose.A[b]
-        if kind == DYNAMIC:
+        if kind == Kind.DYNAMIC:
             m = body.mass[b]
             s = body.moment[b]
             dp = pose.p[b] - step.pt[b]
@@ -183,7 +177,7 @@ def linearize_bodies(
         return
     A = pose.A[b]
     G = wp.mat33d()
-    if body.kind[b] == DYNAMIC:
+    if body.kind[b] == Kind.DYNAMIC:
         m = step.scale[b] * body.mass[b]
         s = step.scale[b] * body.moment[b]
         g = m * (pose.p[b] - step.pt[b]) - step.ch2[b] * (body.mass[b] * step.gravity + body.force[b])
@@ -265,7 +259,7 @@ def stiffen_rotations(
     `abd/potentials/arc_stiffness.py`.
     """
     b = wp.tid() + first
-    if done[b] != 0 or step.held[b] != 0 or body.rotation[b] == HELD:
+    if done[b] != 0 or step.held[b] != 0 or body.rotation[b] == Turning.HELD:
         return
     A = pose.A[b]
     G = wp.mat33d()
@@ -297,7 +291,7 @@ def stiffen_rotations(
                     diagonal[b, i, j] = diagonal[b, i, j] - k4 * stress[r, s]
     P = G * wp.transpose(A)
     M = HALF * (P + wp.transpose(P)) - wp.trace(P) * identity3()
-    if body.rotation[b] == AXIS:
+    if body.rotation[b] == Turning.AXIS:
         e = body.axis[b]
         M = wp.max(ZERO, wp.dot(e, M * e)) * wp.outer(e, e)
     else:

@@ -4,7 +4,9 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, Pose, rate_of
 from cuda_kernels.bodies.bodies import BodyData
-from cuda_kernels.bodies.integrators import (
+from cuda_kernels.bodies.integrators import Lead, turning_of
+from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared.bodies import (
     PER_H,
     RATE_NEW,
     RATE_OLD,
@@ -14,10 +16,7 @@ from cuda_kernels.bodies.integrators import (
     TARGET_NOW,
     TARGET_RATE,
     TARGET_RATE_BEFORE,
-    Lead,
-    turning_of,
 )
-from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
 

@@ -3,8 +3,9 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO
-from cuda_kernels.bodies.bodies import AXIS, FREE, HELD, BodyData, StepData
+from cuda_kernels.bodies.bodies import BodyData, StepData
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared.bodies import Turning
 
 wp.set_module_options(OPTIONS)
 
@@ -19,10 +20,10 @@ def project(body: BodyData, b: wp.int32, held: wp.int32, v: wp.array2d(dtype=wp.
     mask = body.translation[b]
     for r in range(3):
         v[b, r] = v[b, r] * mask[r]
-    if body.rotation[b] == HELD:
+    if body.rotation[b] == Turning.HELD:
         for r in range(9):
             v[b, 3 + r] = ZERO
-    if body.rotation[b] == AXIS:
+    if body.rotation[b] == Turning.AXIS:
         u = body.rest_axis[b]
         for r in range(3):
             row = wp.vec3d(v[b, 3 + 3 * r], v[b, 4 + 3 * r], v[b, 5 + 3 * r])
@@ -48,12 +49,12 @@ def projector(body: BodyData, b: wp.int32, held: wp.int32, i: wp.int32, j: wp.in
             mask = body.translation[b]
             return mask[i]
         return ZERO
-    if body.rotation[b] == HELD:
+    if body.rotation[b] == Turning.HELD:
         return ZERO
     v = ZERO
     if i == j:
         v = ONE
-    if body.rotation[b] == AXIS:
+    if body.rotation[b] == Turning.AXIS:
         if (i - 3) // 3 == (j - 3) // 3:
             u = body.rest_axis[b]
             v = v - u[(i - 3) % 3] * u[(j - 3) % 3]
@@ -64,7 +65,7 @@ def projector(body: BodyData, b: wp.int32, held: wp.int32, i: wp.int32, j: wp.in
 def is_constrained(body: BodyData, b: wp.int32, held: wp.int32) -> bool:
     """Return whether a body has fixed degrees of freedom in this step."""
     mask = body.translation[b]
-    return held != 0 or body.rotation[b] != FREE or mask[0] + mask[1] + mask[2] < wp.float64(2.5)
+    return held != 0 or body.rotation[b] != Turning.FREE or mask[0] + mask[1] + mask[2] < wp.float64(2.5)
 
 
 @wp.kernel

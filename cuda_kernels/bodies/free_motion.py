@@ -5,12 +5,13 @@ import warp as wp
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, axial, identity3, rotation
 from cuda_kernels.bodies.matrices import eigen
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared import bodies as shared
 
 wp.set_module_options(OPTIONS)
 
-SUBSTEP = wp.constant(wp.float64(0.2))
-MOST_SUBSTEPS = wp.constant(wp.float64(1000.0))
-FLAT = wp.constant(wp.float64(1.0e-9))
+SUBSTEP = wp.constant(wp.float64(shared.SUBSTEP))
+MOST_SUBSTEPS = wp.constant(wp.float64(shared.MOST_SUBSTEPS))
+FLAT = wp.constant(wp.float64(shared.FLAT))
 FULL_TURN = wp.constant(wp.float64(6.283185307179586))
 
 

@@ -4,11 +4,12 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared import bodies as shared
 
 wp.set_module_options(OPTIONS)
 
-FURTHEST = wp.constant(wp.float64(1.5))
-THIN = wp.constant(wp.float64(0.5))
+FURTHEST = wp.constant(wp.float64(shared.FURTHEST))
+THIN = wp.constant(wp.float64(shared.THIN))
 
 
 @wp.func

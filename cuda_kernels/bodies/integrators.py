@@ -3,7 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, rate_of, rotation
-from cuda_kernels.bodies.bodies import AXIS, DYNAMIC, FREE, HELD, BodyData
+from cuda_kernels.bodies.bodies import BodyData
 from cuda_kernels.bodies.free_motion import (
     Principal,
     free_rotation,
@@ -14,35 +14,12 @@ from cuda_kernels.bodies.free_motion import (
 )
 from cuda_kernels.bodies.gyration import carried, displacement_factors, own_axis, thin_axis
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared import bodies as shared
+from cuda_kernels.shared.bodies import Kind, Mode, Motion, Turning
 
 wp.set_module_options(OPTIONS)
 
-
-DISSIPATIVE = wp.constant(0)
-FRESH = wp.constant(1)
-SMOOTH = wp.constant(2)
-STEP = wp.constant(0)
-SCALE = wp.constant(1)
-KICK = wp.constant(2)
-STIFFNESS = wp.constant(4)
-MEAN = wp.constant(5)
-GOES = wp.constant(6)
-MOMENTUM = wp.constant(8)
-LEAD = wp.constant(11)
-LEAD_LOAD = wp.constant(13)
-MOVED = wp.constant(14)
-ROOT = wp.constant(16)
-TURN = wp.constant(17)
-TARGET_NOW = wp.constant(0)
-TARGET_BEFORE = wp.constant(1)
-TARGET_RATE = wp.constant(2)
-TARGET_RATE_BEFORE = wp.constant(3)
-REST_NOW = wp.constant(4)
-REST_BEFORE = wp.constant(5)
-RATE_NEW = wp.constant(6)
-PER_H = wp.constant(7)
-RATE_OLD = wp.constant(8)
-PERSISTENT = wp.constant(wp.float64(2.0))
+PERSISTENT = wp.constant(wp.float64(shared.PERSISTENT))
 TWO = wp.constant(wp.float64(2.0))
 
 
@@ -76,9 +53,9 @@ def persistent_force(force: wp.vec3d, before: wp.vec3d) -> wp.vec3d:
 @wp.func
 def spin_of(body: BodyData, b: wp.int32, axes: Principal, inertia: wp.mat33d, L: wp.vec3d) -> wp.vec3d:
     """Return the angular velocity from a momentum, within the free rotations of the body."""
-    if body.rotation[b] == FREE:
+    if body.rotation[b] == Turning.FREE:
         return spin(axes, L)
-    if body.rotation[b] == AXIS:
+    if body.rotation[b] == Turning.AXIS:
         e = body.axis[b]
         moment = wp.dot(e, inertia * e)
         if moment > ZERO:
@@ -89,10 +66,10 @@ def spin_of(body: BodyData, b: wp.int32, axes: Principal, inertia: wp.mat33d, L:
 @wp.func
 def turning_of(body: BodyData, b: wp.int32, A: wp.mat33d, D: wp.mat33d) -> wp.vec3d:
     """Return the angular velocity of a rate D of A, within the free rotations of the body."""
-    if body.rotation[b] == HELD:
+    if body.rotation[b] == Turning.HELD:
         return wp.vec3d()
     w = axial(D * wp.inverse(A))
-    if body.rotation[b] == AXIS:
+    if body.rotation[b] == Turning.AXIS:
         e = body.axis[b]
         w = wp.dot(w, e) * e
     return w
@@ -131,7 +108,7 @@ def levels_of_arms(
     A = now.A[b]
     turn = wp.length(wp.cross(turning_of(body, b, A, rate_of(velocity, b)), A * arm[k]))
     i = wp.int32(0)
-    while turn * motion[SMOOTH + i, STEP] > motion[SMOOTH + i, TURN]:
+    while turn * motion[Mode.SMOOTH + i, Motion.STEP] > motion[Mode.SMOOTH + i, Motion.TURN]:
         i = i + 1
     requested[k] = i
 
@@ -154,8 +131,8 @@ def row_of(
     mode: wp.array(dtype=wp.int32), mechanism: wp.array(dtype=wp.int32), level: wp.array(dtype=wp.int32), b: wp.int32
 ) -> wp.int32:
     """Return the row of `motion` of a body."""
-    if mode[b] == SMOOTH:
-        return SMOOTH + level[mechanism[b]]
+    if mode[b] == Mode.SMOOTH:
+        return Mode.SMOOTH + level[mechanism[b]]
     return mode[b]
 
 
@@ -187,7 +164,7 @@ def coast(
     b = wp.tid() + first
     p = now.p[b]
     A = now.A[b]
-    rest.p[b] = p - motions[scheme[b], 0, STEP] * (A * body.surface[b])
+    rest.p[b] = p - motions[scheme[b], 0, Motion.STEP] * (A * body.surface[b])
     rest.A[b] = A
     target.p[b] = p
     target.A[b] = A
@@ -197,13 +174,13 @@ def coast(
     lead.load[b] = ZERO
     lead.push[b] = wp.vec3d()
     lead.twist[b] = wp.vec3d()
-    if body.kind[b] != DYNAMIC:
+    if body.kind[b] != Kind.DYNAMIC:
         return
     i = row_of(mode, mechanism, level, b)
     motion = motions[scheme[b], i]
-    h = motion[STEP]
-    scale[b] = motion[SCALE]
-    lead.load[b] = motion[LEAD_LOAD]
+    h = motion[Motion.STEP]
+    scale[b] = motion[Motion.SCALE]
+    lead.load[b] = motion[Motion.LEAD_LOAD]
     inverse_mass = ZERO
     if body.mass[b] > ZERO:
         inverse_mass = ONE / body.mass[b]
@@ -213,43 +190,43 @@ def coast(
     axes = Principal()
     factors = wp.vec3d()
     more = ZERO
-    if body.rotation[b] != HELD:
+    if body.rotation[b] != Turning.HELD:
         w = turning_of(body, b, A, rate_of(velocity, b))
         inertia = moments_about(A, body.moment[b])
         L = inertia * w
-    if body.rotation[b] == FREE:
+    if body.rotation[b] == Turning.FREE:
         axes = principal(inertia)
-        root = motion[ROOT]
+        root = motion[Motion.ROOT]
         if root >= ZERO and axes.J[1] > ZERO and wp.length(L) > ZERO:
             factors = displacement_factors(h * wp.length(L) / axes.J[1], root)
             beta = ONE / ((ONE + root) * (ONE + root))
             more = h * (factors[0] - beta)
-            scale[b] = motion[SCALE] / (factors[0] / beta)
-    kick = blended(motion, KICK, memory, b, 0)
-    ahead = blended(motion, LEAD, memory, b, 0)
-    spun = more * (blended(motion, GOES, memory, b, 0) - blended(motion, MOVED, memory, b, 0))
-    by = motion[SCALE] / (scale[b] * motion[STIFFNESS])
+            scale[b] = motion[Motion.SCALE] / (factors[0] / beta)
+    kick = blended(motion, Motion.KICK_F, memory, b, 0)
+    ahead = blended(motion, Motion.LEAD_F, memory, b, 0)
+    spun = more * (blended(motion, Motion.A_F, memory, b, 0) - blended(motion, Motion.MOVED_F, memory, b, 0))
+    by = motion[Motion.SCALE] / (scale[b] * motion[Motion.STIFFNESS])
     kick = kick + spun + HALF * h * triple(pulled, b, 0) - by / h * triple(pulled, b, 6)
     ahead = ahead - h * spun + by * triple(pulled, b, 6)
     dp = h * (triple(velocity, b, 0) + inverse_mass * kick)
     target.p[b] = p + dp
     lead.dp[b] = dp + inverse_mass * ahead
-    if i == DISSIPATIVE:
+    if i == Mode.DISSIPATIVE:
         lead.push[b] = h * h * inverse_mass * triple(memory, b, 6)
-    if body.rotation[b] == HELD:
+    if body.rotation[b] == Turning.HELD:
         return
     Q = rotation(h * w)
     axis = wp.int32(-1)
-    if body.rotation[b] == FREE:
+    if body.rotation[b] == Turning.FREE:
         Q = free_rotation(axes, L, h)
-        if motion[ROOT] >= ZERO:
+        if motion[Motion.ROOT] >= ZERO:
             axis = thin_axis(body.moment[b])
     along = own_axis(A, axis)
     stands = Q * along
-    last = blended(motion, MOVED, memory, b, 3)
-    spun = more * (blended(motion, GOES, memory, b, 3) - last)
-    kick = blended(motion, KICK, memory, b, 3) + spun + HALF * h * triple(pulled, b, 3) - by / h * triple(pulled, b, 9)
-    ahead = blended(motion, LEAD, memory, b, 3) - h * spun + by * triple(pulled, b, 9)
+    last = blended(motion, Motion.MOVED_F, memory, b, 3)
+    spun = more * (blended(motion, Motion.A_F, memory, b, 3) - last)
+    kick = blended(motion, Motion.KICK_F, memory, b, 3) + spun + HALF * h * triple(pulled, b, 3) - by / h * triple(pulled, b, 9)
+    ahead = blended(motion, Motion.LEAD_F, memory, b, 3) - h * spun + by * triple(pulled, b, 9)
     kick = carried(kick, along, stands)
     ahead = carried(ahead, along, stands)
     if factors[0] > ZERO:
@@ -261,11 +238,11 @@ def coast(
         kick = kick + spun
         ahead = ahead - h * spun
     twist = wp.vec3d()
-    if i == DISSIPATIVE:
+    if i == Mode.DISSIPATIVE:
         twist = h * h * triple(memory, b, 9)
     kicked = wp.vec3d()
     extra = wp.vec3d()
-    if body.rotation[b] == FREE:
+    if body.rotation[b] == Turning.FREE:
         # torques act on the body in its attitude at the end, as in the implicit part of the step
         kicked = h * (Q * spin(axes, wp.transpose(Q) * kick))
         extra = Q * spin(axes, wp.transpose(Q) * ahead)

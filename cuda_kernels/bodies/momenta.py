@@ -3,7 +3,7 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of, skew
-from cuda_kernels.bodies.bodies import DYNAMIC, FREE, BodyData
+from cuda_kernels.bodies.bodies import BodyData
 from cuda_kernels.bodies.free_motion import (
     Principal,
     free_rotation,
@@ -14,16 +14,6 @@ from cuda_kernels.bodies.free_motion import (
 )
 from cuda_kernels.bodies.gyration import carried, own_axis, thin_axis, twisting
 from cuda_kernels.bodies.integrators import (
-    DISSIPATIVE,
-    GOES,
-    MEAN,
-    MOMENTUM,
-    RATE_NEW,
-    RATE_OLD,
-    ROOT,
-    SCALE,
-    STEP,
-    STIFFNESS,
     blended,
     persistent_force,
     row_of,
@@ -33,6 +23,7 @@ from cuda_kernels.bodies.integrators import (
 )
 from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared.bodies import RATE_NEW, RATE_OLD, Kind, Mode, Motion, Turning
 
 wp.set_module_options(OPTIONS)
 
@@ -77,7 +68,7 @@ def keep_momentum(
     dynamic get their difference quotient."""
     b = wp.tid() + first
     A = pose.A[b]
-    if body.kind[b] != DYNAMIC:
+    if body.kind[b] != Kind.DYNAMIC:
         new = weights[scheme[b], 1, RATE_NEW]
         old = weights[scheme[b], 1, RATE_OLD]
         dp = new * (pose.p[b] - now.p[b]) + old * (before.p[b] - now.p[b])
@@ -89,26 +80,26 @@ def keep_momentum(
         return
     i = row_of(mode, mechanism, level, b)
     motion = motions[scheme[b], i]
-    k = motion[STIFFNESS] * (scale[b] / motion[SCALE])
+    k = motion[Motion.STIFFNESS] * (scale[b] / motion[Motion.SCALE])
     s = body.moment[b]
     force, torque = acting_on(body, b, k, pose.p[b], A, target.p[b], target.A[b])
     force = force - triple(pulls, b, 6)
     torque = torque - triple(pulls, b, 9)
-    half = HALF * motion[STEP]
+    half = HALF * motion[Motion.STEP]
     inverse_mass = ZERO
     if body.mass[b] > ZERO:
         inverse_mass = ONE / body.mass[b]
-    gain = motion[MOMENTUM] * force + blended(motion, MOMENTUM + 1, memory, b, 0)
+    gain = motion[Motion.M_NEW] * force + blended(motion, Motion.M_F, memory, b, 0)
     gain = gain + half * (triple(pulled, b, 0) + triple(pulls, b, 0))
-    whirl = motion[MOMENTUM] * torque + blended(motion, MOMENTUM + 1, memory, b, 3)
+    whirl = motion[Motion.M_NEW] * torque + blended(motion, Motion.M_F, memory, b, 3)
     whirl = whirl + half * (triple(pulled, b, 3) + triple(pulls, b, 3))
-    mean = motion[MEAN] * force + blended(motion, GOES, memory, b, 0)
+    mean = motion[Motion.A_NEW] * force + blended(motion, Motion.A_F, memory, b, 0)
     axis = wp.int32(-1)
-    if body.rotation[b] == FREE and motion[ROOT] >= ZERO:
+    if body.rotation[b] == Turning.FREE and motion[Motion.ROOT] >= ZERO:
         axis = thin_axis(s)
     along = own_axis(now.A[b], axis)
     stands = own_axis(A, axis)
-    turned = motion[MEAN] * torque + carried(blended(motion, GOES, memory, b, 3), along, stands)
+    turned = motion[Motion.A_NEW] * torque + carried(blended(motion, Motion.A_F, memory, b, 3), along, stands)
     v = triple(earlier, b, 0) + inverse_mass * gain
     # otherwise values loaded so far would occupy registers during the following rotations
     b = opaque(b)
@@ -120,26 +111,26 @@ def keep_momentum(
     about = ZERO
     if axis >= 0:
         axes_now = principal(inertia)
-        Q = free_rotation(axes_now, known, motion[STEP])
+        Q = free_rotation(axes_now, known, motion[Motion.STEP])
         at = Q * now.A[b]
         free = Q * spin(axes_now, wp.transpose(Q) * known)
-        about = wp.dot(Q * along, known) + motion[MOMENTUM] * wp.dot(stands, torque)
-        about = about + wp.dot(along, blended(motion, MOMENTUM + 1, memory, b, 3) + half * triple(pulled, b, 3))
+        about = wp.dot(Q * along, known) + motion[Motion.M_NEW] * wp.dot(stands, torque)
+        about = about + wp.dot(along, blended(motion, Motion.M_F, memory, b, 3) + half * triple(pulled, b, 3))
         about = about + half * wp.dot(stands, triple(pulls, b, 3))
     b = opaque(b)
     A = pose.A[b]
     inertia = moments_about(A, s)
     axes = Principal()
-    if body.rotation[b] == FREE:
+    if body.rotation[b] == Turning.FREE:
         axes = principal(inertia)
     w = spin_of(body, b, axes, inertia, L)
     if axis >= 0:
         # J_2 - J_3 = s_3 - s_2
         apart = s[(axis + 2) % 3] - s[(axis + 1) % 3]
-        about = about + HALF * motion[STEP] * apart * (twisting(A, axis, w) - twisting(at, axis, free))
+        about = about + HALF * motion[Motion.STEP] * apart * (twisting(A, axis, w) - twisting(at, axis, free))
         w = spin_of(body, b, axes, inertia, L + (about - wp.dot(stands, L)) * stands)
     rate = skew(w) * A
-    if i == DISSIPATIVE:
+    if i == Mode.DISSIPATIVE:
         mean = persistent_force(force, triple(memory, b, 0))
         turned = persistent_force(torque, triple(memory, b, 3))
     for r in range(3):

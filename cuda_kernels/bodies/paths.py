@@ -16,9 +16,11 @@ from cuda_kernels.bodies.affine import (
     skew,
     spectral_bound,
 )
-from cuda_kernels.bodies.bodies import AXIS, DYNAMIC, FREE, BodyData, StepData
+from cuda_kernels.bodies.bodies import BodyData, StepData
 from cuda_kernels.bodies.integrators import Lead
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared.bodies import Kind, Turning
+from cuda_kernels.shared.step import STAY, WITH_FORCES, WITHOUT_FORCES
 
 wp.set_module_options(OPTIONS)
 
@@ -103,9 +105,9 @@ def direction_paths(
     w = wp.vec3d()
     if wp.ddot(D, D) > ZERO:
         S = D * wp.inverse(A)
-        if body.rotation[b] == FREE:
+        if body.rotation[b] == Turning.FREE:
             w = axial(S)
-        if body.rotation[b] == AXIS:
+        if body.rotation[b] == Turning.AXIS:
             e = body.axis[b]
             w = wp.dot(axial(S), e) * e
         S = S - skew(w)
@@ -162,13 +164,13 @@ def start_paths(
     dp = wp.vec3d()
     w = wp.vec3d()
     S = wp.mat33d()
-    if moving[b] != 0 and step.held[b] == 0:
-        if body.kind[b] == DYNAMIC:
+    if moving[b] != STAY and step.held[b] == 0:
+        if body.kind[b] == Kind.DYNAMIC:
             dp = lead.dp[b]
-            if body.mass[b] > ZERO and moving[b] == 1:
+            if body.mass[b] > ZERO and moving[b] == WITH_FORCES:
                 dp = dp + lead.load[b] * (step.gravity + body.force[b] / body.mass[b])
             w = lead.w[b]
-            if moving[b] == 2:
+            if moving[b] == WITHOUT_FORCES:
                 dp = dp + lead.push[b]
                 w = w + lead.twist[b]
             dp = wp.cw_mul(dp, body.translation[b])

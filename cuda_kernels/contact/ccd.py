@@ -27,25 +27,20 @@ from cuda_kernels.contact.surfaces import (
     separation,
 )
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared import contact as shared
+from cuda_kernels.shared.contact import MAX_REPEATED_ADVANCES
 
 wp.set_module_options(OPTIONS)
 
 MAX_ADVANCES = wp.constant(wp.int32(256))
-MAX_REPEATED_ADVANCES = wp.constant(wp.int32(4096))
-"""Advances on a repeated march: small gaps and turning bodies need hundreds, but few candidates do."""
 ANY_GAP = wp.constant(wp.float64(1.0e300))
 """No bound on the remaining gap of a march [m]."""
-STRAINED = wp.constant(wp.float64(0.75))
-"""Strain along the path above which the second body is not used as a frame."""
-ROUNDING = wp.constant(wp.float64(16.0 * 2.220446049250313e-16))
-UNBOUNDED_BEND = wp.constant(wp.float64(1.0e100))
-"""Bend of an unusable frame [m]."""
-FINAL_FRACTION = wp.constant(wp.float64(0.2))
-"""Fraction of the initial gap at which the march ends."""
-REMAINING_FRACTION = wp.constant(wp.float64(0.19))
-"""Fraction of the current gap that remains after an advance; less than `FINAL_FRACTION` because of rounding."""
-WITHIN = wp.constant(wp.float64(0.9))
-"""Gap [activations] at which a march in Newton's method ends, if smaller: contact acts there."""
+STRAINED = wp.constant(wp.float64(shared.STRAINED))
+CANCELLATION = wp.constant(wp.float64(shared.CANCELLATION))
+UNBOUNDED_BEND = wp.constant(wp.float64(shared.UNBOUNDED_BEND))
+FINAL_FRACTION = wp.constant(wp.float64(shared.FINAL_FRACTION))
+REMAINING_FRACTION = wp.constant(wp.float64(shared.REMAINING_FRACTION))
+WITHIN = wp.constant(wp.float64(shared.WITHIN))
 IMPACT_MARGIN = wp.constant(wp.float64(1.0 + 1.0e-6))
 """Factor on an impact that bounds other marches: rounding near their end must not affect the smallest one."""
 
@@ -207,8 +202,8 @@ def lines_advance(
     error = s * (arms + left * speeds) + HALF * length * s * s * left * left
     growth = TWO * floor * (length * s * (ONE + left * frame.stretch) + frame.stretch * grows)
     distance_bound = wp.max(wp.max(wp.length(x.x0), wp.length(x.x1)), wp.max(wp.length(x.x2), wp.length(x.x3)))
-    noise = ROUNDING * (distance_bound + length + wp.length(c)) * length * arm
-    noise_rate = ROUNDING * length * (wp.length(u0) + wp.length(u1)) * arm
+    noise = CANCELLATION * (distance_bound + length + wp.length(c)) * length * arm
+    noise_rate = CANCELLATION * length * (wp.length(u0) + wp.length(u1)) * arm
     speed = floor * (grows + frame.stretch * across) - rate + noise_rate
     return separated_time(f - floor * across - noise, speed, error + growth + wp.max(ZERO, -TWO * curve))
 

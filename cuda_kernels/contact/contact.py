@@ -20,13 +20,13 @@ from cuda_kernels.contact.surfaces import (
     separation,
 )
 from cuda_kernels.options import INLINE_ALL
+from cuda_kernels.shared import contact as shared
 
 wp.set_module_options(INLINE_ALL)
 LOADED_FOR = ("contact",)
 
-PARALLEL = 1.0e-3
-TRANSIENT = wp.constant(wp.float64(0.05))
-"""Fraction of a body's inertia that force times edge length must exceed to include the curvature of the distance."""
+SMALLEST_SQUARED_SINE = wp.constant(wp.float64(shared.SMALLEST_SQUARED_SINE))
+TRANSIENT = wp.constant(wp.float64(shared.TRANSIENT))
 
 
 @wp.struct
@@ -99,7 +99,7 @@ def mollifier(kind: wp.int32, c: Primitives, Ai: wp.mat33d, Aj: wp.mat33d) -> Mo
         out.eb = Aj * out.Eb
         n = wp.cross(out.ea, out.eb)
         x = wp.dot(n, n)
-        eps = wp.float64(PARALLEL) * wp.dot(out.Ea, out.Ea) * wp.dot(out.Eb, out.Eb)
+        eps = SMALLEST_SQUARED_SINE * wp.dot(out.Ea, out.Ea) * wp.dot(out.Eb, out.Eb)
         if x < eps:
             out.active = 1
             out.m = x / eps * (TWO - x / eps)

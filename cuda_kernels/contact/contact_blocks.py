@@ -12,7 +12,7 @@ from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose, identity3
 from cuda_kernels.contact.active_pairs import Items
 from cuda_kernels.contact.blocks import PairSums, Runs, add_between, add_block, clear_sums, spread
 from cuda_kernels.contact.contact import (
-    PARALLEL,
+    SMALLEST_SQUARED_SINE,
     ContactLaw,
     Mollifier,
     Turning,
@@ -50,7 +50,7 @@ def add_turning(out: PairSums, t: wp.int32, feature: wp.int32, turn: Turning, n:
     Y0 = homogeneous(turn.E0, ZERO)
     Y1 = homogeneous(turn.E1, ZERO)
     if feature == EDGES:
-        N = N / wp.max(ONE - turn.cosine * turn.cosine, wp.float64(PARALLEL))
+        N = N / wp.max(ONE - turn.cosine * turn.cosine, SMALLEST_SQUARED_SINE)
         add_block(out.H_ii, t, N, Y0, Y0)
         add_block(out.H_ij, t, -turn.cosine * N, Y0, Y1)
         add_block(out.H_jj, t, N, Y1, Y1)

@@ -8,13 +8,12 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TINY, ZERO
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared import contact as shared
 
 wp.set_module_options(OPTIONS)
 
-PARALLEL = wp.constant(wp.float64(1.0e-20))
-"""sin^2 of the angle below which two edges count as parallel, a triangle as degenerate."""
-TIE = wp.constant(wp.float64(1.0e-12))
-"""Weight up to which a point next to a triangle counts as inside."""
+PARALLEL = wp.constant(wp.float64(shared.PARALLEL))
+TIE = wp.constant(wp.float64(shared.TIE))
 
 
 @wp.func

@@ -9,7 +9,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, identity3
 from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.contact.blocks import PairSums, Runs, spread
-from cuda_kernels.contact.contact import PARALLEL, homogeneous
+from cuda_kernels.contact.contact import SMALLEST_SQUARED_SINE, homogeneous
 from cuda_kernels.contact.surfaces import EDGE_OF_I, EDGES, FACE_OF_I
 from cuda_kernels.options import OPTIONS
 
@@ -93,7 +93,7 @@ def block_row(elements: Elements, begin: wp.int32, end: wp.int32, which: wp.int3
             Y1 = homogeneous(vector_at(v, 2), ZERO)
             if kind[1] == EDGES:
                 cosine = numbers[1]
-                N = N / wp.max(ONE - cosine * cosine, wp.float64(PARALLEL))
+                N = N / wp.max(ONE - cosine * cosine, SMALLEST_SQUARED_SINE)
                 weight = ONE
                 if which == IJ:
                     weight = -cosine

@@ -6,15 +6,16 @@ from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, identity3, 
 from cuda_kernels.bodies.free_motion import nearest_turn
 from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.bodies.opaque import opaque
-from cuda_kernels.friction.coulomb import SLIDE
 from cuda_kernels.friction.lagging import Lagged
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared import contact as shared
+from cuda_kernels.shared.contact import SLIDE
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("friction",)
 
-SLOW = wp.constant(wp.float64(1.0e-5))
-OVER = wp.constant(wp.float64(1.0e-9))
+SLOW = wp.constant(wp.float64(shared.SLOW))
+OVER = wp.constant(wp.float64(shared.OVER))
 
 
 @wp.struct

@@ -10,9 +10,6 @@ from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
 
-SLIDE = wp.constant(wp.int32(0))
-ROLL = wp.constant(wp.int32(1))
-SPIN = wp.constant(wp.int32(2))
 THREE = wp.constant(wp.float64(3.0))
 
 

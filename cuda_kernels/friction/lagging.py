@@ -19,9 +19,10 @@ from cuda_kernels.contact.surfaces import (
     proximity,
     separation,
 )
-from cuda_kernels.friction.coulomb import SLIDE, SPIN, Resistances, is_resisted, ratios, tangent
+from cuda_kernels.friction.coulomb import Resistances, is_resisted, ratios, tangent
 from cuda_kernels.friction.sticking import Anchors, anchored
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared.contact import SLIDE, SPIN
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("friction",)

@@ -5,11 +5,11 @@ import warp as wp
 from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import lower_bound
+from cuda_kernels.shared import contact as shared
 
 wp.set_module_options(OPTIONS)
 
-STEEP = wp.constant(wp.float64(0.5))
-"""Relative tangential part above which a stretch keeps its size in a new tangent plane."""
+STEEP = wp.constant(wp.float64(shared.STEEP))
 
 
 @wp.struct

@@ -6,10 +6,10 @@ Counterpart of ``abd/backends/reference/numpy_joints.py``; the rows are those of
 import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
-from cuda_kernels.joints import slots
-from cuda_kernels.joints.laws import ONE_SIDED, QUADRATIC, SATURATED
 from cuda_kernels.joints.measured_rows import Ends, MeasuredRows, row_value
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared import slots
+from cuda_kernels.shared.joints import Law
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
@@ -19,19 +19,19 @@ LOADED_FOR = ("joints",)
 def is_held(rows: MeasuredRows, e: wp.int32) -> wp.bool:
     """Return whether a row is exact and active."""
     law = rows.law[e]
-    return rows.p[e, slots.TOLERANCE] > ZERO and (law == QUADRATIC or law == SATURATED or law == ONE_SIDED)
+    return rows.p[e, slots.TOLERANCE] > ZERO and (law == Law.QUADRATIC or law == Law.SATURATED or law == Law.ONE_SIDED)
 
 
 @wp.func
 def is_closed(rows: MeasuredRows, e: wp.int32) -> wp.bool:
     """Return whether a row is exact, active and without effort limit, so that a direction can close it."""
-    return is_held(rows, e) and rows.law[e] == QUADRATIC
+    return is_held(rows, e) and rows.law[e] == Law.QUADRATIC
 
 
 @wp.func
 def residual(rows: MeasuredRows, e: wp.int32, x: wp.float64) -> wp.float64:
     """Return the residual along x: x - target; for one-sided rows the smaller one of the gap and lambda / K."""
-    if rows.law[e] == ONE_SIDED:
+    if rows.law[e] == Law.ONE_SIDED:
         sign = rows.p[e, slots.SIGN]
         bound = rows.p[e, slots.BOUND]
         return sign * wp.min(sign * (x - bound), sign * (rows.p[e, slots.CENTRE] - bound))
@@ -64,7 +64,7 @@ def row_errors(
     if is_held(rows, e) and has_body_left(ends, done, e):
         x = row_value(rows, e, values)
         force = rows.p[e, slots.STRENGTH] * wp.abs(x - rows.p[e, slots.CENTRE])
-        if rows.law[e] != SATURATED or force < rows.p[e, slots.EFFORT]:
+        if rows.law[e] != Law.SATURATED or force < rows.p[e, slots.EFFORT]:
             error = wp.abs(residual(rows, e, x)) / rows.p[e, slots.TOLERANCE]
     errors[e] = error
 
@@ -130,10 +130,10 @@ def update_multipliers(
         return
     if is_held(rows, e):
         a = rows.p[e, slots.CENTRE] - residual(rows, e, predicted[e])
-        if rows.law[e] == SATURATED:
+        if rows.law[e] == Law.SATURATED:
             reach = rows.p[e, slots.EFFORT] / rows.p[e, slots.STRENGTH]
             a = wp.clamp(a, rows.p[e, slots.TARGET] - reach, rows.p[e, slots.TARGET] + reach)
-        if rows.law[e] == ONE_SIDED and rows.p[e, slots.SIGN] * (x[e] - rows.p[e, slots.CENTRE]) >= ZERO:
+        if rows.law[e] == Law.ONE_SIDED and rows.p[e, slots.SIGN] * (x[e] - rows.p[e, slots.CENTRE]) >= ZERO:
             a = rows.p[e, slots.BOUND]
         rows.p[e, slots.CENTRE] = a
 

@@ -4,24 +4,16 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TINY, TWO, ZERO
 from cuda_kernels.friction.coulomb import f0
-from cuda_kernels.joints import slots
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared import joints as shared
+from cuda_kernels.shared import slots
+from cuda_kernels.shared.joints import Law
 
 wp.set_module_options(OPTIONS)
 
-OFF = wp.constant(0)
-QUADRATIC = wp.constant(1)
-SATURATED = wp.constant(2)
-BARRIER = wp.constant(3)
-ONE_SIDED = wp.constant(4)
-CUBIC = wp.constant(5)
-FRICTION = wp.constant(6)
-LINEAR = wp.constant(7)
-SINE = wp.constant(8)
-GIVEN = wp.constant(9)
 FOUR = wp.constant(wp.float64(4.0))
-FORBIDDEN = wp.constant(wp.float64(1.0e60))
-NEAR = wp.constant(wp.float64(1.0e-6))
+FORBIDDEN = wp.constant(wp.float64(shared.FORBIDDEN))
+NEAR = wp.constant(wp.float64(shared.NEAR))
 
 Parameters = wp.types.vector(length=8, dtype=wp.float64)
 
@@ -29,7 +21,7 @@ Parameters = wp.types.vector(length=8, dtype=wp.float64)
 @wp.func
 def is_limit(law: wp.int32) -> wp.bool:
     """Return whether a law is that of a range limit or of a gap."""
-    return law == BARRIER or law == ONE_SIDED or law == CUBIC
+    return law == Law.BARRIER or law == Law.ONE_SIDED or law == Law.CUBIC
 
 
 @wp.func
@@ -125,7 +117,7 @@ def aimed(p: Parameters, x: wp.float64, ahead: wp.float64, curvature: wp.float64
 @wp.func
 def bend(law: wp.int32, p: Parameters, x: wp.float64, bound: wp.float64) -> wp.float64:
     """Return the second derivative of a law, given its upper bound `bound` (`abd.joints.rows.laws.evaluate`)."""
-    if law == SATURATED and p[slots.STRENGTH] * wp.abs(x - p[slots.CENTRE]) > p[slots.EFFORT]:
+    if law == Law.SATURATED and p[slots.STRENGTH] * wp.abs(x - p[slots.CENTRE]) > p[slots.EFFORT]:
         return ZERO
     return bound
 
@@ -136,27 +128,27 @@ def evaluate(law: wp.int32, p: Parameters, x: wp.float64) -> wp.vec3d:
     strength = p[slots.STRENGTH]
     e = x - p[slots.CENTRE]
     g = p[slots.SIGN] * e
-    if law == QUADRATIC:
+    if law == Law.QUADRATIC:
         return wp.vec3d(HALF * strength * e * e, strength * e, strength)
-    if law == SATURATED:
+    if law == Law.SATURATED:
         return saturated(p, e)
-    if law == BARRIER:
+    if law == Law.BARRIER:
         return barrier(p, g)
-    if law == ONE_SIDED:
+    if law == Law.ONE_SIDED:
         return one_sided(p, g)
-    if law == CUBIC:
+    if law == Law.CUBIC:
         v = wp.max(ZERO, -g)
         return strength * wp.vec3d(v * v * v, -wp.float64(3.0) * p[slots.SIGN] * v * v, wp.float64(6.0) * v)
-    if law == FRICTION:
+    if law == Law.FRICTION:
         return friction_law(p, e)
-    if law == GIVEN:
+    if law == Law.GIVEN:
         d = x - p[slots.HERE]
         slope = p[slots.SLOPE]
         curvature = p[slots.CURVATURE]
         return wp.vec3d(p[slots.ENERGY] + slope * d + HALF * curvature * d * d, slope + curvature * d, curvature)
-    if law == LINEAR:
+    if law == Law.LINEAR:
         return wp.vec3d(-strength * x, -strength, ZERO)
-    if law == SINE:
+    if law == Law.SINE:
         s = wp.sin(e)
         return strength * wp.vec3d(HALF * s * s, HALF * wp.sin(TWO * e), wp.max(ZERO, wp.cos(TWO * e)))
     return wp.vec3d()

@@ -9,11 +9,12 @@ bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positi
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
-from cuda_kernels.joints import slots
-from cuda_kernels.joints.laws import BARRIER, FRICTION, SATURATED, Parameters, aimed, bend, evaluate
+from cuda_kernels.joints.laws import Parameters, aimed, bend, evaluate
 from cuda_kernels.joints.measures import Measures, frames
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.sums import joined
+from cuda_kernels.shared import slots
+from cuda_kernels.shared.joints import Law
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
@@ -277,7 +278,7 @@ def row_gaps(first: wp.int32, rows: MeasuredRows, values: wp.array(dtype=wp.floa
     """Compute the gaps (R,) of the barriers at measured values (m,), infinite for all other rows."""
     e = wp.tid() + first
     gaps[e] = INFINITE
-    if rows.law[e] == BARRIER:
+    if rows.law[e] == Law.BARRIER:
         gaps[e] = rows.p[e, slots.SIGN] * (row_value(rows, e, values) - rows.p[e, slots.CENTRE])
 
 
@@ -320,16 +321,16 @@ def effort_changes(
     if skipped[owner[e]] != 0:
         return
     largest = ZERO
-    if rows.law[e] == FRICTION:
+    if rows.law[e] == Law.FRICTION:
         largest = rows.p[e, slots.STRENGTH]
-    if rows.law[e] == SATURATED:
+    if rows.law[e] == Law.SATURATED:
         largest = rows.p[e, slots.EFFORT]
     change = ZERO
     if largest > ZERO:
         p = parameters(rows, e)
         there = evaluate(rows.law[e], p, predicted[e])[1]
         change = wp.abs(there - evaluate(rows.law[e], p, x[e])[1]) / (settled * largest)
-        if rows.law[e] == FRICTION:
+        if rows.law[e] == Law.FRICTION:
             rows.p[e, slots.AIM] = aimed(p, x[e], predicted[e], curvature[e])
     changes[e] = change
 

@@ -9,19 +9,13 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
 from cuda_kernels.bodies.opaque import opaque
-from cuda_kernels.joints.special_measures import ROTATION, SURFACE_DOT, SURFACE_ROLL, SURFACE_TILT, special_function
+from cuda_kernels.joints.special_measures import special_function
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared.joints import MeasureKind
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
 
-AFFINE = wp.constant(0)
-ANGLE = wp.constant(1)
-ELEVATION = wp.constant(2)
-NORM = wp.constant(3)
-LENGTH = wp.constant(4)
-CUSTOM = wp.constant(9)
-CUSTOM_ANGLE = wp.constant(10)
 TURN = wp.constant(wp.float64(6.283185307179586))
 
 Features = wp.types.vector(length=16, dtype=wp.float64)
@@ -94,23 +88,33 @@ def functionals(measures: Measures, e: wp.int32, z: Features) -> wp.vec3d:
 @wp.func
 def is_special(kind: wp.int32) -> wp.bool:
     """Return whether the kind is one of `special_measures`."""
-    return kind == SURFACE_DOT or kind == SURFACE_ROLL or kind == SURFACE_TILT or kind == ROTATION
+    return (
+        kind == MeasureKind.SURFACE_DOT
+        or kind == MeasureKind.SURFACE_ROLL
+        or kind == MeasureKind.SURFACE_TILT
+        or kind == MeasureKind.ROTATION
+    )
 
 
 @wp.func
 def is_angle(kind: wp.int32) -> wp.bool:
     """Return whether measures of the kind count turns."""
-    return kind == ANGLE or kind == SURFACE_ROLL or kind == SURFACE_TILT or kind == CUSTOM_ANGLE
+    return (
+        kind == MeasureKind.ANGLE
+        or kind == MeasureKind.SURFACE_ROLL
+        or kind == MeasureKind.SURFACE_TILT
+        or kind == MeasureKind.CUSTOM_ANGLE
+    )
 
 
 @wp.func
 def of_functionals(kind: wp.int32, u: wp.vec3d) -> wp.float64:
     """Return f of three functionals."""
-    if kind == ANGLE:
+    if kind == MeasureKind.ANGLE:
         return wp.atan2(u[0], u[1])
-    if kind == ELEVATION:
+    if kind == MeasureKind.ELEVATION:
         return wp.atan2(u[0], wp.sqrt(u[1] * u[1] + u[2] * u[2]))
-    if kind == NORM:
+    if kind == MeasureKind.NORM:
         return wp.length(u)
     return u[0]
 
@@ -118,15 +122,15 @@ def of_functionals(kind: wp.int32, u: wp.vec3d) -> wp.float64:
 @wp.func
 def by_functionals(kind: wp.int32, u: wp.vec3d) -> wp.vec3d:
     """Return the derivatives of f by the functionals."""
-    if kind == ANGLE:
+    if kind == MeasureKind.ANGLE:
         return wp.vec3d(u[1], -u[0], ZERO) / (u[0] * u[0] + u[1] * u[1])
-    if kind == ELEVATION:
+    if kind == MeasureKind.ELEVATION:
         square = u[1] * u[1] + u[2] * u[2]
         flat = wp.sqrt(square)
         square = square + u[0] * u[0]
         slope = -u[0] / (square * wp.max(flat, TINY))
         return wp.vec3d(flat / square, slope * u[1], slope * u[2])
-    if kind == NORM:
+    if kind == MeasureKind.NORM:
         return u / wp.max(wp.length(u), TINY)
     return wp.vec3d(ONE, ZERO, ZERO)
 
@@ -135,9 +139,9 @@ def by_functionals(kind: wp.int32, u: wp.vec3d) -> wp.vec3d:
 def function_value(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: wp.vec3d) -> wp.float64:
     """Return f without scale and offset."""
     kind = measures.kind[e]
-    if kind == CUSTOM or kind == CUSTOM_ANGLE:
+    if kind == MeasureKind.CUSTOM or kind == MeasureKind.CUSTOM_ANGLE:
         return measures.supplied[e, 0]
-    if kind == LENGTH:
+    if kind == MeasureKind.LENGTH:
         return wp.length(d)
     if is_special(kind):
         M = wp.transpose(D) * C
@@ -152,7 +156,7 @@ def by_features(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: 
     """Return the derivatives of f by the features; the last entry, that of the constant, is not used."""
     kind = measures.kind[e]
     g = Features()
-    if kind == CUSTOM or kind == CUSTOM_ANGLE:
+    if kind == MeasureKind.CUSTOM or kind == MeasureKind.CUSTOM_ANGLE:
         for c in range(15):
             g[c] = measures.supplied[e, 1 + c]
     elif is_special(kind):
@@ -169,7 +173,7 @@ def by_features(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: 
             # opaque: otherwise all loop invariants would occupy registers
             f = special_function(kind, measures.numbers, opaque(e), M, r, dM, dr)
             g[c] = f[1]
-    elif kind != LENGTH:
+    elif kind != MeasureKind.LENGTH:
         w = by_functionals(kind, functionals(measures, e, features(D, C, d)))
         for c in range(16):
             g[c] = (
@@ -217,7 +221,7 @@ def measure_gradients(
     g_r = wp.vec3d(g[9], g[10], g[11])
     g_s = wp.vec3d(g[12], g[13], g[14])
     g_o = D * g_r + C * g_s
-    if measures.kind[e] == LENGTH:
+    if measures.kind[e] == MeasureKind.LENGTH:
         g_o = measures.scale[e] * d / wp.max(wp.length(d), TINY)
     g_C = D * G_M + wp.outer(d, g_s)
     store(

@@ -3,8 +3,8 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE
-from cuda_kernels.bodies.integrators import SMOOTH
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared.bodies import Mode
 
 wp.set_module_options(OPTIONS)
 
@@ -60,10 +60,10 @@ def has(row_laws: RowLaws, e: wp.int32, flag: wp.int32) -> wp.bool:
 def steps_of(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.int32:
     """Return the row of a scheme's weights (2, 9) for the rates of a row (`abd.potentials.integrators.row_weights`)."""
     parent = row_laws.parent[e]
-    if mode[row_laws.child[e]] != SMOOTH:
+    if mode[row_laws.child[e]] != Mode.SMOOTH:
         return 0
     if parent >= 0:
-        if mode[parent] != SMOOTH:
+        if mode[parent] != Mode.SMOOTH:
             return 0
     return 1
 

@@ -7,9 +7,8 @@ Counterpart of `JointSystem.laws` and `JointSystem.remember` of ``abd/joints/row
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO
-from cuda_kernels.bodies.integrators import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW
-from cuda_kernels.joints import laws, slots
-from cuda_kernels.joints.laws import BARRIER, FRICTION, GIVEN, LINEAR, OFF, ONE_SIDED, SATURATED, evaluate, is_limit
+from cuda_kernels.joints import laws
+from cuda_kernels.joints.laws import evaluate, is_limit
 from cuda_kernels.joints.measured_rows import MeasuredRows, parameters, row_value
 from cuda_kernels.joints.measures import Measures, is_angle
 from cuda_kernels.joints.row_laws import (
@@ -35,11 +34,15 @@ from cuda_kernels.joints.row_laws import (
 from cuda_kernels.joints.rows import Rows
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import CHUNK, item
+from cuda_kernels.shared import joints as shared
+from cuda_kernels.shared import slots
+from cuda_kernels.shared.bodies import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW
+from cuda_kernels.shared.joints import Law
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
 
-REACH = wp.constant(wp.float64(2.0))
+REACH = wp.constant(wp.float64(shared.REACH))
 WIDEST = wp.constant(wp.float64(1.0e300))
 ROW_SUMS = 3
 """energy; work of drives; work of friction and damping: then the largest residuals [m], [rad]."""
@@ -60,7 +63,7 @@ class Memory:
     rate: wp.array(dtype=wp.float64)
 
 
-SMALLEST = wp.constant(wp.float64(1.0e-3))
+SMALLEST_WIDTH = wp.constant(wp.float64(shared.SMALLEST_WIDTH))
 
 
 @wp.func
@@ -69,7 +72,7 @@ def next_width(width: wp.float64, distance: wp.float64, before: wp.float64, afte
     if after >= distance:
         return distance
     if after < width and before > width:
-        return wp.max(after, SMALLEST * distance)
+        return wp.max(after, SMALLEST_WIDTH * distance)
     return width
 
 
@@ -131,7 +134,7 @@ def set_laws(
     held = has(row_laws, e, EXACT) and K > ZERO
     if held:
         p[slots.CENTRE] = centre - ch2 * held_multiplier / K
-    if law == SATURATED:
+    if law == Law.SATURATED:
         p[slots.EFFORT] = ch2 * wp.min(row_laws.effort[e], WIDEST)
     if is_limit(law):
         bound = row_laws.bound[e]
@@ -146,12 +149,12 @@ def set_laws(
         p[slots.BOUND] = bound
         if held:
             p[slots.CENTRE] = bound + sign * ch2 * held_multiplier / elastic
-    if law == FRICTION:
+    if law == Law.FRICTION:
         p[slots.STRENGTH] = ch2 * row_laws.effort[e]
         p[slots.CENTRE] = last
         p[slots.SMOOTHING] = slow / per_step
         p[slots.AIM] = last + memory.history[slots.RATE, e] / per_step
-    if law == LINEAR:
+    if law == Law.LINEAR:
         p[slots.STRENGTH] = ch2 * wp.clamp(target, -row_laws.effort[e], row_laws.effort[e])
     if has(row_laws, e, ARMATURE):
         # inertia times the acceleration, by the same differences
@@ -162,17 +165,17 @@ def set_laws(
         p[slots.TARGET] = inertial
     if has(row_laws, e, EXACT):
         p[slots.TOLERANCE] = row_laws.tolerance[e]
-    if law == GIVEN:
+    if law == Law.GIVEN:
         # inputs of the user's function; the host sets the other parameters
         p[slots.PER_STEP] = per_step
         p[slots.LAST] = last
         p[slots.BEGIN] = now
-    if law == BARRIER:
+    if law == Law.BARRIER:
         p[slots.WIDTH] = memory.history[slots.BARRIER_WIDTH, e]
         # the force at a given fraction of the width is constant
         p[slots.STRENGTH] = p[slots.STRENGTH] * row_laws.distance[e] / memory.history[slots.BARRIER_WIDTH, e]
     if not has(row_laws, e, ACTIVE):
-        law = OFF
+        law = Law.OFF
     rows.law[e] = law
     for slot in range(slots.COUNT):
         rows.p[e, slot] = p[slot]
@@ -218,7 +221,7 @@ def find_closed(
 ):
     """Lower found[0] to the first barrier row whose gap is not positive."""
     e = wp.tid() + first
-    if rows.law[e] == BARRIER and rows.p[e, slots.SIGN] * (history[slots.VALUE, e] - rows.p[e, slots.CENTRE]) <= ZERO:
+    if rows.law[e] == Law.BARRIER and rows.p[e, slots.SIGN] * (history[slots.VALUE, e] - rows.p[e, slots.CENTRE]) <= ZERO:
         wp.atomic_min(found, 0, e)
 
 
@@ -268,7 +271,7 @@ def remember(
             rate = w[RATE_NEW] * (x - now) + w[RATE_OLD] * (before - now)
 
             carried = p[slots.TARGET] - p[slots.CENTRE]
-            if row_laws.law[e] == ONE_SIDED:
+            if row_laws.law[e] == Law.ONE_SIDED:
                 carried = row_laws.sign[e] * (p[slots.CENTRE] - p[slots.BOUND])
             multiplier = ZERO
             if has(row_laws, e, EXACT) and has(row_laws, e, ACTIVE):
@@ -291,17 +294,17 @@ def remember(
             off_target = x - row_laws.target[e]
             force = -evaluate(law, p, x)[1] / ch2
             kept = ZERO
-            if has(row_laws, e, ELASTIC) and law != OFF:
+            if has(row_laws, e, ELASTIC) and law != Law.OFF:
                 stiffness = row_laws.mass_stiffness[e] / ch2 + row_laws.stiffness[e]
                 energy = energy + HALF * stiffness * off_target * off_target
                 kept = -stiffness * off_target
-            if has(row_laws, e, LIMIT) and law != OFF:
+            if has(row_laws, e, LIMIT) and law != Law.OFF:
                 undamped = p
                 undamped[slots.DAMPING] = ZERO
                 pushed = evaluate(law, undamped, x)
                 energy = energy + pushed[0] / ch2
                 kept = kept - pushed[1] / ch2
-            if has(row_laws, e, ARMATURE) and law != OFF:
+            if has(row_laws, e, ARMATURE) and law != Law.OFF:
                 energy = energy + HALF * row_laws.mass_stiffness[e] * rate * rate
             pushes = force - kept
             acted = pushes

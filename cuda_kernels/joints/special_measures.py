@@ -8,15 +8,13 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared import joints as shared
+from cuda_kernels.shared.joints import MeasureKind
 
 wp.set_module_options(OPTIONS)
 
-SURFACE_DOT = wp.constant(5)
-SURFACE_ROLL = wp.constant(6)
-SURFACE_TILT = wp.constant(7)
-ROTATION = wp.constant(8)
-SHIFT = wp.constant(wp.float64(1.0e-12))
-SMALL = wp.constant(wp.float64(1.0e-3))
+SHIFT = wp.constant(wp.float64(shared.SHIFT))
+TINY_TANGENT = wp.constant(wp.float64(shared.TINY_TANGENT))
 
 
 @wp.struct
@@ -148,7 +146,7 @@ def rotation_component(w: wp.vec3d, M: wp.mat33d, dM: wp.mat33d) -> wp.vec2d:
     cosine = HALF * wp.vec2d(wp.trace(M) - ONE, wp.trace(dM))
     square = inner(axial, axial)
     along = wp.vec2d(wp.dot(w, axial.value), wp.dot(w, axial.slope))
-    if cosine[0] > ZERO and square[0] < SMALL * cosine[0] * cosine[0]:
+    if cosine[0] > ZERO and square[0] < TINY_TANGENT * cosine[0] * cosine[0]:
         tangent = over(square, times(cosine, cosine))
         one = wp.vec2d(ONE, ZERO)
         last = wp.float64(0.2) * one - tangent / wp.float64(7.0)
@@ -170,7 +168,7 @@ def special_function(
 ) -> wp.vec2d:
     """Return f of measure e and its derivative along (dM, dr)."""
     axes = wp.vec3d(numbers[e, 0], numbers[e, 1], numbers[e, 2])
-    if kind == ROTATION:
+    if kind == MeasureKind.ROTATION:
         w = wp.vec3d(numbers[e, 3], numbers[e, 4], numbers[e, 5])
         if wp.length_sq(w) > ZERO:
             return rotation_component(w, M, dM)
@@ -182,11 +180,11 @@ def special_function(
     point.value = r
     point.slope = dr
     z = surface_normal(axes, stretch, point)
-    if kind == SURFACE_DOT:
+    if kind == MeasureKind.SURFACE_DOT:
         return inner(z, turned(M, dM, wp.vec3d(numbers[e, 4], numbers[e, 5], numbers[e, 6])))
     c = wp.cos(numbers[e, 7])
     s = wp.sin(numbers[e, 7])
-    if kind == SURFACE_TILT:
+    if kind == MeasureKind.SURFACE_TILT:
         across = turned(M, dM, wp.vec3d(-s, c, ZERO))
         return angle(inner(z, across), inner(z, turned(M, dM, wp.vec3d(ZERO, ZERO, ONE))))
     x = surface_parallel(axes, stretch, point)

@@ -4,10 +4,10 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.bodies.free_motion import torque_of
-from cuda_kernels.bodies.integrators import DISSIPATIVE
 from cuda_kernels.joints.measured_rows import MeasuredRows, row_value, term
 from cuda_kernels.joints.row_laws import RowLaws, stiffness_weight
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared.bodies import Mode
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
@@ -37,7 +37,7 @@ def pull(
     F = wp.mat33d()
     shared = wp.vec3d()
     sharing = wp.mat33d()
-    if mode[b] != DISSIPATIVE:
+    if mode[b] != Mode.DISSIPATIVE:
         for i in range(starts[k], starts[k + 1]):
             e = entries[i] // 2
             size = -row_laws.stiffness[e] * (row_value(rows, e, values) - row_laws.target[e])

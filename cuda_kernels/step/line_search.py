@@ -5,6 +5,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared import step as shared
 from cuda_kernels.step.control import (
     CLEAR_RISE,
     FAILURE,
@@ -40,8 +41,8 @@ def cut(first: wp.int32, c: Control, fraction: wp.array(dtype=wp.float64)):
             c.flags[PENDING] = 1
 
 
-ROUNDING = wp.constant(wp.float64(1.0e-15))
-DOUBTFUL = wp.constant(wp.float64(1.0e-9))
+ROUNDING = wp.constant(wp.float64(shared.ROUNDING))
+DOUBTFUL = wp.constant(wp.float64(shared.DOUBTFUL))
 
 
 @wp.kernel

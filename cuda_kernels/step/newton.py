@@ -6,6 +6,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.sums import vec13
+from cuda_kernels.shared import step as shared
 from cuda_kernels.step.control import (
     FORCING,
     FRICTION_TOLERANCE,
@@ -123,9 +124,9 @@ def judge_direction(first: wp.int32, c: Control, tightest: wp.int32):
         c.flags[TIGHTEN] = 1
 
 
-LOOSEST = wp.constant(wp.float64(1.0e-2))
-SCALE = wp.constant(wp.float64(0.9))
-SAFEGUARD = wp.constant(wp.float64(0.1))
+LOOSEST = wp.constant(wp.float64(shared.LOOSEST))
+FORCING_SCALE = wp.constant(wp.float64(shared.FORCING_SCALE))
+SAFEGUARD = wp.constant(wp.float64(shared.SAFEGUARD))
 
 
 @wp.kernel
@@ -137,8 +138,8 @@ def advance_forcing(first: wp.int32, c: Control, largest: wp.array(dtype=wp.floa
     if before <= ZERO:
         return
     ratio = speed / before
-    tolerance = SCALE * ratio * ratio
-    safeguard = SCALE * c.at[FORCING] * c.at[FORCING]
+    tolerance = FORCING_SCALE * ratio * ratio
+    safeguard = FORCING_SCALE * c.at[FORCING] * c.at[FORCING]
     if safeguard > SAFEGUARD:
         tolerance = wp.max(tolerance, safeguard)
     c.at[FORCING] = wp.min(wp.max(tolerance, c.at[TIGHTEST]), wp.max(LOOSEST, c.at[TIGHTEST]))
@@ -243,18 +244,14 @@ def shorten(first: wp.int32, c: Control, impact: wp.array(dtype=wp.float64)):
         c.each[w] = c.limit[w] * c.speed[w]
 
 
-TOO_SOFT = wp.constant(wp.float64(0.8))
-TOO_STIFF = wp.constant(wp.float64(1.3))
-BLOCKED = wp.constant(wp.float64(0.2))
-REDUCTION = wp.constant(wp.float64(0.25))
-LARGEST_STRETCH = wp.constant(wp.float64(10.0))
-NEGLIGIBLE = wp.constant(wp.float64(0.01))
-
-
-ROUNDING_SPEED = wp.constant(wp.float64(1.0e-4))
-"""As in `abd.backends.answers`."""
-BOUND_GROWTH = wp.constant(wp.float64(1.5))
-"""As in `abd.backends.answers`."""
+TOO_SOFT = wp.constant(wp.float64(shared.TOO_SOFT))
+TOO_STIFF = wp.constant(wp.float64(shared.TOO_STIFF))
+BLOCKED = wp.constant(wp.float64(shared.BLOCKED))
+REDUCTION = wp.constant(wp.float64(shared.REDUCTION))
+LARGEST_STRETCH = wp.constant(wp.float64(shared.LARGEST_STRETCH))
+NEGLIGIBLE = wp.constant(wp.float64(shared.NEGLIGIBLE))
+ROUNDING_SPEED = wp.constant(wp.float64(shared.ROUNDING_SPEED))
+BOUND_GROWTH = wp.constant(wp.float64(shared.BOUND_GROWTH))
 
 
 @wp.func

@@ -4,13 +4,13 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared import step as shared
+from cuda_kernels.shared.step import WITHOUT_FORCES
 from cuda_kernels.step.control import COVERED, FAILURE, NO_CAPACITY, PENDING, Control, fail
 
 wp.set_module_options(OPTIONS)
 
-WITHOUT_FORCES = wp.constant(2)
-"""Start of a body in contact, or joined to one in contact (`cuda_kernels.bodies.paths.start_paths`)."""
-ROUNDING = wp.constant(wp.float64(1.0e-15))
+ROUNDING = wp.constant(wp.float64(shared.ROUNDING))
 
 STATUS = 3
 """Number of entries of the status of a start."""

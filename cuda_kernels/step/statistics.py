@@ -8,12 +8,12 @@ device: launches may cover more, with the same sums.
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of
-from cuda_kernels.bodies.bodies import DYNAMIC, BodyData, StepData, elastic_energy
-from cuda_kernels.bodies.integrators import SMOOTH, STEP
+from cuda_kernels.bodies.bodies import BodyData, StepData, elastic_energy
 from cuda_kernels.contact.pair_law import PairLaw, activation
 from cuda_kernels.joints.rows import Rows, residual
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import CHUNK, item
+from cuda_kernels.shared.bodies import Kind, Mode, Motion
 
 wp.set_module_options(OPTIONS)
 
@@ -105,7 +105,7 @@ def body_statistics(
             for r in range(3):
                 s[11] = wp.max(s[11], wp.abs(gradient[b, r]) / step.ch2[b])
             s[12] = wp.max(s[12], wp.sqrt(wp.ddot(D, D)))
-            if body.kind[b] == DYNAMIC:
+            if body.kind[b] == Kind.DYNAMIC:
                 m = body.mass[b]
                 moment = body.moment[b]
                 p = pose.p[b]
@@ -127,7 +127,7 @@ def body_statistics(
                 # excluded bodies keep a rate, but do not turn
                 if wp.dot(tau, tau) > ZERO and step.held[b] == 0:
                     w = spin_of(A, D) + spin_of(before.A[b], rate_of(earlier, b))
-                    work = work + HALF * motions[scheme[b], SMOOTH, STEP] * wp.dot(tau, w)
+                    work = work + HALF * motions[scheme[b], Mode.SMOOTH, Motion.STEP] * wp.dot(tau, w)
                 s[9] = s[9] + work
                 s[13] = wp.max(s[13], whirl_of(A, D, moment))
     for q in range(BODY_FIGURES):

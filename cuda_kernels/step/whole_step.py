@@ -5,6 +5,7 @@ import warp as wp
 from cuda_kernels.contact.broad_phase import Filters, half_reach, is_near_plane, may_touch
 from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.options import OPTIONS
+from cuda_kernels.shared.bodies import Kind, Mode
 from cuda_kernels.step.control import ALL_BODIES, COVERED, MOVING, SOUND, TRIALS, WORST, Control
 
 wp.set_module_options(OPTIONS)
@@ -26,7 +27,6 @@ NEAR = 6
 NUMBERS = 7
 RESULT_SIZE = NUMBERS + 1
 """Number of entries for the host: these, and the largest speed at which islands converged [m/s]."""
-FRESH = wp.constant(wp.int32(1))
 """Lowest `abd.potentials.integrators.Mode` that active limits reject."""
 
 
@@ -121,7 +121,7 @@ def find_limited(
     b = wp.tid() + first
     if marks[b] != 0:
         state[LIMITED] = 1
-        if judged != 0 and kind[b] == 0 and mode[b] >= FRESH:
+        if judged != 0 and kind[b] == Kind.DYNAMIC and mode[b] >= Mode.FRESH:
             state[SOLVED] = 0
 
 

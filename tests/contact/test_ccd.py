@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from abd.contact.ccd import FINAL_FRACTION, time_of_impact
+from abd.contact.ccd import time_of_impact
 from abd.contact.path import Path, direction_path, standing
 from abd.potentials.contact import Contacts, Stencil, closest
 from abd.rotations import axial, skew
+from cuda_kernels.shared.contact import FINAL_FRACTION
 
 ipctk = pytest.importorskip("ipctk")
 

@@ -7,10 +7,11 @@ from on_device import NAME, random_states
 from test_ccd import gaps, gaps_at, one_body_each, radii
 
 import abd
-from abd.contact.ccd import FINAL_FRACTION, proven_fractions
+from abd.contact.ccd import proven_fractions
 from abd.contact.path import between
 from abd.potentials.contact import Stencil
 from abd.rotations import rotations
+from cuda_kernels.shared.contact import FINAL_FRACTION
 
 STENCILS = (Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE, Stencil.POINT_PLANE)
 

@@ -17,8 +17,9 @@ from abd.model import Model
 from abd.potentials import friction
 from abd.potentials.arc_slip import Course, along_arcs
 from abd.potentials.contact import Contacts
-from abd.potentials.rolling import SLIDE, Resistances
+from abd.potentials.rolling import Resistances
 from abd.rotations import rotations
+from cuda_kernels.shared.contact import SLIDE
 
 EPS, G = 1e-5, 9.81
 BALL = {"sphere": {"radius": 0.1}}

@@ -11,11 +11,12 @@ from on_device import DEVICE, assert_close, assert_no_net_wrench, pose_of
 
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.warp.iterate import Iterate
-from abd.contact.ccd import WITHIN, time_of_impact
+from abd.contact.ccd import time_of_impact
 from abd.contact.path import standing
 from abd.potentials import contact, friction
 from abd.potentials.barrier import BARRIERS
 from abd.potentials.rolling import Resistances
+from cuda_kernels.shared.contact import WITHIN
 
 pytestmark = pytest.mark.device
 

@@ -13,10 +13,10 @@ from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.joints import Joints
 from abd.joints.rows import rows as joint_rows
-from abd.joints.rows import slots
 from abd.joints.rows.measured_rows import collect
 from abd.joints.rows.table import tabulate
 from abd.model import WORLD, Joint
+from cuda_kernels.shared import slots
 
 pytestmark = pytest.mark.device
 

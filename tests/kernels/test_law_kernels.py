@@ -12,10 +12,11 @@ from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.joints import Joints
 from abd.joints.measures.measures import is_custom
-from abd.joints.rows import laws, measured_rows, slots, table
+from abd.joints.rows import laws, measured_rows, table
 from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import MeasuredRows, collect, factor, power_series, spline
 from cuda_kernels.joints import measured_rows as row_kernels
+from cuda_kernels.shared import slots
 
 pytestmark = pytest.mark.device
 

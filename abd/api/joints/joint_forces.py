@@ -10,12 +10,12 @@ from abd.api.joints.joint_frames import JointFrames
 from abd.joints.coordinates.readings import ACTING, BILATERAL, UNILATERAL
 from abd.joints.custom.custom import RowFlags
 from abd.joints.measures.combined import Combined
-from abd.joints.rows import slots
 from abd.joints.rows.laws import Role
 from abd.joints.rows.placement import body_pose
 from abd.joints.rows.table import MeasureTable, linearize, tabulate, values
 from abd.joints.types import TYPES
 from abd.model import WORLD
+from cuda_kernels.shared import slots
 
 FRAMES = ("world", "C", "D", "child", "parent", "joint")
 PARTS = {"all": None, "bilateral": BILATERAL, "unilateral": UNILATERAL, "acting": ACTING}

@@ -20,10 +20,11 @@ from abd.backends.progress import no_decrease
 from abd.backends.recorded.direction import Direction
 from abd.backends.recorded.numbers import FAILURES, BodyNumbers, flags_of, new_control, numbers
 from abd.backends.recorded.safe_path import SafePath
-from abd.backends.recorded.search import HALVINGS, Search
+from abd.backends.recorded.search import Search
 from abd.errors import StepFailure
 from abd.potentials.integrators import longest
 from cuda_kernels.parallel import islands, sums
+from cuda_kernels.shared.step import HALVINGS
 from cuda_kernels.step import control, newton
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import LOOSEST
 from abd.backends.linear.linear import CORRECTION, NOT_POSITIVE
 from abd.joints.rows.system import LIMIT_CUTS
+from cuda_kernels.shared.step import LOOSEST
 from cuda_kernels.step import control
 
 FAILURES = {

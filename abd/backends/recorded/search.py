@@ -9,10 +9,8 @@ from abd.backends.device.device import ONE_THREAD
 from abd.backends.recorded.numbers import flags_of
 from abd.joints.rows.system import LIMIT_CUTS
 from cuda_kernels.parallel import sums
+from cuda_kernels.shared.step import HALVINGS
 from cuda_kernels.step import control, line_search, newton
-
-HALVINGS = 40
-"""Largest number of halvings, as in `abd.backends.reference.line_search`."""
 
 
 class Search:

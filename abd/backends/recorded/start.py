@@ -48,7 +48,7 @@ class Start:
         """Move the iterate from q_n to the start.
 
         Args:
-            moving: (n,) start of the bodies (`abd.backends.answers`); touching: whether any are in contact.
+            moving: (n,) start of the bodies (`cuda_kernels.shared.step`); touching: whether any are in contact.
             may_sleep: (n,) bool, bodies that sleep if their whole island does.
 
         Raises:

@@ -16,13 +16,13 @@ from functools import partial
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import WITH_FORCES, WITHOUT_FORCES
 from abd.backends.recorded.numbers import numbers
 from abd.by_bodies import PerBody
 from abd.energies import StepStatistics
 from abd.joints.rows.system import TURN
 from abd.potentials.integrators import Scheme
 from cuda_kernels.parallel import sums
+from cuda_kernels.shared.step import WITH_FORCES, WITHOUT_FORCES
 from cuda_kernels.step import control, newton
 from cuda_kernels.step import whole_step as kernels
 

@@ -11,10 +11,7 @@ A direction may end the minimisation only if its solve has reached the tightest 
 
 from __future__ import annotations
 
-from abd.backends.answers import LOOSEST
-
-_SCALE = 0.9
-_SAFEGUARD = 0.1
+from cuda_kernels.shared.step import FORCING_SCALE, LOOSEST, SAFEGUARD
 
 
 class Forcing:
@@ -41,8 +38,8 @@ class Forcing:
         before, self._speed = self._speed, speed
         if before <= 0.0:
             return
-        tolerance = _SCALE * (speed / before) ** 2
-        safeguard = _SCALE * self.tolerance**2
-        if safeguard > _SAFEGUARD:
+        tolerance = FORCING_SCALE * (speed / before) ** 2
+        safeguard = FORCING_SCALE * self.tolerance**2
+        if safeguard > SAFEGUARD:
             tolerance = max(tolerance, safeguard)
         self.tolerance = min(max(tolerance, self.tightest), self.loosest)

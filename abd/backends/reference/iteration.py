@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import BOUND_GROWTH, ROUNDING_SPEED, Status, UnprovenPaths
+from abd.backends.answers import Status, UnprovenPaths
 from abd.backends.progress import Progress
 from abd.backends.reference.forcing import Forcing
 from abd.backends.reference.line_search import search
 from abd.backends.reference.regularisation import Regularisation
 from abd.errors import StepFailure
+from cuda_kernels.shared.step import BOUND_GROWTH, ROUNDING_SPEED
 
 
 class Iteration:

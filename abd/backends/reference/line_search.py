@@ -10,10 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.progress import no_decrease
-
-ROUNDING = 1e-15
-DOUBTFUL = 1e-9
-HALVINGS = 40
+from cuda_kernels.shared.step import DOUBTFUL, HALVINGS, ROUNDING
 
 
 def search(

@@ -20,6 +20,7 @@ from abd.model import Kind, Model
 from abd.potentials import contact
 from abd.potentials.contact import ContactParameters, Stencil
 from abd.potentials.elements import Elements
+from cuda_kernels.shared.contact import WITHIN
 
 
 class NumpyContacts:
@@ -131,7 +132,7 @@ class NumpyContacts:
 
     def times_of_impact(self, path: Path, limit: np.ndarray) -> np.ndarray:
         """Return (m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
-        return ccd.time_of_impact(path, self.candidates, limit[self.owners], least=ccd.WITHIN * self.activation)
+        return ccd.time_of_impact(path, self.candidates, limit[self.owners], least=WITHIN * self.activation)
 
     def unproven(self, path: Path) -> UnprovenPaths:
         """Return pairs of bodies whose path between two states is not proven free; the candidates do not change."""

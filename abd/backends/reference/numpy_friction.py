@@ -14,9 +14,10 @@ from abd.potentials.arc_slip import Course
 from abd.potentials.contact import ContactParameters
 from abd.potentials.elements import Elements
 from abd.potentials.friction import Lagged
-from abd.potentials.rolling import SLIDE, Resistances
+from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors, final_shares
 from abd.rotations import axial
+from cuda_kernels.shared.contact import SLIDE
 
 
 class NumpyFriction:

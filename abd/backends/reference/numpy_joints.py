@@ -8,11 +8,12 @@ from abd.backends.answers import NO_PAIRS
 from abd.backends.reference.iterate import Iterate
 from abd.by_bodies import PerBody
 from abd.joints.measures.measures import MeasureKind
-from abd.joints.rows import laws, measured_rows, rows, slots, table
+from abd.joints.rows import laws, measured_rows, rows, table
 from abd.joints.rows.laws import LIMITS, Law
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
 from abd.potentials.elements import body_block
+from cuda_kernels.shared import slots
 
 
 class NumpyJoints:

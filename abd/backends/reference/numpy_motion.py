@@ -11,8 +11,9 @@ from abd.backends.body_data import BodyData, Turning
 from abd.backends.reference.numpy_bodies import maps, positions, state, turning
 from abd.model import Kind
 from abd.potentials import free_motion, gyration
-from abd.potentials.integrators import PERSISTENT, Mode, Scheme, Schemes, levels
+from abd.potentials.integrators import Mode, Scheme, Schemes, levels
 from abd.rotations import axial, nearest_rotation_vectors, rotations
+from cuda_kernels.shared.bodies import PERSISTENT
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-TOO_SOFT, TOO_STIFF = 0.8, 1.3
-"""Change of the energy over the predicted one: below the first the model is too soft, above the second too stiff."""
-BLOCKED = 0.2
-"""Safe step below which contacts stopped a step almost at once."""
-REDUCTION = 0.25
-LARGEST_STRETCH = 10.0
-"""Largest stretch of a direction."""
-NEGLIGIBLE = 0.01
-"""Largest weight that does not shorten a step."""
+from cuda_kernels.shared.step import BLOCKED, LARGEST_STRETCH, NEGLIGIBLE, REDUCTION, TOO_SOFT, TOO_STIFF
 
 
 class Regularisation:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import STAY, WITHOUT_FORCES
+from cuda_kernels.shared.step import ROUNDING, STAY, WITHOUT_FORCES
 
 
 class Start:
@@ -24,7 +24,7 @@ class Start:
         """Move the iterate from q_n to the start.
 
         Args:
-            moving: (n,) start of each body (`abd.backends.answers`); touching: whether any is in contact.
+            moving: (n,) start of each body (`cuda_kernels.shared.step`); touching: whether any is in contact.
             may_sleep: (n,) bool, bodies that sleep if their whole island does.
         """
         b = self.backend
@@ -44,4 +44,4 @@ class Start:
     def _decreases(self, alpha: np.ndarray) -> np.ndarray:
         """Return (islands,) whether the energy at path(alpha) is no higher than at q_n."""
         change, size = self.backend.arcs.try_step(alpha)
-        return change <= 1e-15 * size
+        return change <= ROUNDING * size

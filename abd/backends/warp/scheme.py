@@ -9,9 +9,10 @@ from abd.backends.device.device import ONE_THREAD, Device
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import turning_arms
 from abd.model import Model
-from abd.potentials.integrators import COLUMNS, LEVELS, Mode, Scheme, Schemes
+from abd.potentials.integrators import LEVELS, Mode, Scheme, Schemes
 from cuda_kernels.bodies import integrators
 from cuda_kernels.bodies.affine import Pose
+from cuda_kernels.shared.bodies import COLUMNS
 
 
 class DeviceScheme:
@@ -34,7 +35,7 @@ class DeviceScheme:
         self.of, self.lengths, self._differ = device.zeros(n, wp.int32), device.zeros(n, wp.float64), False
         self.weights = device.zeros((max(worlds, 1), 2, 9), wp.float64)
         self.stiffness_weights = device.zeros(len(Mode), wp.float64)
-        self.motion = device.zeros((max(worlds, 1), Mode.SMOOTH + LEVELS, len(COLUMNS)), wp.float64)
+        self.motion = device.zeros((max(worlds, 1), Mode.SMOOTH + LEVELS, COLUMNS), wp.float64)
         self.mode, self.level, self.requests = (device.zeros(count, wp.int32) for count in (n, n, len(armed)))
         self.mechanism, self.armed = device.upload(joined_components(model), wp.int32), device.upload(armed, wp.int32)
         self.arms = device.upload(arms, wp.vec3d)

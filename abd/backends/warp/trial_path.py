@@ -21,7 +21,7 @@ class TrialPath:
 
     Attributes:
         path: arcs of the bodies; lower, upper: bounding boxes of the bodies; surface_box: bounding boxes of their surfaces.
-        lead: predicted motion of the step; moving: (n,) start code of every body (`abd.backends.answers`).
+        lead: predicted motion of the step; moving: (n,) start code of every body (`cuda_kernels.shared.step`).
     """
 
     def __init__(self, model: Model, device: Device, islands: Islands, at: Iterate):

@@ -16,7 +16,7 @@ import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.measures.custom_rows import group_custom_rows
-from abd.joints.rows import forces, slots
+from abd.joints.rows import forces
 from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import settings_of
@@ -29,6 +29,7 @@ from abd.joints.rows.table import PORTION, by_twists, linearize, of_joints, rate
 from abd.joints.types import TYPES
 from abd.model import WORLD, Model
 from abd.rotations import polar
+from cuda_kernels.shared import slots
 
 HOLDING = (Role.CONSTRAINT, Role.GAP)
 """Roles of the rows of a joint's type."""

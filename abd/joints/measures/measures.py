@@ -26,31 +26,15 @@ The kernels of ``cuda_kernels/joints/measures.py`` mirror this file.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
 
 from abd.rotations import axial
+from cuda_kernels.shared.joints import SHIFT, TINY_TANGENT, MeasureKind
 
 FEATURES = 16
 NUMBERS = 3 * FEATURES
-
-
-class MeasureKind(IntEnum):
-    """Kinds of functions; the values equal those of ``cuda_kernels/joints/measures.py``."""
-
-    AFFINE = 0
-    ANGLE = 1
-    ELEVATION = 2
-    NORM = 3
-    LENGTH = 4
-    SURFACE_DOT = 5
-    SURFACE_ROLL = 6
-    SURFACE_TILT = 7
-    ROTATION = 8
-    CUSTOM = 9
-    CUSTOM_ANGLE = 10
 
 
 class RowFunction(Protocol):
@@ -233,10 +217,6 @@ def _evaluate_special(
 
 TINY = 1e-300
 STEP = 1e-30
-SMALL = 1e-3
-"""Squared tangent below which a series replaces angle / sine."""
-SHIFT = 1e-12
-"""Offset of the axial vector of a rotation, which defines an axis for the identity [-]."""
 
 
 def _by_complex_step(function, numbers: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -342,7 +322,7 @@ def _rotation_vector(z: np.ndarray) -> np.ndarray:
     """(k, 3) axial vector times ``theta / sin theta``; near 0 by the series of atan in the tangent."""
     sines, cosine = _sines_and_cosine(z)
     square = np.sum(sines * sines, axis=1)
-    small = (square.real < SMALL * cosine.real**2) & (cosine.real > 0.0)
+    small = (square.real < TINY_TANGENT * cosine.real**2) & (cosine.real > 0.0)
     tangent = np.where(small, square, 0.0) / np.where(small, cosine, 1.0) ** 2
     series = (1.0 - tangent * (1.0 / 3.0 - tangent * (0.2 - tangent / 7.0))) / np.where(small, cosine, 1.0)
     sine = np.sqrt(np.where(small, 1.0, square + SHIFT**2))

@@ -14,7 +14,6 @@ import numpy as np
 
 from abd.errors import AbdError
 from abd.joint_list import JointList
-from abd.joints.rows import slots
 from abd.joints.rows.build import default_distance, yielding
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.laws import Law
@@ -24,6 +23,7 @@ from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import WORLD, CoordinateSettings, Drive, Joint, Kind, Model
 from abd.rotations import inverse
+from cuda_kernels.shared import slots
 
 CHANGEABLE = ("active", "enforcement", "compliance", "damping", "parent_frame", "child_frame", "coordinates")
 """Fields of a joint that can change in a running simulation."""

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from abd.by_bodies import PerBody
-from abd.joints.rows import laws, slots
+from abd.joints.rows import laws
 from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.model import Settings
+from cuda_kernels.shared import slots
 
 DOING = (Role.DRIVE, Role.FORCE, Role.APPLIED)
 """Roles whose work counts as work of drives and forces."""

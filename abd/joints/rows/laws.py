@@ -1,7 +1,7 @@
 """Laws: contribution psi(x) [kg m^2] of a row's value x to the incremental potential, and the law of every row.
 
 Forces and stiffnesses in SI units are multiplied by c h^2. Parameters p (8,) have named slots
-(`abd.joints.rows.slots`); g = SIGN (x - a) is a gap.
+(`cuda_kernels.shared.slots`); g = SIGN (x - a) is a gap.
 
     OFF        0
     QUADRATIC  K/2 (x - a)^2                                K STRENGTH, a CENTRE, TARGET
@@ -31,29 +31,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from abd.joints.rows import slots
 from abd.potentials.friction import f0
-
-FORBIDDEN = 1e60
-"""Energy of a barrier with a negative gap: finite, and larger than any other energy."""
-NEAR = 1e-6
-"""Displacement over eps below which the secant of friction is the tangent."""
-
-
-class Law(IntEnum):
-    """Laws; the values equal those of ``cuda_kernels/joints/laws.py``."""
-
-    OFF = 0
-    QUADRATIC = 1
-    SATURATED = 2
-    BARRIER = 3
-    ONE_SIDED = 4
-    CUBIC = 5
-    FRICTION = 6
-    LINEAR = 7
-    SINE = 8
-    GIVEN = 9
-
+from cuda_kernels.shared import slots
+from cuda_kernels.shared.joints import FORBIDDEN, NEAR, Law
 
 LIMITS = (Law.BARRIER, Law.ONE_SIDED, Law.CUBIC)
 """Laws of range ends and gaps: `is_limit` of the kernels."""

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from abd.joints.measures.slopes import gradient
-from abd.joints.rows import slots
 from abd.model import Coupling
+from cuda_kernels.shared import slots
 
 COEFFICIENTS = 6
 EVERYWHERE = -1e300

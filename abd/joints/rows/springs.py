@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.rows import slots
 from abd.joints.rows.laws import SPRINGS, Law, Role
 from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.rows import Rows, by_states
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import by_twists, linearize
 from abd.model import WORLD, Kind, Model
-from abd.potentials.free_motion import FLAT, inertia
+from abd.potentials.free_motion import inertia
+from cuda_kernels.shared import slots
+from cuda_kernels.shared.bodies import FLAT
 
 RESOLVED = np.pi
 """Largest phase [rad] per step of a vibration that steps resolve: half a period."""

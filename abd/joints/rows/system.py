@@ -15,14 +15,15 @@ import numpy as np
 
 from abd.by_bodies import PerBody
 from abd.joints.measures.measures import Measure
-from abd.joints.rows import slots
 from abd.joints.rows.laws import LIMITS, SPRINGS, Law, Role, RowLaws
 from abd.joints.rows.measured_rows import ForceLaw, MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rows import Rows
 from abd.joints.rows.table import MeasureTable, frames, motion, rates, values
-from abd.potentials.integrators import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW
 from abd.rotations import pose
+from cuda_kernels.shared import slots
+from cuda_kernels.shared.bodies import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW
+from cuda_kernels.shared.joints import REACH, SMALLEST_WIDTH
 
 KEPT = 0.1
 """Fraction of a limit's gap, or of its barrier's width, that remains after one Newton step."""
@@ -34,18 +35,12 @@ IMMOBILE = 1e-8
 """Smallest part of their residual that forces K c of exact rows close; less is rounding, as of redundant rows."""
 CLOSED = 0.3
 """Residual, relative to the tolerance, at which the exact rows count as closed."""
-REACH = 2.0
-"""Largest change of an angle per step [rad] that a drive without a gain requests; targets many turns away take several
-steps.
-"""
 TURN = 2.5
 """Largest rotation per step [rad] of an angle that counts turns; beyond half a turn its direction is ambiguous."""
 SETTLED = 1e-2
 """Fraction of the largest friction or drive force by which a last Newton step may change it."""
 HISTORY = slots.BARRIER_WIDTH + 1
 """Number of rows of `JointMemory.history`."""
-SMALLEST = 1e-3
-"""Smallest width of a barrier after an impact, relative to the distance of its row."""
 
 
 def next_widths(width: np.ndarray, distance: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
@@ -55,7 +50,7 @@ def next_widths(width: np.ndarray, distance: np.ndarray, before: np.ndarray, aft
     distance (R,) of the row.
     """
     in_impact = (after < width) & (before > width)
-    return np.where(after >= distance, distance, np.where(in_impact, np.maximum(after, SMALLEST * distance), width))
+    return np.where(after >= distance, distance, np.where(in_impact, np.maximum(after, SMALLEST_WIDTH * distance), width))
 
 
 @dataclass

@@ -22,10 +22,10 @@ from abd.energies import (
 )
 from abd.joints.coordinates.readings import JointReader
 from abd.joints.coordinates.readings import Readings as JointReadings
-from abd.joints.rows import slots
 from abd.joints.rows.forces import row_work
 from abd.model import Kind, Model
-from abd.potentials.integrators import RATE_OLD
+from cuda_kernels.shared import slots
+from cuda_kernels.shared.bodies import RATE_OLD
 
 
 class Readings:

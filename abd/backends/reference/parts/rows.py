@@ -11,7 +11,6 @@ from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.turns import Turns
 from abd.by_bodies import PerBody
-from abd.joints.rows import slots
 from abd.joints.rows.forces import Applied, working_forces
 from abd.joints.rows.springs import pulls, resolved, whole
 from abd.joints.rows.system import JointMemory, JointSystem
@@ -19,6 +18,7 @@ from abd.joints.rows.table import MeasureTable, values
 from abd.model import Model
 from abd.potentials.integrators import Mode, Scheme, Schemes, row_stiffness_weights, row_weights
 from abd.tables import copied
+from cuda_kernels.shared import slots
 
 
 class Rows:

@@ -13,7 +13,6 @@ from abd.backends.warp.terms.custom_measures import CustomMeasures
 from abd.backends.warp.terms.joint_ends import Ends, ends_of, lists_of
 from abd.backends.warp.terms.relation_tangents import RelationTangents
 from abd.contact.pair_rows import distinct
-from abd.joints.rows import slots
 from abd.joints.rows.rows import hessian
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
 from abd.model import WORLD
@@ -21,6 +20,7 @@ from cuda_kernels.bodies import poses
 from cuda_kernels.joints import exact_rows, measured_rows, measures, rows
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
+from cuda_kernels.shared import slots
 
 
 class Joints:

@@ -17,11 +17,11 @@ from abd.backends.device.upload import upload_struct
 from abd.backends.warp.terms.joints import Joints
 from abd.by_bodies import PerBody
 from abd.joints.coordinates.readings import HOLDING
-from abd.joints.rows import slots
 from abd.joints.rows.forces import DOING, Applied
 from abd.joints.rows.laws import Role
 from abd.joints.rows.system import HISTORY, JointMemory, JointSystem
 from cuda_kernels.joints import row_laws, row_memory
+from cuda_kernels.shared import slots
 from cuda_kernels.step import statistics
 
 

@@ -1,6 +1,6 @@
 """Named slots of the parameters p (8,) of a row's law, and rows of `abd.joints.rows.system.JointMemory.history`.
 
-`abd.joints.rows.laws` defines the laws. Names with the same slot belong to different laws. The kernels use the same names.
+`abd.joints.rows.laws` defines the laws. Names with the same slot belong to different laws.
 """
 
 COUNT = 8
