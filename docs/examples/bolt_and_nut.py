@@ -10,7 +10,7 @@ AROUND, ROWS = 72, 4  # points of a turn, rows of points of a pitch
 ANGLE = 2 * np.pi * np.arange(AROUND) / AROUND
 
 
-def ring(radius, z) -> np.ndarray:
+def ring(radius: float | np.ndarray, z: float | np.ndarray) -> np.ndarray:
     """Points (AROUND, 3) about the axis."""
     return np.stack(np.broadcast_arrays(radius * np.cos(ANGLE), radius * np.sin(ANGLE), z), axis=-1)
 
