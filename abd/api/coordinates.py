@@ -170,7 +170,6 @@ class Efforts:
         self._add_rows(with_row)
         self._constant = efforts[self._rows().places]
         self._is_stored = self._is_current = False
-        self._stepper.sleep.disturb()
 
     def apply(self, joint: int, name: str, force: float, steps: int | None) -> None:
         """Set the constant effort on a coordinate for `steps` None, else add an effort in the next `steps` steps."""
@@ -183,7 +182,6 @@ class Efforts:
         self._last = self.constant if self._last is None else self._last
         self._applied.append(_Applied((joint, name), given, steps))
         self._is_current = False
-        self._stepper.sleep.disturb()
 
     def before_step(self) -> None:
         """Set the rows to the sums of all efforts in this step; the integrator restarts for bodies whose effort jumps."""
@@ -199,6 +197,8 @@ class Efforts:
         row_laws = self._backend.system.row_laws
         row_laws.target[found.rows] = total[found.places]
         row_laws.revision += 1
+        if (total != before).any():
+            self._stepper.sleep.disturb()
         jumping = jumps(before[:, None], total[:, None])
         if jumping.any():
             ends = np.concatenate([reader.table.child[jumping], reader.table.parent[jumping]])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -112,7 +113,10 @@ class Loads:
 
     def keep(self, chosen: Callable[[Load], bool]) -> None:
         """Remove all other loads."""
-        self._entries = [one for one in self._entries if chosen(one)]
+        kept = [one for one in self._entries if chosen(one)]
+        if len(kept) < len(self._entries):
+            self._stepper.sleep.disturb()
+        self._entries = kept
 
     def of_substep(self, time: PerBody, h: float) -> tuple[np.ndarray, np.ndarray] | None:
         """Return forces and torques (n, 3) of a substep, or None if no load changed.
@@ -127,6 +131,7 @@ class Loads:
         force, torque = (values.copy() for values in self._constant)
         for one in self._entries:
             self._add_to(force, torque, one, of_body(time, one.body), h)
+        self._stepper.sleep.disturb([one.body for one in self._entries if callable(one.vector)])
         jumping, stepper = jumps(self._before[0], force) | jumps(self._before[1], torque), self._stepper
         jumping &= ~stepper.excluded  # excluded bodies have another time
         if jumping.any() and np.any(stepper.previous_h != 0.0):
@@ -199,8 +204,8 @@ class Loads:
 
 def checked_steps(steps: int | None) -> int | None:
     """Return a number of steps, None for no limit; raise `ValueError` if it is not positive."""
-    if steps is not None and steps < 1:
-        raise ValueError(f"steps must be a positive number of steps or None, not {steps}")
+    if steps is not None and (not isinstance(steps, Integral) or steps < 1):
+        raise ValueError(f"steps must be a positive number of steps or None, not {steps!r}")
     return steps
 
 

@@ -200,8 +200,9 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     joints["broken"] = {name: time for name, time in joints["broken"].items() if name in names}
     joints["fast"] = {key: fast for key, fast in joints["fast"].items() if key.split("\n")[0] in names}
     joints["springs"] = _rows_with(new.bodies, joints["springs"])
-    efforts = joints["efforts"]
-    remains = np.array([key.split("\n")[0] in names for key in efforts["coordinate"].tolist()], dtype=bool)
+    efforts, reader = joints["efforts"], new.reader
+    known = {f"{new.model.joints.names[joint]}\n{name}" for joint, name in zip(reader.table.joint.tolist(), reader.names)}
+    remains = np.array([key in known for key in efforts["coordinate"].tolist()], dtype=bool)
     joints["efforts"] = {key: efforts[key][remains] for key in ("coordinate", "force", "left")} | {"last": np.zeros(0)}
     saved["loads"] = _rows_with(new.bodies, saved["loads"])
     switches |= _rows_with(new.bodies, {"body": switches["pairs"], "collide": switches["collide"]})
@@ -210,6 +211,8 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
         switches[key] = _rows_with(views, {"body": switches[key]})["body"]
     restore_joints(new, joints)
     match = Matches(old.model, new.model)  # with springs
+    if len(efforts["last"]):
+        joints["efforts"]["last"] = _by_coordinate(match, old, new, efforts["last"], new.control.efforts.constant)
     q, qd = new.stepper.q, new.stepper.qd
     for body, motion in new.model.motions.items():
         if match.body[body] < 0:
@@ -221,7 +224,7 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
         saved[name] = found if name.endswith("_q") or name == "q" else np.where(moves, found, fresh)
     anchors = match.anchors(Anchors(**saved["tables"]["anchors"]), before, saved["q"])
     saved["tables"] = _tables(match, old, new, saved) | {"anchors": arrays_of(anchors)}
-    saved["coordinates"] = _coordinates(match, old, new)
+    saved["coordinates"] = _by_coordinate(match, old, new, old.coordinates, new.coordinates)
     saved["gravity"] = new.gravity if np.array_equal(old.gravity, old.compiled.settings.gravity) else old.gravity
     saved["friction"] = _friction(old, new)
     for key in ("force", "torque"):
@@ -252,11 +255,13 @@ def _tables(match: Matches, old: RunningSimulation, new: RunningSimulation, save
     return {"bodies": bodies, "pairs": pairs, "solver": {}, **joints}
 
 
-def _coordinates(match: Matches, old: RunningSimulation, new: RunningSimulation) -> np.ndarray:
-    """Return the coordinates of the new joints; angles keep their number of turns."""
-    out = new.coordinates.copy()
+def _by_coordinate(
+    match: Matches, old: RunningSimulation, new: RunningSimulation, values: np.ndarray, fresh: np.ndarray
+) -> np.ndarray:
+    """Map values of the coordinates of the old joints to those of the new ones; `fresh` are the values of new joints."""
+    out = fresh.copy()
     for k in np.flatnonzero(match.joint >= 0).tolist():
-        before = old.coordinates[old.reader.of(int(match.joint[k]))]
+        before = values[old.reader.of(int(match.joint[k]))]
         if len(before) == len(out[new.reader.of(k)]):
             out[new.reader.of(k)] = before
     return out

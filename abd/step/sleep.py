@@ -2,7 +2,7 @@
 
 A body is at rest while none of its vertices is faster than `Settings.sleep_speed`. An island sleeps through a step if all its
 bodies have been at rest for `Settings.sleep_time` and no mobile body comes into reach. No force on it then changes. Prescribed
-bodies, and bodies with joints driven by functions of time, never sleep.
+bodies, and bodies with loads or joints driven by functions of time, never sleep.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Sleep:
         if self.enabled:
             self.time_at_rest = np.where(backend.readings.vertex_speeds() <= self.speed, self.time_at_rest + h, 0.0)
 
-    def disturb(self) -> None:
-        """Wake all bodies after a change that is not visible on a path."""
-        self.time_at_rest = np.zeros(len(self.time_at_rest))
+    def disturb(self, bodies: list[int] | slice = slice(None)) -> None:
+        """Wake bodies, by default all, after a change that is not visible on a path."""
+        self.time_at_rest = self.time_at_rest.copy()  # may be part of a stored state
+        self.time_at_rest[bodies] = 0.0

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from abd.colors import to_linear
 from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Cast, Moment
 from abd.pictures.shapes import creased, turned_from_z, unit
@@ -276,5 +277,5 @@ def _bytes(color: np.ndarray) -> np.ndarray:
 
 
 def _linear(color: np.ndarray) -> np.ndarray:
-    """Bytes of sRGB colours for instances, whose colours the browser takes as linear (IEC 61966-2-1)."""
-    return _bytes(np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4))
+    """Bytes of sRGB colours for instances, whose colours the browser takes as linear."""
+    return _bytes(to_linear(color))

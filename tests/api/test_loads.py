@@ -58,11 +58,11 @@ def test_loads_follow_time_and_body_axes_and_can_be_removed(device):
     assert len(seen) == 4 and box.linear_velocity == pytest.approx(before, abs=1e-12)
 
 
-def on_a_rail() -> abd.Simulation:
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
+def on_a_rail(gravity=(0, 0, 0), device=NAME, **solver) -> abd.Simulation:
+    scene = abd.Scene(gravity=gravity, solver={"dt": 0.01, **solver})
     scene.add_body("cart", box=(0.1, 0.1, 0.1), mass=2.0)
     scene.add_slider("rail", abd.WORLD, "cart", anchor=(0, 0, 0), axis=(1, 0, 0))
-    return abd.Simulation(scene, device=NAME)
+    return abd.Simulation(scene, device=device)
 
 
 PUSHES = {
@@ -84,7 +84,7 @@ def test_forces_on_bodies_and_coordinates_follow_the_same_rule(push):
     sim.run(steps=3)
     momentum += (3 * 3.0 + 2 * 10.0 + 100.0) * 0.01
     assert 2.0 * sim.bodies["cart"].linear_velocity[0] == pytest.approx(momentum, rel=1e-9)
-    for steps in (0, -1):
+    for steps in (0, -1, 1.5):
         with pytest.raises(ValueError, match="steps must be a positive number"):
             push(sim, 1.0, steps=steps)
 
@@ -96,6 +96,27 @@ def test_forces_of_several_steps_are_part_of_checkpoints(push):
     push(sim, 5.0, steps=4)
     sim.run(steps=2)
     assert_goes_on(sim, on_a_rail(), 5)
+
+
+ENDS = {
+    "last step of a body's force": lambda sim, hold: PUSHES["body"](sim, hold, steps=20),
+    "last step of a coordinate's force": lambda sim, hold: PUSHES["coordinate"](sim, hold, steps=20),
+    "function of time": lambda sim, hold: sim.bodies["cart"].apply_force(lambda t, _: (hold if t < 0.205 else 0.0, 0, 0)),
+    "removed": lambda sim, hold: sim.bodies["cart"].apply_force((hold, 0, 0)).remove,
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("hold", ENDS.values(), ids=ENDS)
+def test_body_at_rest_falls_at_the_end_of_the_force_that_holds_it(device, hold):
+    sim = on_a_rail((-10, 0, 0), device, sleep_speed=1e-3, sleep_time=0.05)
+    end = hold(sim, 20.0)
+    sim.run(steps=20)
+    assert abs(sim.bodies["cart"].position[0]) < 1e-6
+    if callable(end):
+        end()
+    sim.run(steps=10)
+    assert sim.bodies["cart"].linear_velocity[0] == pytest.approx(-1.0, rel=1e-6)
 
 
 def test_forces_at_different_points_add_up():

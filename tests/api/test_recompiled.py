@@ -42,8 +42,13 @@ def same(one: abd.Simulation, other: abd.Simulation, names, tolerance: float) ->
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_recompiling_the_same_scene_continues_the_run(device):
+@pytest.mark.parametrize(("steps", "before"), [(None, 1), (None, 0), (6, 1)], ids=["steady", "jump", "of some steps"])
+def test_recompiling_the_same_scene_continues_the_run(steps, before, device):
+    """The effort has acted `before` the change, or jumps in the first step after it."""
     sim = begun(device)
+    sim.joints["shoulder"].coordinate().apply_force(-2.0, steps)
+    for _ in range(3 * before):
+        sim.step()
     other = sim.recompiled()
     assert (other.time, other.frame) == (sim.time, sim.frame)
     for _ in range(8):

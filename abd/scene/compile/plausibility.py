@@ -65,7 +65,7 @@ def _of_coordinates(model: Model) -> Iterator[str]:
 def _of_anchors(model: Model) -> Iterator[str]:
     """Yield notes about joints far outside of the surface of a body."""
     bodies, joints = model.bodies, JointList.of(model.joints)
-    boxes = [_box(mesh.vertices) for mesh in model.meshes]
+    boxes = np.reshape([_box(mesh.vertices) for mesh in model.meshes], (-1, 2, 3))
     ends = joints.bodies
     for batch in batches(joints):
         if batch.first.type == "damper":
@@ -77,7 +77,7 @@ def _of_anchors(model: Model) -> Iterator[str]:
             if not has_box.any():
                 continue
             body, place, index = body[has_box], place[has_box], batch.index[has_box]
-            lower, upper = np.array(boxes)[bodies.mesh[body]].transpose(1, 0, 2)
+            lower, upper = boxes[bodies.mesh[body]].transpose(1, 0, 2)
             distance = np.linalg.norm(np.maximum(0.0, np.maximum(lower - place, place - upper)), axis=1)
             size = np.linalg.norm(upper - lower, axis=1) + 2.0 * bodies.radius[body]
             far = np.flatnonzero(distance - bodies.radius[body] > FARTHEST_ANCHOR * size)
