@@ -188,7 +188,7 @@ def start_chunks(
         counts[1] = total
 
 
-@by_kind
+@by_kind(wp.float64, wp.int32)
 def to_bodies(
     first: wp.int32,
     island: wp.array(dtype=wp.int32),

@@ -206,25 +206,28 @@ def over_span(
     return over_lanes(v, operation, lanes)
 
 
-def by_kind(function: Callable) -> dict[type, wp.Kernel]:
-    """Return kernels of a function for `values` and `out` of float64, of int32, of two and of thirteen float64, by type.
+def by_kind(*kinds: type) -> Callable[[Callable], dict[type, wp.Kernel]]:
+    """Return a decorator that makes kernels of a function for `values` and `out` of some types, by type.
 
     These are kernels instead of overloads, because Warp's capture on the CPU identifies kernels by their keys and
     confuses overloads in one record.
     """
-    kernels = {}
-    for kind in (wp.float64, wp.int32, wp.vec2d, vec13):
-        one = FunctionType(function.__code__, function.__globals__, function.__name__)
-        arrays = dict.fromkeys(("values", "out"), wp.array(dtype=kind))
-        one.__annotations__ = function.__annotations__ | arrays
-        one.__doc__, one.__module__ = function.__doc__, function.__module__
-        kernels[kind] = wp.Kernel(
-            one, key=f"{function.__name__}_{kind.__name__}", module=wp.get_module(function.__module__)
-        )
+
+    def kernels(function: Callable) -> dict[type, wp.Kernel]:
+        return {kind: kernel_of(function, kind) for kind in kinds}
+
     return kernels
 
 
-@by_kind
+def kernel_of(function: Callable, kind: type) -> wp.Kernel:
+    """Return the kernel of a function for `values` and `out` of a type."""
+    one = FunctionType(function.__code__, function.__globals__, function.__name__)
+    one.__annotations__ = function.__annotations__ | dict.fromkeys(("values", "out"), wp.array(dtype=kind))
+    one.__doc__, one.__module__ = function.__doc__, function.__module__
+    return wp.Kernel(one, key=f"{function.__name__}_{kind.__name__}", module=wp.get_module(function.__module__))
+
+
+@by_kind(wp.float64, wp.vec2d, vec13)
 def chunk_reduce(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
@@ -255,7 +258,7 @@ def chunk_reduce(
         c = c + workers
 
 
-@by_kind
+@by_kind(wp.float64, vec13)
 def island_reduce(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
@@ -277,16 +280,16 @@ def island_reduce(
         i = i + workers
 
 
-@by_kind
+@wp.kernel
 def span_reduce(
     first: wp.int32,
     counts: wp.array(dtype=wp.int32),
     unit: wp.int32,
     length: wp.int32,
     lanes: wp.int32,
-    values: wp.array(dtype=Any),
+    values: wp.array(dtype=wp.float64),
     operation: wp.int32,
-    out: wp.array(dtype=Any),
+    out: wp.array(dtype=wp.float64),
 ):
     """Reduce every `length` of the values likewise; there is one value for every `unit` islands of counts[0]."""
     t = wp.tid() + first

@@ -180,7 +180,7 @@ class Islands(Numbering):
         return self.device.read(self.scalars(name), self.count)
 
     def reduce(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
-        """Reduce body values (n,), float64 or int32, to their sum, minimum or maximum per island, `out` (islands,)."""
+        """Reduce body values (n,), float64 or vec13, to their sum, minimum or maximum per island, `out` (islands,)."""
         if not self.n:
             return out
         if self.capacity <= CHUNK:  # no island has more than a chunk
@@ -207,11 +207,8 @@ class Islands(Numbering):
         return self.read("read")
 
     def fold(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
-        """Reduce the values of all islands (islands,), float64 or int32, to their sum, minimum or maximum, out[0].
-
-        For flags 0 and 1 the maximum is "any" and the minimum is "all".
-        """
-        launch, lanes, capacity = partial(self.device.launch, sums.span_reduce[values.dtype]), self._lanes, self.capacity
+        """Reduce the values of all islands (islands,) float64 to their sum, minimum or maximum, out[0]."""
+        launch, lanes, capacity = partial(self.device.launch, sums.span_reduce), self._lanes, self.capacity
         if capacity <= ONE_PASS:
             launch(lanes, self.counts, 1, capacity, lanes, values, operation, out)
             return out
