@@ -197,12 +197,11 @@ class Efforts:
         row_laws = self._backend.system.row_laws
         row_laws.target[found.rows] = total[found.places]
         row_laws.revision += 1
-        if (total != before).any():
-            self._stepper.sleep.disturb()
-        jumping = jumps(before[:, None], total[:, None])
-        if jumping.any():
-            ends = np.concatenate([reader.table.child[jumping], reader.table.parent[jumping]])
-            self._stepper.modes.jump(ends[ends != WORLD])
+        ends = np.stack([reader.table.child, reader.table.parent])
+        changed, jumping = (ends[:, mask].ravel() for mask in (total != before, jumps(before[:, None], total[:, None])))
+        self._stepper.sleep.disturb(changed[changed != WORLD])
+        if len(jumping):
+            self._stepper.modes.jump(jumping[jumping != WORLD])
         self._last, self._is_current = total, not self._applied
 
     def after_step(self) -> None:

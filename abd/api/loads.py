@@ -107,16 +107,14 @@ class Loads:
         if load.left is None:
             self.keep(lambda one: one.left is not None or one.place != load.place)
         self._entries.append(load)
-        self._stepper.sleep.disturb()
+        self._stepper.sleep.disturb([load.body])
         self._is_empty = False
         return load
 
     def keep(self, chosen: Callable[[Load], bool]) -> None:
         """Remove all other loads."""
-        kept = [one for one in self._entries if chosen(one)]
-        if len(kept) < len(self._entries):
-            self._stepper.sleep.disturb()
-        self._entries = kept
+        self._stepper.sleep.disturb([one.body for one in self._entries if not chosen(one)])
+        self._entries = [one for one in self._entries if chosen(one)]
 
     def of_substep(self, time: PerBody, h: float) -> tuple[np.ndarray, np.ndarray] | None:
         """Return forces and torques (n, 3) of a substep, or None if no load changed.

@@ -44,7 +44,7 @@ class Sleep:
         if self.enabled:
             self.time_at_rest = np.where(backend.readings.vertex_speeds() <= self.speed, self.time_at_rest + h, 0.0)
 
-    def disturb(self, bodies: list[int] | slice = slice(None)) -> None:
-        """Wake bodies, by default all, after a change that is not visible on a path."""
+    def disturb(self, bodies: np.ndarray | list[int] | slice = slice(None)) -> None:
+        """Wake bodies, by default all, and their islands after a change that is not visible on a path."""
         self.time_at_rest = self.time_at_rest.copy()  # may be part of a stored state
         self.time_at_rest[bodies] = 0.0

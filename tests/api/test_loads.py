@@ -119,6 +119,21 @@ def test_body_at_rest_falls_at_the_end_of_the_force_that_holds_it(device, hold):
     assert sim.bodies["cart"].linear_velocity[0] == pytest.approx(-1.0, rel=1e-6)
 
 
+@pytest.mark.parametrize("push", PUSHES)
+def test_force_in_one_world_wakes_no_body_of_another(push):
+    scene = on_a_rail(sleep_speed=1e-3, sleep_time=0.05).scene
+    sim = abd.Simulation(scene.replicate(2), device=NAME)
+    sim.worlds.efforts = 1e-9  # a coordinate gets a row with its first effort, which changes the joints
+    sim.run(steps=10)
+    if push == "body":
+        sim.bodies["w1_cart"].apply_force((1, 0, 0), steps=5)
+    else:
+        sim.worlds.efforts = [[1e-9], [1.0]]
+    sim.run(steps=5)
+    at_rest = sim.checkpoint()["tables"]["bodies"]["time_at_rest"]
+    assert at_rest[0] == pytest.approx(0.15) and at_rest[1] == 0.0
+
+
 def test_forces_at_different_points_add_up():
     sim = free_box()
     for point, force in (((0.15, 0, 0), 1.0), ((-0.15, 0, 0), 1.0), ((0.15, 0, 0), 2.0)):
