@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -233,9 +234,11 @@ def _claim(out: Path, jobs: Sequence[Job]) -> None:
 
 
 def _source(function: Callable | None) -> str:
-    """Source of a caller's function, whose change makes another sweep; empty if it has none."""
+    """Return the source of a function, and the values of a partial one, whose change makes another sweep."""
+    if isinstance(function, partial):
+        return _source(function.func) + repr((function.args, function.keywords))
     try:
-        return inspect.getsource(getattr(function, "func", function)) if function is not None else ""
+        return inspect.getsource(function) if function is not None else ""
     except (OSError, TypeError):
         return ""
 
@@ -291,7 +294,8 @@ def _pickled(job: Job) -> bytes:
     """Return a job with functions pickled by value, so that workers do not need their modules."""
     import cloudpickle
 
-    names = {getattr(one, "__module__", None) for one in (job.scene, job.measure) if callable(one)}
+    functions = [one.func if isinstance(one, partial) else one for one in (job.scene, job.measure) if callable(one)]
+    names = {getattr(one, "__module__", None) for one in functions}
     modules = [sys.modules[name] for name in names if name in sys.modules and name != "__main__"]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 
@@ -59,6 +60,10 @@ def sliding(mu: float) -> abd.Scene:
     scene.add_body("slope", half_space={})
     scene.add_body("block", box=(0.2, 0.2, 0.1), position=(0, 0, 0.0501))
     return scene
+
+
+def rougher(mu: float, more: float) -> abd.Scene:
+    return sliding(mu + more)
 
 
 def final_speed(folder) -> dict[str, float]:
@@ -115,6 +120,15 @@ def test_repeated_runs_of_functions_with_and_without_a_number(tmp_path):
         table = abd.sweep(scene, {"mu": [0.2]}, out=tmp_path / scene.__name__, steps=2, device="numpy", repeat=2, workers=1)
         assert list(table["repeat"]) == [0, 1] and set(table["status"]) == {"done"}
         assert (table["energy_final"][0] == table["energy_final"][1]) == (scene is sliding)
+
+
+def test_runs_of_a_partial_function_with_another_value_are_not_reused(tmp_path):
+    keys = {"out": tmp_path, "steps": 2, "device": "numpy", "workers": 1}
+    for _ in range(2):
+        table = abd.sweep(partial(rougher, more=0.1), {"mu": [0.2]}, **keys)
+        assert table["status"][0] == "done"
+    with pytest.raises(SweepError, match="contains another sweep"):
+        abd.sweep(partial(rougher, more=0.4), {"mu": [0.2]}, **keys)
 
 
 def test_runs_of_a_changed_function_are_not_reused(tmp_path):
