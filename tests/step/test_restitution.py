@@ -245,6 +245,19 @@ def test_impact_next_to_an_opening_contact(dt, delay):
     assert energies.max() <= 1.0 + 1e-4
 
 
+@pytest.mark.parametrize("dt", [1e-2, 2e-3, 5e-4])
+@pytest.mark.parametrize("mass", [1.0, 100.0])
+def test_a_heavy_box_behind_a_light_one_does_not_rebound(mass, dt):
+    """It pushes a box of 0.1 kg against a wall, without restitution."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": dt})
+    scene.add_body("wall", box=(0.1, 1.0, 1.0), position=(0.3, 0.0, 0.0), kind="static")
+    scene.add_body("light", box=(0.1, 0.1, 0.1), mass=0.1, position=(0.15, 0.0, 0.0))
+    scene.add_body("heavy", box=(0.1, 0.1, 0.1), mass=mass, velocity=(SPEED, 0.0, 0.0))
+    simulation = abd.Simulation(scene, device=NAME)
+    simulation.run(duration=0.1)
+    assert simulation.bodies["heavy"].linear_velocity[0] == pytest.approx(0.0, abs=0.01 * SPEED)
+
+
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("shape", [{"sphere": {"radius": 0.05}}, {"box": (0.1, 0.1, 0.1)}])
 def test_a_welded_pair_bounces_as_one_body(dt, shape):
