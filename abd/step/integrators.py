@@ -23,8 +23,8 @@ FAST_TURN = 0.5
 AFTER_JUMP = 4
 """Steps of implicit Euler after a change of constraints. Each reduces a penalty joint's velocity error to 1/`strength_ratio`;
 generalized alpha amplifies the rest several times before damping it."""
-CHANGED = -1 - AFTER_JUMP
-"""State of the acceleration history after a change of constraints (`Modes`)."""
+LOADED, CHANGED = -2, -1 - AFTER_JUMP
+"""States of the acceleration history after a jump of loads, and after a change of constraints (`Modes`)."""
 STRAINED = 10.0
 """Bound of the relative change of a body's moments of inertia, over its strain."""
 LONGER = 2.01
@@ -35,9 +35,9 @@ class Modes:
     """Schemes and modes of the steps of one scene.
 
     Attributes:
-        history: (n,) state of the acceleration history; each change assigns a new array. 2: used; 0: none; -1: implicit Euler in
-            the next step, after a jump of loads; -1 - k: in the next k steps, after a change of constraints; then 1: none, and
-            the velocities do not fit the joints yet (`returning`).
+        history: (n,) state of the acceleration history; each change assigns a new array. 2: used; 0: none; -1 - k: implicit Euler
+            in the next k steps, after a jump of loads or a change of constraints; then 1: none, and the velocities do not fit the
+            joints yet (`returning`).
     """
 
     def __init__(self, model: Model, articulations: Articulations):
@@ -122,7 +122,7 @@ class Modes:
         return np.where(self.articulations.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
 
     def returning(self, dissipative: np.ndarray) -> np.ndarray:
-        """Return (n,) bool, jointed bodies that return to generalized alpha after a change of constraints."""
+        """Return (n,) bool, jointed bodies that return to generalized alpha after a jump."""
         return (self.history == 1) & ~dissipative if self._smooth_scheme else self.articulations.none
 
     def smooth(self, mode: np.ndarray) -> np.ndarray:
@@ -145,7 +145,7 @@ class Modes:
         jumping = np.zeros(len(self.history), dtype=bool)
         jumping[bodies] = True
         moving = self.articulations.containing(jumping) & (constraints | (self.history != 0))
-        steps = np.where(self.articulations.jointed, np.minimum(CHANGED if constraints else -1, self.history), 0)
+        steps = np.where(self.articulations.jointed, np.minimum(CHANGED if constraints else LOADED, self.history), 0)
         self.history = np.where(moving, steps, self.history).astype(np.int32)
 
     def became(self, mode: np.ndarray) -> None:

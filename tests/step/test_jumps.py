@@ -167,6 +167,27 @@ def test_a_lock_on_an_accelerated_body_carries_weight_and_inertia(enforcement, d
 
 @pytest.mark.parametrize("dt", [0.01, 0.002])
 @pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+@pytest.mark.parametrize("how", ["gravity", "force"])
+def test_a_load_that_ends_on_a_turning_bar_does_not_ring(how, enforcement, dt):
+    """From the second step on, the hinge carries the centripetal force."""
+    scene = abd.Scene(gravity=(0, 0, -9.81) if how == "gravity" else (0, 0, 0), solver={"dt": dt})
+    scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0))
+    scene.add_hinge("hinge", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement=enforcement)
+    sim = abd.Simulation(scene, device=NAME)
+    bar, hinge = sim.bodies["bar"], sim.joints["hinge"]
+    bar.apply_force((0, 0, -9.81 if how == "force" else 0.0))
+    sim.run(duration=0.1)
+    bar.clear_loads()
+    sim.gravity = (0, 0, 0)
+    sim.step()
+    for _ in range(20):
+        sim.step()
+        centripetal = 0.2 * hinge.theta.speed**2
+        assert np.linalg.norm(hinge.wrench()[0]) == pytest.approx(centripetal, rel=0.02)
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.002])
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
 @pytest.mark.parametrize("how", ["velocity", "coordinate", "pose"])
 def test_a_motion_that_violates_a_joint_does_not_ring(how, enforcement, dt):
     """After the impulses of two steps, the hinge of a falling bar carries its weight and the centripetal force, at most 5 m g."""
