@@ -312,7 +312,8 @@ def effort_changes(
     settled: wp.float64,
     changes: wp.array(dtype=wp.float64),
 ):
-    """Compute the force changes (R,) of friction and of drives with an effort limit from x to the predicted values.
+    """Compute the force changes (R,) of friction and of drives with an effort limit from x to the predicted values, and the
+    errors of the linear model of barriers there.
 
     They are relative to `settled` times the largest force; 0 for other rows, and for rows of skipped owners (R,). Also updates
     the predicted force of friction."""
@@ -326,10 +327,14 @@ def effort_changes(
     if rows.law[e] == Law.SATURATED:
         largest = rows.p[e, slots.EFFORT]
     change = ZERO
-    if largest > ZERO:
+    if largest > ZERO or rows.law[e] == Law.BARRIER:
         p = parameters(rows, e)
         there = evaluate(rows.law[e], p, predicted[e])[1]
-        change = wp.abs(there - evaluate(rows.law[e], p, x[e])[1]) / (settled * largest)
+        expected = evaluate(rows.law[e], p, x[e])[1]
+        if rows.law[e] == Law.BARRIER:
+            largest = wp.max(wp.abs(expected), wp.abs(there))
+            expected = expected + curvature[e] * (predicted[e] - x[e])
+        change = wp.abs(there - expected) / (settled * wp.max(largest, TINY))
         if rows.law[e] == Law.FRICTION:
             rows.p[e, slots.AIM] = aimed(p, x[e], predicted[e], curvature[e])
     changes[e] = change

@@ -62,7 +62,7 @@ class Direction:
         b, c, launch = self.backend, self.control, self.device.launch
         b.islands.fold(c.each, sums.MAX, self.path.largest)
         launch(newton.advance_forcing, 1, c, self.path.largest)
-        if b.system.has_friction:
+        if b.system.has_uneven_forces:
             changes = b.scratch.b
             self.device.fill(changes)
             b.joints.effort_changes(b.linear.direction, b.islands.done, changes)

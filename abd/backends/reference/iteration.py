@@ -155,7 +155,7 @@ class Iteration:
         moved = self._direction(progress)
         if not np.isfinite(moved[~self.converged]).all():
             raise StepFailure("not_finite", "the Newton direction is not finite")
-        edges = b.system.has_friction
+        edges = b.system.has_uneven_forces
         settled = b.linear.effort_changes(self.converged) <= 1.0 if edges else np.ones(b.islands.count, dtype=bool)
         exact = b.system.has_exact
         if exact:

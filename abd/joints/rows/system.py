@@ -38,7 +38,8 @@ CLOSED = 0.3
 TURN = 2.5
 """Largest rotation per step [rad] of an angle that counts turns; beyond half a turn its direction is ambiguous."""
 SETTLED = 1e-2
-"""Fraction of the largest friction or drive force by which a last Newton step may change it."""
+"""Fraction of the largest friction or drive force by which a last Newton step may change it; fraction of a limit's force by which
+its linear model may err there."""
 HISTORY = slots.BARRIER_WIDTH + 1
 """Number of rows of `JointMemory.history`."""
 
@@ -151,6 +152,11 @@ class JointSystem:
     def has_friction(self) -> bool:
         """Whether the force of any row has kinks: `friction_bodies` is not empty."""
         return len(self.friction_bodies) > 0
+
+    @property
+    def has_uneven_forces(self) -> bool:
+        """Whether the force of any row may change within Newton's tolerance: `friction_bodies`, and barriers of limits."""
+        return self.has_friction or self.has_barriers
 
     @cached_property
     def turning(self) -> np.ndarray:
