@@ -23,8 +23,6 @@ FAST_TURN = 0.5
 AFTER_JUMP = 4
 """Steps of implicit Euler after a change of constraints. Each reduces a penalty joint's velocity error to 1/`strength_ratio`;
 generalized alpha amplifies the rest several times before damping it."""
-LOADED, CHANGED = -2, -1 - AFTER_JUMP
-"""States of the acceleration history after a jump of loads, and after a change of constraints (`Modes`)."""
 STRAINED = 10.0
 """Bound of the relative change of a body's moments of inertia, over its strain."""
 LONGER = 2.01
@@ -35,9 +33,9 @@ class Modes:
     """Schemes and modes of the steps of one scene.
 
     Attributes:
-        history: (n,) state of the acceleration history; each change assigns a new array. 2: used; 0: none; -1 - k: implicit Euler
-            in the next k steps, after a jump of loads or a change of constraints; then 1: none, and the velocities do not fit the
-            joints yet (`returning`).
+        history: (n,) state of the acceleration history; each change assigns a new array. 2: used; 0: none; -k: implicit Euler in
+            the next k steps, after a jump of loads or a change of constraints; 1: none after implicit Euler, whose velocities do
+            not fit the joints yet (`returning`).
     """
 
     def __init__(self, model: Model, articulations: Articulations):
@@ -122,7 +120,7 @@ class Modes:
         return np.where(self.articulations.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
 
     def returning(self, dissipative: np.ndarray) -> np.ndarray:
-        """Return (n,) bool, jointed bodies that return to generalized alpha after a jump."""
+        """Return (n,) bool, jointed bodies that return to generalized alpha."""
         return (self.history == 1) & ~dissipative if self._smooth_scheme else self.articulations.none
 
     def smooth(self, mode: np.ndarray) -> np.ndarray:
@@ -145,14 +143,14 @@ class Modes:
         jumping = np.zeros(len(self.history), dtype=bool)
         jumping[bodies] = True
         moving = self.articulations.containing(jumping) & (constraints | (self.history != 0))
-        steps = np.where(self.articulations.jointed, np.minimum(CHANGED if constraints else LOADED, self.history), 0)
+        steps = np.where(self.articulations.jointed, np.minimum(-AFTER_JUMP if constraints else -1, self.history), 0)
         self.history = np.where(moving, steps, self.history).astype(np.int32)
 
     def became(self, mode: np.ndarray) -> None:
         """Update the history after an accepted step in these modes (n,)."""
         if mode is not self._last_mode or self.history is not self._next_history or self._jumped:
             smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
-            left = np.select([smooth, self.history == -2], [2, 1], np.minimum(self.history + 1, 0)).astype(np.int32)
+            left = np.select([smooth, self.history < -1], [2, self.history + 1], self.articulations.jointed).astype(np.int32)
             self._last_mode, self._next_history = mode, self.history if np.array_equal(left, self.history) else left
         if self.history is not self._next_history:
             self.history = self._next_history

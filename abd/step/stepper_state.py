@@ -24,7 +24,7 @@ from abd.step.contact_parameters import ContactStiffness, find_parameters
 from abd.step.frame_forces import FrameForces
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.rebounds import Rebounds
-from abd.step.integrators import CHANGED, Modes
+from abd.step.integrators import AFTER_JUMP, Modes
 from abd.step.joint_rows import JointRows
 from abd.step.prescribed import Prescribed
 from abd.step.sleep import Sleep
@@ -147,7 +147,7 @@ class StepperState:
             self.memory = self._check_memory(copied(state.joints))
         self.applied = self.initial_laws() if state.laws is None else copied(state.laws)
         if state.laws is None and (opened := self.rows.open_couplings(self.memory)).any():
-            self.modes.history = np.where(self.articulations.containing(opened), CHANGED, self.modes.history).astype(np.int32)
+            self.modes.history = np.where(self.articulations.containing(opened), -AFTER_JUMP, self.modes.history).astype(np.int32)
 
     def _check_memory(self, memory: JointMemory) -> JointMemory:
         """Return a joint memory of this scene.
@@ -185,7 +185,7 @@ class StepperState:
         n = len(q)
         self.joints.face(q)
         memory = self.joints.fresh_memory(q, qd, self.memory, bodies)
-        history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), CHANGED, 0).astype(np.int32)
+        history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), -AFTER_JUMP, 0).astype(np.int32)
         laws = initial_laws(self.joints, memory, self.settings, 0.0)
         stored = replace(BodyHistory.none(n), history=history)
         return State(
