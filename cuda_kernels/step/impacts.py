@@ -10,7 +10,7 @@ wp.set_module_options(OPTIONS)
 
 @wp.kernel
 def sweep(
-    sweeps: wp.int32,
+    sweeps: wp.array(dtype=wp.int32),
     begin: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
     rows: wp.array(dtype=wp.int32),
@@ -25,9 +25,9 @@ def sweep(
     x: wp.array(dtype=wp.float64),
 ):
     """Compute factors x, from 0, of the pairs ``rows[first[b]:first[b + 1]]`` of every block b; pair k has the row
-    ``value[begin[k]:begin[k + 1]]``. A block ends when no normal velocity changes by more than `settled`."""
+    ``value[begin[k]:begin[k + 1]]``. A block ends when no normal velocity changes by more than `settled`, or after `sweeps`."""
     b = wp.tid()
-    for _ in range(sweeps):
+    for _ in range(sweeps[b]):
         largest = wp.float64(0.0)
         for r in range(first[b], first[b + 1]):
             k = rows[r]

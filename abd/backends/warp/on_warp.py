@@ -33,7 +33,7 @@ from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.trial_path import TrialPath
 from abd.joints.rows.build import build_system
 from abd.model import Model
-from abd.potentials.sweeps import SETTLED, SWEEPS, yielding
+from abd.potentials.sweeps import SETTLED, most_sweeps, yielding
 from cuda_kernels.bodies import bodies
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.step import impacts
@@ -45,12 +45,12 @@ def swept(
 ) -> np.ndarray:  # fmt: skip
     """`abd.potentials.sweeps.swept` as a kernel on one CPU thread, for all devices."""
     x, (rows, first) = np.zeros(len(power)), yielding(A, size, starts, rows)
-    whole = (np.ascontiguousarray(one, dtype=np.int32) for one in (A.indptr, A.indices, rows, first))
+    whole = (np.ascontiguousarray(one, dtype=np.int32) for one in (most_sweeps(np.diff(first)), A.indptr, A.indices, rows, first))
     real = A.data, A.diagonal(), low, high, size, SETTLED * fastest, np.array(power)
     given = [shared(one) for one in (*whole, *(np.ascontiguousarray(one, dtype=float) for one in real), x)]
     host = wp.get_device("cpu")
     with turn_of(host):
-        wp.launch(impacts.sweep, dim=len(fastest), inputs=[SWEEPS, *given], device=host)
+        wp.launch(impacts.sweep, dim=len(fastest), inputs=given, device=host)
     return x
 
 
