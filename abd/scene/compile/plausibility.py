@@ -22,7 +22,7 @@ LARGEST_STEP = 0.1
 """Time step [s] above which it is doubted."""
 LARGEST_ANGLE = 4.0 * np.pi
 """Bound of an angle [rad] above which its unit is doubted."""
-FARTHEST_ANCHOR = 2.0
+FARTHEST_ANCHOR = 3.0
 """Distance of a joint from the surface of its body, over the body's size, above which its position is doubted."""
 
 
