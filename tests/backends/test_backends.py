@@ -78,7 +78,7 @@ def test_a_landing_box_is_the_same_on_numpy_and_cpu():
 def test_a_workshop_is_the_same_on_numpy_and_cpu(integrator):
     scene = workshop(integrator=integrator)
     (q_numpy, by_definition), (q_cpu, by_kernels) = (run(scene, device, 8) for device in ("numpy", NAME))
-    assert np.abs(q_numpy - q_cpu).max() <= 7.0 * CLOSE
+    assert np.abs(q_numpy - q_cpu).max() <= 5.0 * CLOSE
     in_contact = [k for k, report in enumerate(by_kernels) if report.contacts]
     last, other = by_definition[in_contact[-1]], by_kernels[in_contact[-1]]
     assert last.contacts == other.contacts > 0
