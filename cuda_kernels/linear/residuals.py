@@ -4,7 +4,7 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.options import OPTIONS
-from cuda_kernels.parallel.sums import SUM, over_span
+from cuda_kernels.parallel.sums import SUM, Chunks, over_chunk, over_island
 from cuda_kernels.step.control import (
     LINEAR,
     NO_CONVERGENCE,
@@ -50,27 +50,30 @@ def run_islands(first: wp.int32, c: Control, k: Islands, is_new: wp.int32):
 @wp.kernel
 def judge_residuals(
     first: wp.int32,
-    counts: wp.array(dtype=wp.int32),
     workers: wp.int32,
     lanes: wp.int32,
-    starts: wp.array(dtype=wp.int32),
+    chunks: Chunks,
     products: wp.array(dtype=wp.vec2d),
+    results: wp.array(dtype=wp.vec2d),
     c: Control,
     k: Islands,
     tolerance: wp.int32,
     most: wp.int32,
     is_counted: wp.int32,
 ):
-    """Sum r . z and z . H z over the chunks of every island; compute its a and b, or end its iterations.
+    """Sum r . z and z . H z over the bodies of every island; compute its a and b, or end its iterations.
 
-    tolerance: index of the control numbers; most: largest number of iterations; is_counted: 1 to report them.
+    workers, lanes, results: see `sums.island_reduce`; tolerance: index of the control numbers; most: largest number of
+    iterations; is_counted: 1 to report them.
     """
     t = wp.tid() + first
     lane = t % lanes
-    w = t / lanes
-    while w < counts[0]:
-        v = over_span(products, starts[w], starts[w + 1], SUM, lane, lanes)
-        if lane == 0 and k.running[w] != 0:
+    chunk = t / lanes
+    while chunk < chunks.counts[1]:
+        w = chunks.island[chunks.order[chunks.starts[chunk]]]
+        part = over_chunk(chunks, chunk, products, SUM, lane, lanes)
+        ends, v = over_island(chunks, chunk, w, part, results, SUM, lane, lanes)
+        if ends and lane == 0 and k.running[w] != 0:
             rho = v[0]
             if k.iterations[w] == 0:
                 k.start[w] = rho
@@ -100,4 +103,4 @@ def judge_residuals(
                 wp.atomic_sub(c.flags, RUNNING, 1)
                 if is_counted != 0:
                     wp.atomic_max(c.flags, LINEAR, k.iterations[w])
-        w = w + workers
+        chunk = chunk + workers

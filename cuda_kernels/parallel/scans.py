@@ -1,63 +1,57 @@
 """Exclusive sums of integer counts: sums of chunks, sums over the chunks, then sums inside every chunk.
 
 Sums have 64 bits, so that a total beyond the 32 bits of offsets is detected. The number of counts is on the device; chunks beyond
-it return at once. On CUDA a warp processes a chunk, and another one the sums of all chunks; its lanes read neighbouring values.
+it have the sum 0. On CUDA a warp processes a chunk, the last one also the sums of all chunks; its lanes read neighbouring values.
 """
 
 import warp as wp
 
 from cuda_kernels.options import OPTIONS
-from cuda_kernels.parallel.sums import SUM, over_lanes, up_to_lane
+from cuda_kernels.parallel.sums import SUM, is_last, over_lanes, up_to_lane
 
 wp.set_module_options(OPTIONS)
 
 
 @wp.kernel
-def sum_chunks(
+def scan_chunks(
     first: wp.int32,
+    chunks: wp.int32,
     lanes: wp.int32,
     counts: wp.array(dtype=wp.int32),
     sizes: wp.array(dtype=wp.int32),
     which: wp.int32,
     length: wp.int32,
     sums: wp.array(dtype=wp.int64),
-):
-    """Sum every chunk of `length` counts, by `lanes` lanes each; there are sizes[which] counts."""
-    t = wp.tid() + first
-    lane = t % lanes
-    c = t / lanes
-    s = wp.int64(0)
-    for k in range(c * length + lane, wp.min((c + 1) * length, sizes[which]), lanes):
-        s = s + wp.int64(counts[k])
-    s = over_lanes(s, SUM, lanes)
-    if lane == 0:
-        sums[c] = s
-
-
-@wp.kernel
-def scan_chunks(
-    first: wp.int32,
-    lanes: wp.int32,
-    sizes: wp.array(dtype=wp.int32),
-    which: wp.int32,
-    length: wp.int32,
-    sums: wp.array(dtype=wp.int64),
+    stored: wp.array(dtype=wp.int32),
     offsets: wp.array(dtype=wp.int32),
     whole: wp.array(dtype=wp.int64),
 ):
-    """Set sums[c] to the sum over the chunks before c, and offsets[sizes[which]] and whole[0] to the total; one warp."""
-    lane = wp.tid() + first
-    total = wp.int64(0)
+    """Set sums[c] to the sum of the counts before chunk c, and offsets[sizes[which]] and whole[0] to the total.
+
+    Each of `chunks` chunks of `length` counts is summed by `lanes` lanes; those of the last one scan the sums. There are
+    sizes[which] counts; `stored` (1,) is 0. On the CPU one thread must run all."""
+    t = wp.tid() + first
+    lane = t % lanes
+    own = t / lanes
     count = sizes[which]
-    chunks = (count + length - 1) // length
+    s = wp.int64(0)
+    for k in range(own * length + lane, wp.min((own + 1) * length, count), lanes):
+        s = s + wp.int64(counts[k])
+    s = over_lanes(s, SUM, lanes)
+    if lane == 0:
+        sums[own] = s
+    if not is_last(stored, 0, chunks, lane, lanes):
+        return
+    total = wp.int64(0)
+    used = (count + length - 1) // length
     begin = wp.int32(0)
-    while begin < chunks:
+    while begin < used:
         c = begin + lane
         s = wp.int64(0)
-        if c < chunks:
+        if c < used:
             s = sums[c]
         before = total + up_to_lane(s, lane, lanes) - s
-        if c < chunks:
+        if c < used:
             sums[c] = before
         total = total + over_lanes(s, SUM, lanes)
         begin = begin + lanes

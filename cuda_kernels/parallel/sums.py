@@ -207,7 +207,7 @@ def over_span(
 
 
 def by_kind(*kinds: type) -> Callable[[Callable], dict[type, wp.Kernel]]:
-    """Return a decorator that makes kernels of a function for `values` and `out` of some types, by type.
+    """Return a decorator that makes kernels of a function for arrays of some types, by type.
 
     These are kernels instead of overloads, because Warp's capture on the CPU identifies kernels by their keys and
     confuses overloads in one record.
@@ -220,85 +220,143 @@ def by_kind(*kinds: type) -> Callable[[Callable], dict[type, wp.Kernel]]:
 
 
 def kernel_of(function: Callable, kind: type) -> wp.Kernel:
-    """Return the kernel of a function for `values` and `out` of a type."""
+    """Return the kernel of a function whose arrays of any type have this type."""
     one = FunctionType(function.__code__, function.__globals__, function.__name__)
-    one.__annotations__ = function.__annotations__ | dict.fromkeys(("values", "out"), wp.array(dtype=kind))
+    one.__annotations__ = {
+        name: wp.array(dtype=kind) if isinstance(hint, wp.array) and hint.dtype is Any else hint
+        for name, hint in function.__annotations__.items()
+    }
     one.__doc__, one.__module__ = function.__doc__, function.__module__
     return wp.Kernel(one, key=f"{function.__name__}_{kind.__name__}", module=wp.get_module(function.__module__))
 
 
-@by_kind(wp.float64, wp.vec2d, vec13)
-def chunk_reduce(
-    first: wp.int32,
-    counts: wp.array(dtype=wp.int32),
-    workers: wp.int32,
-    lanes: wp.int32,
-    starts: wp.array(dtype=wp.int32),
-    order: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=Any),
-    operation: wp.int32,
-    out: wp.array(dtype=Any),
-):
-    """Reduce the bodies order[starts[c] .. starts[c + 1]] of counts[1] chunks to their sum, minimum or maximum.
+@wp.struct
+class Chunks:
+    """Islands of bodies, divided into chunks.
 
-    A worker has `lanes` threads and processes every `workers`-th chunk.
+    counts (2,): numbers of islands and of chunks; starts: first place of every chunk in `order`, the bodies by islands; island:
+    of every body; island_starts: first chunk of every island; stored: chunks of every island with a result, 0 between launches.
     """
-    t = wp.tid() + first
-    lane = t % lanes
-    c = t / lanes
-    while c < counts[1]:
-        begin = starts[c]
-        v = initial_value(values[order[begin]], operation, lane)
-        # the first lane has included the first body
-        for k in range(begin + lane + lanes * wp.where(lane == 0, 1, 0), starts[c + 1], lanes):
-            v = joined(v, values[order[k]], operation)
-        v = over_lanes(v, operation, lanes)
+
+    counts: wp.array(dtype=wp.int32)
+    starts: wp.array(dtype=wp.int32)
+    order: wp.array(dtype=wp.int32)
+    island: wp.array(dtype=wp.int32)
+    island_starts: wp.array(dtype=wp.int32)
+    stored: wp.array(dtype=wp.int32)
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    __threadfence();
+    __syncwarp();
+#endif
+""")
+def order_memory():
+    """Make writes before visible to other threads, and theirs to reads after; all lanes of a warp must call this."""
+    ...
+
+
+@wp.func
+def over_chunk(k: Chunks, c: wp.int32, values: wp.array(dtype=Any), operation: wp.int32, lane: wp.int32, lanes: wp.int32):
+    """Reduce the values of the bodies of a chunk by `lanes` neighbouring threads; all of them must call this."""
+    begin = k.starts[c]
+    v = initial_value(values[k.order[begin]], operation, lane)
+    # the first lane has included the first body
+    for m in range(begin + lane + lanes * wp.where(lane == 0, 1, 0), k.starts[c + 1], lanes):
+        v = joined(v, values[k.order[m]], operation)
+    return over_lanes(v, operation, lanes)
+
+
+@wp.func
+def is_last(stored: wp.array(dtype=wp.int32), place: wp.int32, count: wp.int32, lane: wp.int32, lanes: wp.int32):
+    """Count one of `count` results that the first lane has stored; return whether it is the last one.
+
+    All results can then be read. stored[place] is 0 before the first and after the last result. All lanes must call this."""
+    order_memory()
+    number = wp.int32(0)
+    if lane == 0:
+        number = wp.atomic_add(stored, place, 1) + 1
+        if number == count:
+            stored[place] = 0
+    last = over_lanes(number, MAX, lanes) == count
+    order_memory()
+    return last
+
+
+@wp.func
+def over_island(
+    k: Chunks, c: wp.int32, own: wp.int32, v: Any, results: wp.array(dtype=Any), operation: wp.int32, lane: wp.int32,
+    lanes: wp.int32,
+):  # fmt: skip
+    """Store the result `v` of a chunk of the island `own`; return whether all of the island are stored, and their reduction.
+
+    The lanes of the chunk that is stored last reduce the results in the order of the chunks."""
+    begin = k.island_starts[own]
+    end = k.island_starts[own + 1]
+    ends = True
+    if end - begin > 1:
         if lane == 0:
-            out[c] = v
-        c = c + workers
+            results[c] = v
+        ends = is_last(k.stored, own, end - begin, lane, lanes)
+        if ends:
+            v = over_span(results, begin, end, operation, lane, lanes)
+    return ends, v
 
 
 @by_kind(wp.float64, vec13)
 def island_reduce(
     first: wp.int32,
-    counts: wp.array(dtype=wp.int32),
     workers: wp.int32,
     lanes: wp.int32,
-    starts: wp.array(dtype=wp.int32),
+    k: Chunks,
     values: wp.array(dtype=Any),
+    results: wp.array(dtype=Any),
     operation: wp.int32,
     out: wp.array(dtype=Any),
 ):
-    """Reduce the chunks starts[i] .. starts[i + 1] of counts[0] islands likewise."""
+    """Reduce the bodies of every island to their sum, minimum or maximum; `results` (chunks,) is scratch memory.
+
+    A worker has `lanes` threads and processes every `workers`-th chunk. On the CPU one thread must run all.
+    """
     t = wp.tid() + first
     lane = t % lanes
-    i = t / lanes
-    while i < counts[0]:
-        v = over_span(values, starts[i], starts[i + 1], operation, lane, lanes)
-        if lane == 0:
-            out[i] = v
-        i = i + workers
+    c = t / lanes
+    while c < k.counts[1]:
+        own = k.island[k.order[k.starts[c]]]
+        v = over_chunk(k, c, values, operation, lane, lanes)
+        ends, whole = over_island(k, c, own, v, results, operation, lane, lanes)
+        if ends and lane == 0:
+            out[own] = whole
+        c = c + workers
 
 
 @wp.kernel
 def span_reduce(
     first: wp.int32,
-    counts: wp.array(dtype=wp.int32),
-    unit: wp.int32,
+    spans: wp.int32,
     length: wp.int32,
     lanes: wp.int32,
+    counts: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
+    results: wp.array(dtype=wp.float64),
+    stored: wp.array(dtype=wp.int32),
     operation: wp.int32,
     out: wp.array(dtype=wp.float64),
 ):
-    """Reduce every `length` of the values likewise; there is one value for every `unit` islands of counts[0]."""
+    """Reduce counts[0] values to their sum, minimum or maximum, out[0]: first every `length` of them, by `spans` x `lanes` threads.
+
+    `results` (spans,) is scratch memory; `stored` (1,) is 0. On the CPU one thread must run all."""
     t = wp.tid() + first
     lane = t % lanes
     s = t / lanes
+    count = counts[0]
     begin = s * length
-    end = wp.min(begin + length, (counts[0] + unit - 1) / unit)
-    if begin >= end:
-        return
-    v = over_span(values, begin, end, operation, lane, lanes)
-    if lane == 0:
-        out[s] = v
+    if begin < count:
+        v = over_span(values, begin, wp.min(begin + length, count), operation, lane, lanes)
+        if lane == 0:
+            results[s] = v
+    if is_last(stored, 0, spans, lane, lanes):
+        v = over_span(results, 0, (count + length - 1) / length, operation, lane, lanes)
+        if lane == 0:
+            out[0] = v

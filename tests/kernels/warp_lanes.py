@@ -22,7 +22,7 @@ from abd.backends.linear import factor_schedules
 
 MODULES = tuple(
     f"cuda_kernels.{name}"
-    for name in ("parallel.scans", "parallel.sums", "linear.factor_levels", "linear.level_solves")
+    for name in ("parallel.scans", "parallel.sums", "linear.residuals", "linear.factor_levels", "linear.level_solves")
 )
 """Those whose kernels share an item among lanes."""
 THREADS = 256
@@ -36,6 +36,7 @@ template <class T> T shuffle_xor(int place, unsigned mask, T v, int d) {
 template <class T> T shuffle_up(int place, unsigned mask, T v, int d) {
     return emulator::shuffle(place, mask, v, emulator::lane() >= d ? emulator::lane() - d : emulator::lane());
 }
+#define __threadfence()
 #define __shfl_xor_sync(mask, ...) shuffle_xor(__LINE__, mask, __VA_ARGS__)
 #define __shfl_up_sync(mask, ...) shuffle_up(__LINE__, mask, __VA_ARGS__)
 """

@@ -6,7 +6,7 @@ import math
 
 import warp as wp
 
-from abd.backends.device.device import Device
+from abd.backends.device.device import ONE_THREAD, Device
 from abd.backends.device.pool import Pool
 from cuda_kernels.parallel import scans
 
@@ -21,7 +21,7 @@ class Scan:
 
     def __init__(self, device: Device):
         self.device, self.pool, self.lanes = device, Pool(device), device.lanes(WARP)
-        self.total = device.zeros(1, wp.int64)
+        self.total, self._stored = device.zeros(1, wp.int64), device.zeros(1, wp.int32)
 
     def reserve(self, capacity: int) -> None:
         """Make capacity for scans of up to `capacity` counts, before they are recorded."""
@@ -46,8 +46,8 @@ class Scan:
         chunks = -(-capacity // length)
         sums, launch = self._sums(capacity), self.device.launch
         lanes = self.lanes
-        launch(scans.sum_chunks, chunks * lanes, lanes, counts, sizes, which, length, sums, grain=256)
-        launch(scans.scan_chunks, lanes, lanes, sizes, which, length, sums, offsets, self.total)
+        query = counts, sizes, which, length, sums, self._stored, offsets, self.total
+        launch(scans.scan_chunks, chunks * lanes, chunks, lanes, *query, grain=ONE_THREAD)
         launch(scans.offset_chunks, chunks * lanes, lanes, counts, sizes, which, length, sums, offsets, grain=256)
 
 

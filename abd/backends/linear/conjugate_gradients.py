@@ -12,7 +12,6 @@ from abd.backends.device.upload import allocate_struct
 from abd.backends.linear.linear import LinearSolver
 from cuda_kernels.linear import krylov, residuals
 from cuda_kernels.linear.couplings import Coupling
-from cuda_kernels.parallel import sums
 from cuda_kernels.step import control
 
 MOST_ITERATIONS = 10_000
@@ -78,10 +77,9 @@ class ConjugateGradients:
 
         def iterate() -> None:
             launch(krylov.multiply, n, islands.done, *self._matrix, z, r, w, self.products, grain=64)
-            sums_of_chunks = islands.reduce_chunks(self.products, sums.SUM)
-            islands.launch_reductions(
+            islands.launch_reduction(
                 residuals.judge_residuals,
-                *sums_of_chunks, c, k, tolerance, self.max_iterations, int(is_counted), grain=ONE_THREAD,
+                self.products, c, k, tolerance, self.max_iterations, int(is_counted),
             )  # fmt: skip
             if linear.static.is_diagonal:
                 launch(krylov.descend_and_divide, n, *vectors, rows(self.inverse), grain=256)

@@ -8,8 +8,6 @@ Within steps the islands are formed on the device (`launch_renumber`); the host 
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import warp as wp
 
@@ -22,14 +20,10 @@ from cuda_kernels.parallel import islands as kernels
 from cuda_kernels.parallel import sums
 
 CHUNK = 256
-GRAIN = 16384
-"""Minimum number of values per CPU thread in a reduction."""
 WARP = 32
 """Threads per reduction on CUDA."""
 WORKERS = 1 << 15
 """Maximum number of concurrent reductions on CUDA; workers loop over the others, which avoids idle threads."""
-ONE_PASS = 1024
-"""Number of islands up to which a fold in one pass is as fast as a fold in two passes."""
 
 
 class Islands(Numbering):
@@ -53,12 +47,16 @@ class Islands(Numbering):
         self.chunk_start, self.island_start, self._start, self._number = (
             device.zeros(capacity + 1, wp.int32) for _ in range(4)
         )
-        self.counts, self._lowest = device.zeros(2, wp.int32), device.zeros(1, wp.int32)
+        self.counts, self._lowest, self._stored = (device.zeros(k, wp.int32) for k in (2, 1, 1))
         self._every = device.upload([bodies], wp.int32)
         self._scan, self._graphs = Scan(device), Graphs(device)
         self._joined = device.upload(np.arange(capacity), wp.int32)
         self._mobile: np.ndarray | None = None
-        self._partial = {kind: device.zeros(capacity, kind) for kind in sums.chunk_reduce}
+        self._partial = {kind: device.zeros(capacity, kind) for kind in (wp.float64, wp.vec2d, sums.vec13)}
+        self._of_chunks = sums.Chunks()
+        self._of_chunks.counts, self._of_chunks.starts, self._of_chunks.order = self.counts, self.chunk_start, self.order
+        self._of_chunks.island, self._of_chunks.island_starts = self.island, self.island_start
+        self._of_chunks.stored = device.zeros(capacity, wp.int32)
         self._carried = device.zeros(capacity, wp.float64)
         self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, capacity)
         self.chunks = 0
@@ -181,25 +179,15 @@ class Islands(Numbering):
 
     def reduce(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Reduce body values (n,), float64 or vec13, to their sum, minimum or maximum per island, `out` (islands,)."""
-        if not self.n:
-            return out
-        if self.capacity <= CHUNK:  # no island has more than a chunk
-            self.reduce_chunks(values, operation, out)
-        else:
-            partial_results = self.reduce_chunks(values, operation)
-            self.launch_reductions(sums.island_reduce[values.dtype], *partial_results, operation, out)
+        if self.n:
+            self.launch_reduction(sums.island_reduce[values.dtype], values, operation, out)
         return out
 
-    def reduce_chunks(self, values: wp.array, operation: int, out: wp.array | None = None) -> tuple[wp.array, wp.array]:
-        """Reduce body values (n,) over the chunks; return the first chunk of every island, and the results of the chunks."""
-        out = self._partial[values.dtype] if out is None else out
-        self.launch_reductions(sums.chunk_reduce[values.dtype], self.chunk_start, self.order, values, operation, out)
-        return self.island_start, out
-
-    def launch_reductions(self, kernel: wp.Kernel, *inputs, grain: int = GRAIN) -> None:
-        """Launch a kernel with `lanes` threads of `workers` for each of its results."""
+    def launch_reduction(self, kernel: wp.Kernel, values: wp.array, *inputs) -> None:
+        """Launch a kernel that reduces body values (n,) over the chunks and the islands."""
         workers, lanes = min(self.capacity, self._workers), self._lanes
-        self.device.launch(kernel, workers * lanes, self.counts, workers, lanes, *inputs, grain=grain)
+        query = workers, lanes, self._of_chunks, values, self._partial[values.dtype]
+        self.device.launch(kernel, workers * lanes, *query, *inputs, grain=ONE_THREAD)
 
     def reduced(self, values: wp.array, operation: int) -> np.ndarray:
         """The same, read back to the host (count,)."""
@@ -208,13 +196,9 @@ class Islands(Numbering):
 
     def fold(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Reduce the values of all islands (islands,) float64 to their sum, minimum or maximum, out[0]."""
-        launch, lanes, capacity = partial(self.device.launch, sums.span_reduce), self._lanes, self.capacity
-        if capacity <= ONE_PASS:
-            launch(lanes, self.counts, 1, capacity, lanes, values, operation, out)
-            return out
-        spans, parts = -(-capacity // CHUNK), self._partial[values.dtype]
-        launch(spans * lanes, self.counts, 1, CHUNK, lanes, values, operation, parts, grain=GRAIN)
-        launch(lanes, self.counts, CHUNK, spans, lanes, parts, operation, out)
+        spans, lanes = -(-self.capacity // CHUNK), self._lanes
+        query = spans, CHUNK, lanes, self.counts, values, self._partial[wp.float64], self._stored, operation, out
+        self.device.launch(sums.span_reduce, spans * lanes, *query, grain=ONE_THREAD)
         return out
 
     def launch_carry(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
