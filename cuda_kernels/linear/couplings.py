@@ -31,24 +31,3 @@ class Coupling:
     row: wp.array(dtype=wp.int32)
     column: wp.array(dtype=wp.int32)
     blocks: wp.array3d(dtype=wp.float64)
-
-
-@wp.kernel
-def write_addresses(
-    first: wp.int32,
-    which: wp.int32,
-    starts: wp.uint64,
-    entries: wp.uint64,
-    row: wp.uint64,
-    column: wp.uint64,
-    blocks: wp.uint64,
-    merged: wp.uint64,
-    addresses: wp.array2d(dtype=wp.uint64),
-):
-    """Write the addresses of the arrays of one coupling; one item."""
-    addresses[which, STARTS] = starts
-    addresses[which, ENTRIES] = entries
-    addresses[which, ROW] = row
-    addresses[which, COLUMN] = column
-    addresses[which, BLOCKS] = blocks
-    addresses[which, MERGED] = merged

@@ -105,22 +105,37 @@ def merge(
                 out[k, r] = v
 
 
+@wp.func
+def divided(inverse: wp.array2d(dtype=vec12), i: wp.int32, r: vec12) -> vec12:
+    """Return M^-1 r of body i by its inverse block, which is symmetric."""
+    v = vec12()
+    for m in range(12):
+        v = v + r[m] * inverse[i, m]
+    return v
+
+
 @wp.kernel
 def begin(
     first: wp.int32,
     done: wp.array(dtype=wp.int32),
     gradient: wp.array(dtype=vec12),
+    inverse: wp.array2d(dtype=vec12),
+    has_inverse: wp.int32,
     x: wp.array(dtype=vec12),
     r: wp.array(dtype=vec12),
+    z: wp.array(dtype=vec12),
     p: wp.array(dtype=vec12),
     q: wp.array(dtype=vec12),
 ):
+    """Start from x = 0; with inverse blocks of block Jacobi, compute z = M^-1 r."""
     i = wp.tid() + first
     if done[i] == 0:
         x[i] = vec12()
         r[i] = -gradient[i]
         p[i] = vec12()
         q[i] = vec12()
+        if has_inverse != 0:
+            z[i] = divided(inverse, i, r[i])
 
 
 @wp.func
@@ -187,7 +202,4 @@ def descend_and_divide(
     own = island[i]
     if done[i] == 0 and a[own] != ZERO:
         rest = step(i, a[own], b[own], z, w, p, q, x, r)
-        v = vec12()
-        for m in range(12):
-            v = v + rest[m] * inverse[i, m]
-        z[i] = v
+        z[i] = divided(inverse, i, rest)

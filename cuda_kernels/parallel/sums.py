@@ -344,7 +344,7 @@ def span_reduce(
     operation: wp.int32,
     out: wp.array(dtype=wp.float64),
 ):
-    """Reduce counts[0] values to their sum, minimum or maximum, out[0]: first every `length` of them, by `spans` x `lanes` threads.
+    """Reduce counts[0] values to their sum, minimum or maximum, out[0], first every `length` of them, by `lanes` threads each.
 
     `results` (spans,) is scratch memory; `stored` (1,) is 0. On the CPU one thread must run all."""
     t = wp.tid() + first

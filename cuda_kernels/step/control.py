@@ -52,7 +52,7 @@ REPEAT = 4
 PENDING = 5
 """Whether any island needs a branch or another pass."""
 CLEAR_RISE = 6
-"""Whether energies rise by more than rounding."""
+"""Whether energies rise by more than rounding in the trial."""
 PASS = 7
 """Passes of the present loop."""
 TRIALS = 8
@@ -71,7 +71,9 @@ RESTART = 14
 """Whether the iteration restarts, with full regularisation if its model was not convex."""
 RESTARTED = 15
 """Whether the iteration has restarted."""
-FLAGS = 16
+RISE = 16
+"""Whether energies rise in the trial."""
+FLAGS = 17
 STATUS = NUMBERS + FLAGS + 5
 """Number of entries of the status of an iteration (`gather_status`)."""
 
@@ -171,7 +173,8 @@ def end_assembly(first: wp.int32, c: Control):
 
 @wp.kernel
 def judge_model(first: wp.int32, c: Control):
-    """Set `RESTART` if the model was not convex for the first time in this iteration; one item."""
+    """Set `RESTART` if the model was not convex for the first time in this iteration; reset `TIGHTEN`; one item."""
+    c.flags[TIGHTEN] = 0
     c.flags[RESTART] = 0
     bent = c.flags[FAILURE] == NOT_POSITIVE or c.flags[FAILURE] == NO_CURVATURE
     if bent and c.flags[RESTARTED] == 0:
@@ -211,10 +214,11 @@ def request_linearisation(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def begin_loop(first: wp.int32, c: Control):
-    """Reset the flags of a loop; one item."""
-    c.flags[REPEAT] = 0
+def begin_loop(first: wp.int32, c: Control, repeat: wp.int32):
+    """Reset the flags of a loop, which is entered if `repeat` is 1; one item."""
+    c.flags[REPEAT] = repeat
     c.flags[PENDING] = 0
+    c.flags[RISE] = 0
     c.flags[CLEAR_RISE] = 0
     c.flags[PASS] = 0
 
@@ -232,9 +236,18 @@ def most_to_bodies(
 
 
 @wp.kernel
-def check_capacity(first: wp.int32, c: Control, needed: wp.array(dtype=wp.int32), pairs: wp.int32, runs: wp.int32):
-    """Record a failure if the capacity for sums of contacts was too small; one item."""
-    if needed[0] > pairs or needed[1] > runs:
+def check_capacity(
+    first: wp.int32,
+    c: Control,
+    contacts: wp.array(dtype=wp.int32),
+    pairs: wp.int32,
+    runs: wp.int32,
+    friction: wp.array(dtype=wp.int32),
+    frictional_pairs: wp.int32,
+    frictional_runs: wp.int32,
+):
+    """Record a failure if the capacity for the needed pairs and runs of contacts or of friction is too small; one item."""
+    if contacts[0] > pairs or contacts[1] > runs or friction[0] > frictional_pairs or friction[1] > frictional_runs:
         fail(c, NO_CAPACITY)
 
 

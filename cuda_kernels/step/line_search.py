@@ -12,7 +12,9 @@ from cuda_kernels.step.control import (
     NO_DECREASE,
     PENDING,
     REPEAT,
+    RISE,
     SOUND,
+    STALE,
     TRIALS,
     Control,
     fail,
@@ -20,14 +22,6 @@ from cuda_kernels.step.control import (
 from cuda_kernels.step.newton import within
 
 wp.set_module_options(OPTIONS)
-
-
-@wp.kernel
-def begin_alpha(first: wp.int32, c: Control):
-    """Start with the largest safe alpha."""
-    w = wp.tid() + first
-    if w < c.counts[0]:
-        c.alpha[w] = c.limit[w]
 
 
 @wp.kernel
@@ -47,10 +41,11 @@ DOUBTFUL = wp.constant(wp.float64(shared.DOUBTFUL))
 
 @wp.kernel
 def begin_search(first: wp.int32, c: Control):
-    """Start a search; mark islands that converge with the full step."""
+    """Start a search, which changes the iterate; mark islands that converge with the full step."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
+    c.flags[STALE] = 1
     speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.length[w])
     c.small[w] = wp.where(within(c, w, speed) and c.has_constant_efforts[w] != ZERO, ONE, ZERO)
     c.taken[w] = ZERO
@@ -85,7 +80,7 @@ def reach_of_trial(first: wp.int32, c: Control):
 
 @wp.kernel
 def judge_trial(first: wp.int32, c: Control):
-    """Mark islands whose energy rises, by possible rounding (`waits`, `REPEAT`) or clearly (`CLEAR_RISE`)."""
+    """Mark islands whose energy rises, by possible rounding (`waits`, `RISE`) or clearly (`CLEAR_RISE`)."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
@@ -95,7 +90,7 @@ def judge_trial(first: wp.int32, c: Control):
     c.rising[w] = wp.where(rising, ONE, ZERO)
     c.waits[w] = wp.where(rising and doubtful, ONE, ZERO)
     if rising:
-        c.flags[REPEAT] = 1
+        c.flags[RISE] = 1
         if not doubtful:
             c.flags[CLEAR_RISE] = 1
 
@@ -106,10 +101,11 @@ def count_trial(first: wp.int32, c: Control):
 
     Until then those islands wait with the same trial; one item."""
     c.flags[TRIALS] = c.flags[TRIALS] + 1
-    c.flags[PENDING] = 0
-    if c.flags[REPEAT] != 0 and c.flags[CLEAR_RISE] == 0:
-        c.flags[PENDING] = 1
-        c.flags[REPEAT] = 0
+    rises = c.flags[RISE]
+    clearly = c.flags[CLEAR_RISE]
+    c.flags[REPEAT] = rises * clearly
+    c.flags[PENDING] = rises * (1 - clearly)
+    c.flags[RISE] = 0
     c.flags[CLEAR_RISE] = 0
 
 

@@ -237,10 +237,11 @@ def measure_path(first: wp.int32, c: Control, reach: wp.array(dtype=wp.float64))
 
 @wp.kernel
 def shorten(first: wp.int32, c: Control, impact: wp.array(dtype=wp.float64)):
-    """Limit alpha by the first impact; set `each` to the reach [m]."""
+    """Limit alpha by the first impact, and start with this limit; set `each` to the reach [m]."""
     w = wp.tid() + first
     if w < c.counts[0]:
         c.limit[w] = wp.min(c.limit[w], impact[w])
+        c.alpha[w] = c.limit[w]
         c.each[w] = c.limit[w] * c.speed[w]
 
 

@@ -70,9 +70,9 @@ def test_products_with_three_couplings(raw_device, n):
     numbers = Numbers(raw_device, n)
     merged = numbers.integers(np.arange(max(pairs, 1)) % 3 == 0)
     done, x, r, y, products = numbers.done(n), numbers.rows(n), numbers.rows(n), numbers.rows(n), numbers.pairs(n)
-    diagonal, addresses = raw_device.upload(system.diagonal, wp.float64), Addresses(raw_device, 3)
-    addresses.launch_write([a, b, c], merged=[None, None, merged])
-    raw_device.launch(krylov.multiply, n, done, raw_device.rows(diagonal), 3, addresses.table, x, r, y, products)
+    diagonal, addresses = raw_device.upload(system.diagonal, wp.float64), Addresses(raw_device)
+    table = addresses.table([a, b, c], merged=[None, None, merged])
+    raw_device.launch(krylov.multiply, n, done, raw_device.rows(diagonal), 3, table, x, r, y, products)
     H = np.zeros((n, 12, n, 12))
     H[np.arange(n), :, np.arange(n), :] = system.diagonal
     kept = [np.ones(len(hub)), np.ones(len(loose)), np.arange(pairs) % 3 != 0]

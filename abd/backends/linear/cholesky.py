@@ -12,7 +12,7 @@ from abd.backends.device.pool import Pool
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.factor_schedules import LevelsOfRows, RangesOfPanels
 from cuda_kernels.linear import factor as kernels
-from cuda_kernels.linear.couplings import COLUMNS, Coupling, write_addresses
+from cuda_kernels.linear.couplings import COLUMNS, Coupling
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 
 RESERVED = 1 << 15
@@ -35,7 +35,7 @@ class Cholesky:
         self.place = device.zeros(n, wp.int32)
         self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
         self._pool, self._capacity, self._least = Pool(device), 0, RESERVED if device.wide else 0
-        self._addresses = Addresses(device, couplings)
+        self._couplings, self._addresses = couplings, Addresses(device)
         self._schedule: RangesOfPanels | LevelsOfRows | None = None
 
     def set_elimination(self, elimination: Elimination) -> None:
@@ -59,10 +59,10 @@ class Cholesky:
         self.factor.failed = get("failed", elimination.size, wp.int32)
         self.device.fill(self.factor.failed)
         # full capacity, so that records stay valid for another pattern
-        number, stride = self._addresses.number, self._capacity
+        number, stride = self._couplings, self._capacity
         s, found = self.sources, get("slot", number * stride, wp.int32)
         self.device.fill(found, -1)
-        s.slot, s.number, s.stride, s.addresses = found, number, stride, self._addresses.table
+        s.slot, s.number, s.stride = found, number, stride
         self._found = [found[k * stride : (k + 1) * stride] for k in range(number)]
         self._filled = [False] * number
         kind = RangesOfPanels if elimination.in_ranges else LevelsOfRows
@@ -77,8 +77,8 @@ class Cholesky:
         Recorded launches hold these arrays.
         """
         self.factor.done, self.sources.diagonal = done, self.device.rows(diagonal)
+        self.sources.addresses = self._addresses.table([c for c, _ in couplings])
         self.device.fill(self.factor.any_failed)
-        self._addresses.launch_write([c for c, _ in couplings])
 
     def find(self, which: int, coupling: Coupling, pairs: int) -> bool:
         """Find the slots of the pairs of a coupling; False if the pattern lacks a pair."""
@@ -134,32 +134,30 @@ class Cholesky:
 
 
 class Addresses:
-    """Addresses of the arrays of couplings.
+    """Tables of addresses of the arrays of couplings, (number, `COLUMNS`) on the device.
 
-    Attributes:
-        number: number of couplings; table: (number, `COLUMNS`) on the device.
-    """
+    A table does not change, so that records may contain it; there is one for each combination of arrays."""
 
-    def __init__(self, device: Device, number: int):
-        self.device, self.number = device, number
-        self.table = device.zeros((number, COLUMNS), wp.uint64)
+    def __init__(self, device: Device):
+        self.device = device
+        self._tables: dict[tuple[int, ...], wp.array] = {}
 
-    def launch_write(
+    def table(
         self, couplings: Sequence[Coupling], blocks: Sequence[wp.array] | None = None,
         merged: Sequence[wp.array | None] | None = None,
-    ) -> None:  # fmt: skip
-        """Write the current addresses; launches only.
+    ) -> wp.array:  # fmt: skip
+        """Return the table of the current arrays.
 
         Args:
             blocks: blocks of every coupling, by default its own; merged: flags (k,) of blocks that are in another coupling.
         """
-        self.table.behind = []  # arrays behind the addresses, to count the memory traffic of launches
-        for which, c in enumerate(couplings):
-            own = c.blocks if blocks is None else blocks[which]
-            flags = None if merged is None else merged[which]
-            arrays = c.starts, c.entries, c.row, c.column, own, flags
-            self.table.behind += [one for one in arrays if one is not None]
-            self.device.launch(write_addresses, 1, which, *(_address(one) for one in arrays), self.table)
+        blocks = [c.blocks for c in couplings] if blocks is None else blocks
+        merged = [None] * len(couplings) if merged is None else merged
+        rows = zip(couplings, blocks, merged, strict=True)
+        key = tuple(_address(one) for c, own, flags in rows for one in (c.starts, c.entries, c.row, c.column, own, flags))
+        if key not in self._tables:
+            self._tables[key] = self.device.upload(np.array(key, dtype=np.uint64).reshape(-1, COLUMNS), wp.uint64)
+        return self._tables[key]
 
 
 def _address(array: wp.array | None) -> int:

@@ -58,14 +58,17 @@ class ConjugateGradients:
         self._iterate(x, control.CORRECTION, is_counted=False)
 
     def _start(self, gradient: wp.array, x: wp.array) -> None:
-        linear, device, static = self.linear, self.device, self.linear.static
-        vectors = (device.rows(one) for one in (gradient, x, self.r, self.p, self.q))
-        device.launch(krylov.begin, linear.n, linear.islands.done, *vectors, grain=1024)
-        # bodies that are done write no products; excluded bodies may belong to a moving island
-        device.fill(self.products)
+        linear, device, static, rows = self.linear, self.device, self.linear.static, self.device.rows
         if static.is_diagonal:
             static.invert(self._capacity, self.inverse)
-        static.solve(1.0, self.r, self.z, self.dots)
+        inverse, vectors = (rows(self.inverse), int(static.is_diagonal)), (x, self.r, self.z, self.p, self.q)
+        device.launch(
+            krylov.begin, linear.n, linear.islands.done, rows(gradient), *inverse, *map(rows, vectors), grain=1024
+        )
+        # bodies that are done write no products; excluded bodies may belong to a moving island
+        device.fill(self.products)
+        if not static.is_diagonal:
+            static.solve(1.0, self.r, self.z, self.dots)
 
     def _iterate(self, x: wp.array, tolerance: int, is_new: bool = True, is_counted: bool = True) -> None:
         """Iterate to a relative tolerance, given as an index of the control numbers."""

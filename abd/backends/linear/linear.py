@@ -71,7 +71,7 @@ class LinearSolver:
         self.direction, self.step = (device.zeros((self.n, 12), wp.float64) for _ in range(2))
         self.dots = device.zeros(self.n, wp.float64)
         self.static, self._whole = (Cholesky(device, self.bodies, self.n, couplings) for _ in range(2))
-        self._addresses = Addresses(device, couplings)
+        self._addresses = Addresses(device)
         self.choice, self.factor = Choice("direct", "not chosen yet"), self.static
         self._pool = Pool(device)
         self._eliminations = lru_cache(CACHED_ELIMINATIONS)(self._eliminate)
@@ -176,8 +176,7 @@ class LinearSolver:
                 merged[k] = get(f"merged {k}", capacity, wp.int32)
                 self.device.fill(merged[k])
                 launch(krylov.merge, pairs, base, c, rows(c.blocks), merged[k], rows(blocks[1]), grain=256)
-        self._addresses.launch_write([c for c, _ in couplings], blocks, merged)
-        return rows(diagonal), len(couplings), self._addresses.table
+        return rows(diagonal), len(couplings), self._addresses.table([c for c, _ in couplings], blocks, merged)
 
     def check(self) -> None:
         """Check the pivots of the last factorisation.

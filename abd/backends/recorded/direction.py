@@ -43,7 +43,6 @@ class Direction:
         potential.project(couplings)
         self.linear.launch_solve(potential.gradient, potential.diagonal, couplings)
         self._aim()
-        launch(control.set_flag, 1, c, control.TIGHTEN, 0)
         exact = self.linear.solver.exact
         launch(newton.judge_direction, n, c, int(exact), grain=ONE_THREAD)
         if not exact:
@@ -53,7 +52,7 @@ class Direction:
         if b.system.has_exact:
             self._close_joints()
         else:
-            launch(control.begin_loop, 1, c)
+            launch(control.begin_loop, 1, c, 0)
             launch(newton.choose_stretch, n, c)
             self.device.when(self._flag["REPEAT"], self._stretch)
 
@@ -87,7 +86,7 @@ class Direction:
     def _close_joints(self) -> None:
         """Close joints as `DenseSolver.close_joints`, if solves are not exact only in islands that may converge."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        launch(control.begin_loop, 1, c)
+        launch(control.begin_loop, 1, c, 0)
         launch(newton.choose_closing, n, c, int(self.linear.solver.exact))
         direction, forces, potential = b.linear.direction, b.scratch.vectors, b.potential
         island, straight, row, energies = b.islands.island, b.scratch.straight, b.scratch.a, b.scratch.b

@@ -27,7 +27,6 @@ class Search:
 
     def launch(self) -> None:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        launch(line_search.begin_alpha, n, c)
         if b.system.has_barriers:
             self.keep_limits()
         if not b.contacts.candidates.is_empty:
@@ -57,20 +56,15 @@ class Search:
             launch(line_search.cut, n, c, self.scratch)
             launch(control.count_pass, 1, c, LIMIT_CUTS, control.NO_CUT)
 
-        launch(control.begin_loop, 1, c)
-        self._set_flag(control.REPEAT)
+        launch(control.begin_loop, 1, c, 1)
         self.device.repeat(self._flag["REPEAT"], cut)
 
     def check_capacity(self) -> None:
         """Fail if the last linearisation lacked capacity for its sums."""
-        if self.backend.contacts.candidates.is_empty:
-            return
-        for reduction in (self.backend.contacts.reduction, self.backend.friction.reduction):
-            capacity = reduction.pair_capacity, reduction.run_capacity
-            self.device.launch(control.check_capacity, 1, self.control, reduction.needed, *capacity)
-
-    def _set_flag(self, flag: int) -> None:
-        self.device.launch(control.set_flag, 1, self.control, flag, 1)
+        b = self.backend
+        if not b.contacts.candidates.is_empty:
+            both = [(r.needed, r.pair_capacity, r.run_capacity) for r in (b.contacts.reduction, b.friction.reduction)]
+            self.device.launch(control.check_capacity, 1, self.control, *both[0], *both[1])
 
     def measure_slope(self, out: wp.array) -> None:
         b = self.backend
@@ -79,9 +73,7 @@ class Search:
         b.islands.reduce(row, sums.SUM, out)
 
     def _try_all(self) -> None:
-        self.device.launch(control.begin_loop, 1, self.control)
-        self._set_flag(control.REPEAT)
-        self._set_flag(control.STALE)
+        self.device.launch(control.begin_loop, 1, self.control, 1)
         self.device.repeat(self._flag["REPEAT"], self._try)
 
     def _try(self) -> None:
@@ -89,7 +81,6 @@ class Search:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         b.trial_path.advance(c.alpha)
         b.potential.evaluate_trial(c.alpha, c.change, c.size)
-        launch(control.begin_loop, 1, c)
         launch(line_search.judge_trial, n, c)
         launch(line_search.count_trial, 1, c)
         self.device.when(self._flag["REPEAT"], lambda: launch(line_search.halve, n, c, HALVINGS, 0, grain=ONE_THREAD))

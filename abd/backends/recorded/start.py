@@ -12,10 +12,9 @@ import numpy as np
 import warp as wp
 
 from abd.backends.recorded.numbers import FAILURES
-from abd.backends.warp.terms.reduction import Reduction
 from abd.errors import StepFailure
 from cuda_kernels.parallel import sums
-from cuda_kernels.step import control, line_search
+from cuda_kernels.step import control
 from cuda_kernels.step import start as kernels
 
 
@@ -66,7 +65,8 @@ class Start:
         status = self._run_record(("start", *key), lambda: self._follow_first(touching))
         while status.failure == control.NO_CAPACITY and not status.covered:
             b.friction.grow(status.frozen)
-            self._grow(b.friction.reduction)
+            for reduction in (b.contacts.reduction, b.friction.reduction):
+                reduction.grow(*map(int, self.device.read(reduction.needed)))
             status = self._run_record(("start", *key), lambda: self._follow_first(touching))
         b.friction.set_count(status.frozen)
         if not (status.failure or status.covered):
@@ -76,9 +76,6 @@ class Start:
             status = self._run_record(("start on a new list", *key), self._follow_second)
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
-
-    def _grow(self, reduction: Reduction) -> None:
-        reduction.grow(*map(int, self.device.read(reduction.needed)))
 
     def _run_record(self, key: tuple, body: Callable[[], None]) -> Status:
         """Run the record of this key and read its status."""
@@ -142,9 +139,8 @@ class Start:
         self._keep_limits()
         b.friction.launch_lag(b.at.current, b.at.target)
         b.potential.evaluate()
-        friction, reduction = b.friction, b.friction.reduction
-        launch(kernels.check_frozen, 1, c, friction.needed, friction.capacity)
-        launch(control.check_capacity, 1, c, reduction.needed, reduction.pair_capacity, reduction.run_capacity)
+        launch(kernels.check_frozen, 1, c, b.friction.needed, b.friction.capacity)
+        self.iteration.search.check_capacity()
         self.device.when(self._sound, lambda: self._try_paths(touching))
 
     def _follow_second(self) -> None:
@@ -174,14 +170,13 @@ class Start:
 
     def _keep_limits(self) -> None:
         """Shorten the path to the joint limits."""
-        self.device.launch(line_search.begin_alpha, self.backend.n, self.control)
         if self.backend.system.has_barriers:
             self.iteration.search.keep_limits()
 
     def _try(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch
         self._evaluate_trial()
-        launch(control.begin_loop, 1, c)
+        launch(control.begin_loop, 1, c, 0)
         launch(kernels.judge_falls, b.n, c)
 
     def _evaluate_trial(self) -> None:
