@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.contact.forces import FrictionPoints, Pressing, friction_points, impact_friction
+from abd.contact.forces import FrictionPoints, Pressing, impact_friction
 from abd.contact.pair_law import PairParameters
 from abd.contact.pair_rows import keys
 from abd.joint_list import JointList
@@ -101,10 +101,9 @@ class FrameForces:
             if was_other:
                 backend.touch.set_pair_parameters(self.own)
             pressing = readings.pressing()
-            (pair, *lagged), eps = readings.frozen_friction(), backend.at.eps
+            friction = stepper.rebounds.friction_points(stepper.q)
             if was_other:
                 backend.touch.set_pair_parameters(present)
-        friction = friction_points(pair, *lagged, stepper.q, eps[pair[:, 0].astype(int)], stepper.settings.eps_v)
         if self.rebound is None:
             return pressing, friction
         contact = self.rebound.impulses[self.rebound.impulses.row < 0]

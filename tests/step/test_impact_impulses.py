@@ -64,7 +64,7 @@ def test_contact_forces_of_a_box_that_hits_the_ground(dt: float, mu: float, rest
 
 @pytest.mark.parametrize("dt", [0.01, 0.002, 0.0005])
 @pytest.mark.parametrize("degrees", [20.0, 45.0, 70.0])
-@pytest.mark.parametrize(("mu", "sideways"), [(0.1, 0.0), (2.0, 0.0)])
+@pytest.mark.parametrize(("mu", "sideways"), [(0.1, 0.0), (2.0, 0.0), (0.7, -2.0), (1.4, -2.0)])
 def test_a_rod_that_hits_the_ground_aslant_sticks_or_slides(mu: float, sideways: float, degrees: float, dt: float):
     """The lower end stops if the friction suffices; else the ratio of the impulses is mu (a plastic impact at a point)."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})

@@ -14,7 +14,8 @@ def friction_of(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return friction impulses: (6 n,) on all bodies, and (k, 3) on the first body of every pair; None without any.
 
-    Pairs are processed in order; the friction of each opposes the slip that remains after the previous ones.
+    Pairs are processed in order; the friction of each opposes the slip that remains after the previous ones. Together with the
+    friction of the step it stays within Coulomb's cone of the total normal impulse ``(1 + s) |P|``.
 
     Args:
         s: (k,) factors of the added impulses; twists: (6 n,) of the bodies with them; q: (n, 12) states; radius: (n,) of
@@ -31,10 +32,11 @@ def friction_of(
     across = tangents(normal)
     tangent = np.stack([across, np.cross(normal, across)], axis=1)[:, None]
     arm = part[sliding].surface_points(radius)[:, None] - p[pairs]
+    spent = tangent[:, 0] @ part.friction[sliding][:, :, None]
     lever = np.concatenate(np.broadcast_arrays(tangent, np.cross(arm[:, :, None], tangent)), axis=3)
     lever[:, 1] *= -1.0
     own = lever @ system.blocks[pairs]
-    joined, limit = system.joined[pairs].any(axis=1), mu[sliding] * s[sliding] * size
+    joined, limit = system.joined[pairs].any(axis=1), mu[sliding] * (1.0 + s[sliding]) * size
     inverse = np.linalg.pinv(np.einsum("kbti,kbui->ktu", lever, own), rcond=1e-12, hermitian=True)
     # the tangents of both bodies concatenated: (k, 2, 12)
     lever, own = (np.ascontiguousarray(one.transpose(0, 2, 1, 3)).reshape(-1, 2, 12) for one in (lever, own))
@@ -51,8 +53,9 @@ def friction_of(
             stop = -np.linalg.lstsq(response, slip[0], rcond=1e-12)[0][None]
         else:
             stop = -(inverse[k] @ slip)
-        fraction = np.minimum(1.0, limit[k] / np.maximum(np.linalg.norm(stop[:, :, 0], axis=1), 1e-300))
-        friction = stop * fraction[:, None, None]
+        total = spent[k] + stop
+        fraction = np.minimum(1.0, limit[k] / np.maximum(np.linalg.norm(total[:, :, 0], axis=1), 1e-300))
+        friction = total * fraction[:, None, None] - spent[k]
         pushes = (friction.transpose(0, 2, 1) @ lever[k]).reshape(-1, 2, 6)
         np.add.at(out, both, pushes)
         by_pair[sliding[k]] = pushes[:, 0, :3]

@@ -21,6 +21,7 @@ class ImpactPairs(Table):
         pairs: (k, 2) bodies i, j.
         impulses: (k, 2, 6) on i and j: impulse [N s] and its moment about the centre of mass [N m s], world axes.
         center: (k, 3) mean of the contact points, weighted by the normal impulses [m].
+        friction: (k, 3) impulse of friction on i in the step [N s].
         size: (k,) magnitudes of the impulses [N s]; a power over its size is a speed [m/s].
         restitution, mu: (k,) of the pairs.
         row: (k,) row of a joint limit, -1 for contacts of two bodies.
@@ -29,6 +30,7 @@ class ImpactPairs(Table):
     pairs: np.ndarray
     impulses: np.ndarray
     center: np.ndarray
+    friction: np.ndarray
     size: np.ndarray
     restitution: np.ndarray
     mu: np.ndarray
@@ -38,7 +40,7 @@ class ImpactPairs(Table):
     def none(cls) -> ImpactPairs:
         """Return an empty table."""
         k = np.zeros(0)
-        return cls(np.zeros((0, 2), dtype=int), np.zeros((0, 2, 6)), np.zeros((0, 3)), k, k, k, np.zeros(0, dtype=int))
+        return cls(np.zeros((0, 2), dtype=int), np.zeros((0, 2, 6)), *np.zeros((2, 0, 3)), k, k, k, np.zeros(0, dtype=int))
 
     @property
     def is_contact(self) -> np.ndarray:
@@ -49,7 +51,9 @@ class ImpactPairs(Table):
     def of_contacts(
         cls, model: Model, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray
     ) -> ImpactPairs:
-        """Create pairs from affine impulses (k, 12), other than zero, on bodies i and j in the state q (n, 12)."""
+        """Create pairs from affine impulses (k, 12), other than zero, on bodies i and j in the state q (n, 12).
+
+        Their friction is 0."""
         i, j = pairs.T
         f, F, A = on_i[:, :3], on_i[:, 3:].reshape(-1, 3, 3), q[i, 3:].reshape(-1, 3, 3)
         arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / np.sum(f * f, axis=1)[:, None]
@@ -57,7 +61,7 @@ class ImpactPairs(Table):
         material, size = tuple(model.bodies.material[pairs].T), np.linalg.norm(impulses[:, 0, :3], axis=1)
         materials = model.materials
         of_materials = materials.restitution[material], materials.mu[material]
-        return cls(pairs, impulses, q[i, :3] + arm, size, *of_materials, row=np.full(len(size), -1))
+        return cls(pairs, impulses, q[i, :3] + arm, np.zeros_like(arm), size, *of_materials, row=np.full(len(size), -1))
 
     def power(self, twists: np.ndarray) -> np.ndarray:
         """Return (k,) powers ``P_k . v`` [J] of twists (n, 6)."""

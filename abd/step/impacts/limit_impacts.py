@@ -41,6 +41,7 @@ def limit_impact_pairs(
         pairs=np.stack([child, parent], axis=1),
         impulses=impulse[:, None, None] * np.stack(twists, axis=1),
         center=np.zeros((len(rows), 3)),
+        friction=np.zeros((len(rows), 3)),
         size=np.abs(impulse) / length,
         restitution=a.restitution[rows],
         mu=np.zeros(len(rows)),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS
 from abd.backends.protocol import Backend
+from abd.contact.forces import FrictionPoints, friction_points
+from abd.contact.pair_rows import PairRows, keys
 from abd.model import Model
 from abd.step.articulations import Articulations
 from abd.step.contact_parameters import became_active
@@ -13,6 +17,7 @@ from abd.step.host_copies import HostCopies
 from abd.step.impacts.impact_pairs import ImpactPairs, Rebound
 from abd.step.impacts.limit_impacts import limit_impact_pairs
 from abd.step.impacts.restitution import Restitution
+from cuda_kernels.shared.contact import SLIDE
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -78,6 +83,7 @@ class Rebounds:
         if not self.restitution.has_impacts(some, step, h, fresh):
             return None
         all_pairs = ImpactPairs.joined(impact_pairs(moves), limits, impact_pairs(~moves))
+        all_pairs = replace(all_pairs, friction=self._friction(all_pairs, after[0], h))
         is_fresh = np.zeros(len(all_pairs), dtype=bool)
         count = int(moves.sum())
         is_fresh[np.cumsum(moves)[possible] - 1] = fresh[: len(possible)]
@@ -91,6 +97,26 @@ class Rebounds:
             if joints.has_rotors:
                 self.copies.memory = joints.after_impacts(self.copies.memory, after[0], rebound.velocity - after[1])
         return rebound
+
+    def friction_points(self, q: np.ndarray) -> FrictionPoints:
+        """Return the points with friction in the last step, which led to q (n, 12)."""
+        pair, *lagged = self.backend.readings.frozen_friction()
+        return friction_points(pair, *lagged, q, self.backend.at.eps[pair[:, 0].astype(int)], self.settings.eps_v)
+
+    def _friction(self, impact_pairs: ImpactPairs, q: np.ndarray, h: float | np.ndarray) -> np.ndarray:
+        """Return (k, 3) impulses of friction on the first bodies of pairs in the last step, of h [s], scalar or (n,) [N s]."""
+        points, n = self.friction_points(q), len(q)
+        points = points[points.kind == SLIDE]
+        rows, out = PairRows(points.pair, n), np.zeros((len(impact_pairs), 3))
+        if not rows.count:
+            return out
+        forces, lengths = rows.sums(points.force), np.broadcast_to(h, n)
+        for sign, pairs in ((1.0, impact_pairs.pairs), (-1.0, impact_pairs.pairs[:, ::-1])):
+            key = keys(pairs, n)
+            at = np.minimum(np.searchsorted(rows.key, key), len(rows.key) - 1)
+            is_known = (rows.key[at] == key) & impact_pairs.is_contact
+            out[is_known] += sign * (lengths[pairs[:, 0], None] * forces[at])[is_known]
+        return out
 
     def _are_possible(
         self, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, before: np.ndarray, after: np.ndarray, h: float | np.ndarray

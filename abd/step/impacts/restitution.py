@@ -24,9 +24,9 @@ so that other forces of the step remain. An impact ends in the step in which con
 momentum: the remaining gap is not closed. The second line removes the velocity with which a compressed contact opens, the third
 keeps the supports of a body with an impact. The impulses are rigid ones, which excite no strain.
 
-Friction of at most ``mu s_k |P_k|`` acts with the added impulses, at the centre of the pair's contacts on the surface of the
-first body, against its slip. Gravity acts on v for the part of the step before the impact. The added twists are scaled where
-they would increase the energy.
+Friction acts with the added impulses, at the centre of the pair's contacts on the surface of the first body, against its slip.
+With the friction of the step it is at most ``mu (1 + s_k) |P_k|``. Gravity acts on v for the part of the step before the
+impact. The added twists are scaled where they would increase the energy.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _log = logging.getLogger(__name__)
 
 OPENING = 0.5
 """Opening speed above which it is removed, over the speed that gravity gives in a step: weights settle with less."""
-PASSES = 5
+PASSES = 10
 """Largest number of alternating solutions for the normal impulses of impacts and their friction. Each reduces the error of a rod
 that hits a plane by the factor 0.36 or less; it is the same for all worlds, so that they equal single runs."""
 LARGEST_COUPLING = 2e7
