@@ -79,10 +79,11 @@ class Touch:
 
     def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
         candidates = self.contacts.candidates
-        pairs, of = np.unique(np.stack([candidates.first, candidates.second], axis=1), axis=0, return_inverse=True)
+        ends = np.sort(np.stack([candidates.first, candidates.second], axis=1), axis=1)
+        pairs, of = np.unique(ends, axis=0, return_inverse=True)
         gaps = np.full(len(pairs), np.inf)
         np.minimum.at(gaps, of.ravel(), self.relative_gaps())
-        return np.sort(pairs.reshape(-1, 2), axis=1), gaps
+        return pairs.reshape(-1, 2), gaps
 
     def island_gaps(self) -> np.ndarray:
         infinite = np.full(self.islands.count, np.inf)
