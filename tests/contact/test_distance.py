@@ -1,10 +1,11 @@
-"""Distances, their types and derivatives against ipctk, on random and degenerate pairs."""
+"""Distances, barriers and mollifiers with their derivatives against ipctk and finite differences."""
 
 import numpy as np
 import pytest
 from ulp import assert_agrees
 
-from abd.potentials import distance
+from abd.potentials import distance, mollifier
+from abd.potentials.barrier import BARRIERS, barrier
 from abd.potentials.distance import EDGE_EDGE_DIRECTIONS, POINT_TRIANGLE_DIRECTIONS, EdgeEdge, PointTriangle
 
 ipctk = pytest.importorskip("ipctk")
@@ -105,15 +106,6 @@ def test_types_equal_ipctk_on_random_pairs():
     assert [EDGE_EDGE_IPCTK(int(k)) for k in kind] == [ipctk.edge_edge_distance_type(*pair) for pair in x]
 
 
-def test_weights_and_separation_agree_with_the_distance():
-    x = np.concatenate([random_pairs(6, 300), slanted(degenerate_point_triangles())])
-    D, weights, kind = distance.point_triangle(*x.swapaxes(0, 1))
-    r = x[:, 0] - np.einsum("mk,mki->mi", weights, x[:, 1:])
-    np.testing.assert_allclose(np.linalg.norm(r, axis=1), np.sqrt(D), rtol=1e-7, atol=1e-15)
-    assert np.all(weights >= 0) and np.allclose(weights.sum(axis=1), 1.0, atol=1e-14)
-    np.testing.assert_array_equal(np.count_nonzero(weights, axis=1), np.array([1, 1, 1, 2, 2, 2, 3])[kind])
-
-
 def test_degenerate_triangles_are_edges_and_points():
     x = random_pairs(7, 200)
     p, a, b, _ = x.swapaxes(0, 1)
@@ -175,3 +167,104 @@ def test_derivatives_by_finite_differences(name):
         assert np.mean(same) > 0.95
         np.testing.assert_allclose(gradient[:, k], (plus[0] - minus[0]) / (2 * step), atol=1e-7)
         np.testing.assert_allclose(hessian[same, k], ((plus[1] - minus[1]) / (2 * step))[same], atol=2e-4, rtol=1e-4)
+
+
+REACH = 2e-3
+SEPARATIONS = (0.0, 1e-3)
+FRACTIONS = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9, 0.999, 1.0 - 1e-9, 1.0, 1.5])
+LOG_FAMILY = {"log": ipctk.ClampedLogBarrier, "log_sq": ipctk.ClampedLogSqBarrier}
+
+
+@pytest.mark.parametrize("xi", SEPARATIONS)
+@pytest.mark.parametrize("kind", LOG_FAMILY)
+def test_log_barriers_equal_ipctk(kind, xi):
+    reference = LOG_FAMILY[kind]()
+    h = REACH**2 + 2 * REACH * xi
+    for d in xi + REACH * FRACTIONS:
+        D = np.array([d**2])
+        calls = (reference, reference.first_derivative, reference.second_derivative)
+        for value, call in zip(barrier(kind, D, REACH, xi), calls, strict=True):
+            assert_agrees(value, lambda D, call=call: np.array([call(D[0] - xi**2, h)]), D, context=f"{kind} at {d}")
+
+
+@pytest.mark.parametrize("xi", SEPARATIONS)
+def test_cubic_is_the_scalar_function_of_ipctk(xi):
+    """ipctk's function of the distance, differentiated by the squared distance, equals the barrier."""
+    reference = ipctk.CubicBarrier()
+    for d in xi + REACH * FRACTIONS:
+        gap = np.array([d - xi])
+        b, b1, b2 = barrier("cubic", np.array([d**2]), REACH, xi)
+        b_d = 2.0 * d * b1
+        b_dd = 2.0 * b1 + 4.0 * d**2 * b2
+        calls = (reference, reference.first_derivative, reference.second_derivative)
+        for value, call in zip((b, b_d, b_dd), calls, strict=True):
+            # the distance is rounded when squared and rooted: an ulp of the distance, not of the gap
+            expected = call(gap[0], REACH)
+            slack = 100 * abs(call(gap[0] + np.spacing(d), REACH) - expected)
+            assert abs(value[0] - expected) <= max(1e-9 * abs(expected), slack)
+
+
+@pytest.mark.parametrize("xi", SEPARATIONS)
+@pytest.mark.parametrize("kind", BARRIERS)
+def test_derivatives_of_barriers_by_finite_differences(kind, xi):
+    D = (xi + REACH * np.array([0.05, 0.3, 0.7, 0.95])) ** 2
+    step = 1e-6 * (D - xi**2)
+    _, b1, b2 = barrier(kind, D, REACH, xi)
+    plus, minus = barrier(kind, D + step, REACH, xi), barrier(kind, D - step, REACH, xi)
+    np.testing.assert_allclose(b1, (plus[0] - minus[0]) / (2 * step), rtol=1e-6)
+    np.testing.assert_allclose(b2, (plus[1] - minus[1]) / (2 * step), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", BARRIERS)
+def test_ends_of_the_range(kind):
+    xi = 1e-3
+    values = barrier(kind, np.array([0.9 * xi, xi, xi + REACH, xi + 2 * REACH]) ** 2, REACH, xi)
+    assert np.all(np.isinf(values[0][:2])) and np.all(values[0][2:] == 0.0)
+    for derivative in values[1:]:
+        assert np.all(derivative[:2] == 0.0) and np.all(np.abs(derivative[2:]) < 1e-9)
+    inside = barrier(kind, (xi + REACH * np.linspace(0.01, 0.99, 50)) ** 2, REACH, xi)
+    assert np.all(inside[0] > 0) and np.all(inside[1] < 0) and np.all(np.diff(inside[0]) < 0)
+
+
+def test_unknown_barrier_is_named():
+    with pytest.raises(ValueError, match=r"quartic.*log, log_sq, cubic"):
+        barrier("quartic", np.array([1.0]), 1.0)
+
+
+def edge_pairs(seed: int, count: int, scale: float) -> np.ndarray:
+    """(count, 4, 3) pairs of edges at angles from a right angle down to 1e-9, and exactly parallel ones."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(count, 4, 3))
+    angle = 10.0 ** rng.uniform(-9, 0, size=(count, 1))
+    angle[::10] = 0.0
+    u = x[:, 1] - x[:, 0]
+    x[:, 3] = x[:, 2] + rng.uniform(-2, 2, size=(count, 1)) * u + angle * (x[:, 3] - x[:, 2])
+    return scale * x
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 30.0])
+def test_mollifier_equals_ipctk(scale):
+    x = edge_pairs(0, 120, scale)
+    rest = edge_pairs(1, 120, scale)
+    eps_x = mollifier.threshold(rest)
+    values, gradients, hessians = (f(x, eps_x) for f in (mollifier.value, mollifier.gradient, mollifier.hessian))
+    assert np.any(values == 1.0) and np.any((values > 0) & (values < 1)) and np.any(values < 1e-12)
+    for i, pair in enumerate(x):
+        eps = ipctk.edge_edge_mollifier_threshold(*rest[i])
+        assert eps == pytest.approx(eps_x[i], rel=1e-14)
+        assert_agrees(values[i], lambda x, eps=eps: ipctk.edge_edge_mollifier(*x, eps), pair)
+        assert_agrees(gradients[i], lambda x, eps=eps: ipctk.edge_edge_mollifier_gradient(*x, eps), pair)
+        assert_agrees(hessians[i], lambda x, eps=eps: ipctk.edge_edge_mollifier_hessian(*x, eps), pair)
+
+
+def test_derivatives_of_mollifiers_by_finite_differences():
+    x = np.random.default_rng(2).normal(size=(30, 4, 3))
+    eps_x = 2.0 * mollifier.cross_squared(x)[0]
+    gradients, hessians = mollifier.gradient(x, eps_x), mollifier.hessian(x, eps_x)
+    step = 1e-6
+    for k in range(12):
+        move = (step * (np.arange(12) == k)).reshape(4, 3)
+        rise = mollifier.value(x + move, eps_x) - mollifier.value(x - move, eps_x)
+        turn = mollifier.gradient(x + move, eps_x) - mollifier.gradient(x - move, eps_x)
+        np.testing.assert_allclose(gradients[:, k], rise / (2 * step), atol=1e-6, rtol=1e-5)
+        np.testing.assert_allclose(hessians[:, k], turn / (2 * step), atol=1e-5, rtol=1e-5)

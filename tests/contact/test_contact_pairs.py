@@ -1,12 +1,15 @@
-"""`[[contact_filter]]` excludes contact of its bodies and of no others."""
+"""Contact parameters of pairs of bodies: filters, activation, force."""
 
 import numpy as np
 import pytest
+from on_device import NAME
 
 import abd
 from abd.certificate.certificate import certify
 from abd.cli import main
+from abd.contact.pair_law import D_HAT_SHARE, FORCE_SHARE, PairLaw, PairParameters
 from abd.errors import SceneError
+from abd.potentials.barrier import BARRIERS, barrier
 
 SCENE = """
 gravity = [0, 0, 0]
@@ -98,3 +101,77 @@ def test_components_and_disabled_bodies():
     scene.add_contact_filter("two_0", "two_7")
     with pytest.raises(SceneError, match="no body 'two_7'"):
         scene.compile()
+
+
+G = 9.81
+
+
+def boxes(solver: dict | None = None) -> abd.Scene:
+    """A box of 0.1 x 0.2 x 0.3 m, a plate of 5 mm a hundred times as heavy, a huge wall far away, a half-space."""
+    scene = abd.Scene(solver=solver or {})
+    scene.add_body("ground", half_space={})
+    scene.add_body("box", box=(0.1, 0.2, 0.3), density=1000.0, position=(0, 0, 1))
+    scene.add_body("plate", box=(2.0, 1.2, 0.005), density=50000.0, position=(0, 0, 2))
+    scene.add_body("wall", box=(1.0, 30.0, 30.0), kind="static", position=(50, 0, 0))
+    return scene
+
+
+def law_of(scene: abd.Scene) -> PairLaw:
+    return PairLaw(scene.compile())
+
+
+def pair(law: PairLaw, i: int, j: int) -> tuple[float, float]:
+    """Activation [m] and force [N]."""
+    bodies, xi = (np.array([i]), np.array([j])), np.zeros(1)
+    return float(law.activation(*bodies)[0]), float(law.force(*bodies, xi)[0])
+
+
+def test_the_thinner_of_two_bodies_sets_the_activation_and_the_lighter_one_the_force():
+    law = law_of(boxes())
+    assert pair(law, 1, 0) == pytest.approx((D_HAT_SHARE * 0.1, FORCE_SHARE * 6.0 * G))
+    assert pair(law, 1, 2) == pytest.approx((D_HAT_SHARE * 0.005, FORCE_SHARE * G * 600.0 * 6.0 / 606.0))
+    assert pair(law, 1, 3) == pair(law, 1, 0), "what stands still, and is large, does not count"
+
+
+def test_pair_parameters_do_not_depend_on_step_or_other_bodies():
+    scene = boxes({"dt": 1e-4})
+    scene.add_body("crumb", box=(1e-3,) * 3, position=(0, 0, 3))
+    law = law_of(scene)
+    assert pair(law, 1, 2) == pair(law_of(boxes()), 1, 2)
+    assert pair(law, 1, 4)[0] == pytest.approx(D_HAT_SHARE * 1e-3)
+
+
+def test_given_parameters_apply_to_all_pairs():
+    law = law_of(boxes({"d_hat": 2e-3, "contact_stiffness": 1e7}))
+    i, j, xi = np.array([1, 1, 2]), np.array([0, 2, 3]), np.array([0.0, 1e-3, 0.0])
+    a = law.activation(i, j)
+    assert (a == 2e-3).all() and law.max_activation(i, j).max() == 2e-3
+    np.testing.assert_allclose(law.stiffness(i, j, a, xi), 1e7, rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", BARRIERS)
+@pytest.mark.parametrize("xi", [0.0, 0.05])
+def test_the_force_is_one_function_of_the_gap_in_activations(kind, xi):
+    """This holds for pairs with their own activation, up to the curvature of d^2 at radii as small as gaps."""
+    law = law_of(boxes({"barrier": kind}))
+    forces = []
+    for a in (1e-4, 1e-6):
+        law.own = PairParameters(law.keys(np.array([0]), np.array([1])), np.array([a]), np.array([3.0]))
+        kappa = law.stiffness(np.array([1]), np.array([0]), np.array([a]), np.array([xi]))
+        d = xi + a * np.array([0.1, 0.5, 0.9])
+        forces.append(-kappa * 2.0 * d * barrier(kind, d**2, a, xi)[1])
+    np.testing.assert_allclose(forces[0], forces[1], rtol=1e-2)
+    assert (forces[0] > 0.0).all()
+
+
+@pytest.mark.parametrize("ratio", [1e3, 1e6])
+def test_heavy_bodies_rest_on_light_ones(ratio):
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("ground", half_space={})
+    scene.add_body("light", box=(0.1,) * 3, density=100.0, position=(0, 0, 0.05 + 1e-4), kappa=1e12)
+    scene.add_body("heavy", box=(0.1,) * 3, density=100.0 * ratio, position=(0, 0, 0.15 + 2e-4), kappa=1e12)
+    simulation = abd.Simulation(scene, device=NAME)
+    start = simulation.stepper.q[2, 2]
+    report = simulation.run(steps=20)
+    assert report.min_gap > 1e-5 * D_HAT_SHARE * 0.1
+    assert abs(simulation.stepper.q[2, 2] - start) < 3e-4
