@@ -248,6 +248,19 @@ def test_all_problems_at_once():
     assert len(found) == 6
 
 
+@pytest.mark.parametrize(
+    "body, child, words",
+    [
+        ({"box": (1, 1, 1), "fix": ["x", "y", "z", "rx", "ry", "rz"]}, "a", "neither 'world' nor 'a' is dynamic"),
+        ({"surface": LINE, "radius": 0.1, "split_components": True}, "a_2", "there is no body 'a_2'"),
+    ],
+)
+def test_joint_of_an_immobile_or_unknown_body_is_refused(body, child, words):
+    joint = {"name": "j", "type": "spherical", "child": child, "anchor": (0, 0, 0)}
+    (problem,) = problems({"name": "a", **body}, joint=[joint])
+    assert problem.key == "joint.j.child" and words in problem.message
+
+
 def test_missing_mesh_is_named_once(tmp_path):
     body = {"name": "gone", "mesh": "gone.obj", "repeat": {"count": (9, 1, 1), "step": (1, 0, 0)}}
     with pytest.raises(SceneError, match=r"body\.gone\.mesh: .*'gone\.obj' not found") as error:
@@ -263,36 +276,6 @@ def test_unusable_mesh_is_named_with_its_location(tmp_path):
     (problem,) = error.value.problems
     assert problem.key == "body.bad.mesh" and "(and 2 more)" in problem.message and "vertex 6" in problem.message
     assert problem.file.endswith("bad.obj")
-
-
-def test_joint_of_a_fixed_body():
-    everything = ["x", "y", "z", "rx", "ry", "rz"]
-    (problem,) = problems(
-        {"name": "a", "box": (1, 1, 1), "fix": everything},
-        joint=[{"name": "j", "type": "spherical", "child": "a", "anchor": (0, 0, 0)}],
-    )
-    assert problem.key == "joint.j.child" and "neither 'world' nor 'a' is dynamic" in problem.message
-
-
-def test_joint_of_an_unknown_component():
-    two = {"vertices": [*LINE["vertices"], [0, 5, 0], [2, 5, 0]], "edges": [[0, 1], [2, 3]]}
-    (problem,) = problems(
-        {"name": "rod", "surface": two, "radius": 0.1, "split_components": True},
-        joint=[{"name": "j", "type": "spherical", "child": "rod_2", "anchor": (0, 0, 0)}],
-    )
-    assert "there is no body 'rod_2'" in problem.message
-
-
-def test_the_spec_is_not_modified(tmp_path):
-    (tmp_path / "line.obj").write_text("v 0 0 0\nv 1 0 0\nl 1 2\n")
-    spec = SceneSpec(body=[{"name": "a", "mesh": "line.obj", "radius": 0.1}])
-    compile_scene(spec, tmp_path)
-    assert spec.body[0].mesh == "line.obj"
-
-
-def test_static_surface_needs_no_mass():
-    model = compiled({"name": "floor", "surface": CARD, "kind": "static"})
-    assert model.bodies.mass[0] == 0.0 and model.notes == []
 
 
 def test_compiling_twice_gives_the_same_bits():

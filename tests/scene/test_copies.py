@@ -1,28 +1,21 @@
 """Copies of bodies and joints from one table equal thousands of separate tables."""
 
-from dataclasses import fields, replace
-from types import SimpleNamespace
 
 import h5py
 import numpy as np
 import pytest
-from joint_samples import joint_of
 
 import abd
 from abd.api.simulation import Simulation
 from abd.errors import SceneError
 from abd.io.run import run
-from abd.joints.coordinates.readings import JointReader
 from abd.joints.rows.build import build_system
-from abd.joints.rows.rows import compile_rows, residual
-from abd.joints.rows.table import tabulate
-from abd.joints.types import TYPES
+from abd.joints.rows.rows import residual
 from abd.model import WORLD
 from abd.names import CopyNames, Names, copy_place
 
 PROXY = {"proxy": True, "mass": 2.0, "inertia": (0.1, 0.2, 0.25)}
 ROWS = ("joint", "parent", "child", "Yp", "Yc", "K", "mask", "is_point", "exact")
-"""Attributes of `Rows`."""
 
 
 def chain(links: int, **keys) -> abd.Scene:
@@ -84,29 +77,6 @@ def test_repeated_chain_equals_the_listed_one(keys):
         assert np.allclose(getattr(a.linear, name), getattr(b.linear, name), rtol=1e-13, atol=1e-13)
     assert len(a.rows) == len(b.rows) and a.row_laws.name == b.row_laws.name
     assert np.allclose(a.row_laws.mass_stiffness, b.row_laws.mass_stiffness, rtol=1e-13)
-
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_rows_of_many_joints_are_those_of_each(kind):
-    """Rows and coordinates compiled together are bitwise equal to those of single joints."""
-    rng, joints = np.random.default_rng(5), []
-    for k in range(6):
-        name = kind if k % 3 else "hinge"
-        keys = {"length": 0.2 + 0.1 * k, "strength_ratio": 10.0 + k, "stiffness_mass": 1.0 + k, "active": k != 4}
-        joints.append(joint_of(name, rng, (WORLD if k == 1 else k, k + 1), f"j{k}", **keys))
-    masses = 1.0 + rng.random(6)
-    for enforcement in ("penalty", "exact", "compliant"):
-        alike = [replace(joint, enforcement=enforcement) for joint in joints]
-        together, alone = (compile_rows(alike, masses), [compile_rows([j], masses[k : k + 1]) for k, j in enumerate(alike)])
-        assert together.joint.tolist() == [k for k, rows in enumerate(alone) for _ in range(len(rows))]
-        for name in ROWS[1:]:
-            its = np.concatenate([getattr(rows, name) for rows in alone])
-            assert getattr(together, name).tobytes() == its.tobytes()
-    table = JointReader(SimpleNamespace(joints=joints))
-    wanted = tabulate(joints, [(k, one) for k, j in enumerate(joints) for one in TYPES[j.type].coordinates(j)])
-    for entry in fields(wanted):
-        if entry.name != "custom":
-            assert getattr(table.table, entry.name).tobytes() == getattr(wanted, entry.name).tobytes()
 
 
 def test_a_net_of_copies():

@@ -59,16 +59,6 @@ def test_inside_out_surface_is_reversed_with_a_note():
     assert "inwards" in wrong.notes[0]
 
 
-def test_sphere_converges_with_order_two():
-    errors = []
-    for subdivisions in (2, 3, 4):
-        body = mass.solid(*shapes.sphere(0.5, subdivisions), 1.0)
-        exact = 4 / 3 * np.pi * 0.5**3
-        errors.append([1.0 - body.volume / exact, 1.0 - body.second_moment[0, 0] / (exact * 0.25 / 5)])
-    ratios = np.array(errors)[:-1] / np.array(errors)[1:]
-    np.testing.assert_allclose(ratios, 4.0, rtol=0.05)
-
-
 def test_agrees_with_trimesh_on_an_irregular_body():
     trimesh = pytest.importorskip("trimesh")
     mesh = trimesh.convex.convex_hull(np.random.default_rng(3).normal(size=(60, 3)) * [1, 2, 3] + [4, 5, 6])
@@ -77,12 +67,6 @@ def test_agrees_with_trimesh_on_an_irregular_body():
     assert body.mass == pytest.approx(mesh.mass, rel=1e-12)
     np.testing.assert_allclose(body.center, mesh.center_mass, rtol=1e-12)
     np.testing.assert_allclose(body.inertia, mesh.moment_inertia, rtol=1e-10, atol=1e-10)
-
-
-def test_flat_closed_surface_is_refused():
-    vertices, triangles = shapes.box((1.0, 1.0, 1.0))
-    with pytest.raises(SceneError, match="no volume"):
-        mass.solid(vertices * [1.0, 1.0, 0.0], triangles, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -118,10 +102,7 @@ def test_explicit_inertia_round_trip():
     np.testing.assert_allclose(mass.explicit(1.0, np.zeros(3), (1.0, 1.0, 2.0), 1.0).second_moment, np.diag([1, 1, 0]))
 
 
-def test_impossible_inertia_names_the_moments():
-    with pytest.raises(SceneError, match="principal moments 1, 1, 3: the largest must not exceed the sum") as error:
-        mass.explicit(1.0, np.zeros(3), (1.0, 1.0, 3.0), 1.0)
-    assert "centre of mass" in error.value.problems[0].remedy
+def test_unsymmetric_inertia_is_refused():
     with pytest.raises(SceneError, match="must be symmetric"):
         mass.explicit(1.0, np.zeros(3), np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]]), 1.0)
 

@@ -8,8 +8,6 @@ from abd.errors import SceneError
 from abd.scene.geometry import shapes
 from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
 from abd.scene.geometry.meshes import component_of_vertices, is_closed, load_surface, make_surface, split_components
-from abd.scene.geometry.surfaces import SurfaceSource
-from abd.scene.schema.schema import BodySpec
 
 BOX = shapes.box((1.0, 2.0, 3.0))
 
@@ -43,16 +41,6 @@ def test_formats_give_the_same_box(tmp_path, suffix):
     np.testing.assert_allclose(np.ptp(surface.vertices, axis=0), [1, 2, 3], rtol=1e-6)
 
 
-def test_ascii_stl(tmp_path):
-    path = tmp_path / "box.stl"
-    facets = ["solid box"]
-    for triangle in BOX[0][BOX[1]]:
-        facets += ["facet normal 0 0 0", "outer loop", *(f"vertex {x:.9e} {y} {z}" for x, y, z in triangle)]
-        facets += ["endloop", "endfacet"]
-    path.write_text("\n".join([*facets, "endsolid"]))
-    assert load_surface(path).closed
-
-
 def test_obj_keeps_polylines_points_and_polygons(tmp_path):
     path = tmp_path / "mixed.obj"
     path.write_text(
@@ -69,16 +57,6 @@ def test_obj_keeps_polylines_points_and_polygons(tmp_path):
     assert surface.notes == ("1 unused vertices were removed",)
     path.write_text("v 0 0 0\nv 2 -1 0\nv 0.5 0 0\nv 2 1 0\nf 2 3 4 1\n")
     assert "not convex" in load_surface(path).notes[0]
-
-
-def test_a_file_is_read_once(tmp_path):
-    path = tmp_path / "line.obj"
-    path.write_text("v 0 0 0\nv 1 0 0\nl 1 2\n")
-    source = SurfaceSource()
-    first = source.pieces(BodySpec(name="a", mesh=str(path)))[0].surface
-    path.write_text("")
-    other = BodySpec(name="b", mesh=str(tmp_path / ".." / tmp_path.name / "line.obj"), scale=2.0)
-    assert np.array_equal(source.pieces(other)[0].surface.vertices, 2.0 * first.vertices)
 
 
 def test_obj_with_a_byte_order_mark_and_continued_lines(tmp_path):

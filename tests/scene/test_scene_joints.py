@@ -115,14 +115,6 @@ def test_overrides_reach_coordinates_drives_and_couplings(tmp_path):
     assert scene.joint("first.hinge").drive.effort == 5 and scene.coupling("gears").scale == 3
 
 
-def test_the_shorthands_of_a_single_coordinate():
-    scene = box_scene()
-    scene.add_hinge("j", abd.WORLD, "a", anchor=(0, 0, 1), axis=(0, 1, 0), range=(-1.5, 1.5), locked=True)
-    _, joint = compiled(scene)
-    (theta,) = joint.coordinates
-    assert (theta.lower, theta.upper, theta.locked, theta.limit) == (-1.5, 1.5, True, "barrier")
-
-
 @pytest.mark.parametrize("degrees", [0, 40, -130, 400])
 def test_a_hinge_starts_at_its_initial_angle(degrees):
     scene = box_scene()

@@ -10,7 +10,6 @@ import pytest
 
 import abd
 from abd.errors import SceneError
-from abd.scene.compile.copies import copies
 from abd.scene.files.overrides import apply_overrides
 from abd.scene.files.reader import read_scene
 from abd.scene.importers.formats import shipped_scenes
@@ -240,16 +239,6 @@ def test_wrong_overrides(everything, text, words):
     assert str(error.value).startswith("-o: ")
 
 
-def test_expansion():
-    repeat = {"count": (2, 1, 2), "step": (1, 2, 3)}
-    body = BodySpec(name="a", box=(1, 1, 1), position=(10, 0, 0), density=5, repeat=repeat)
-    bodies = copies(body)
-    assert [one.name for one in bodies] == ["a_0_0_0", "a_0_0_1", "a_1_0_0", "a_1_0_1"]
-    assert bodies[3].position == (11.0, 0.0, 3.0)
-    assert all(one.repeat is None for one in bodies) and bodies[0].density == 5.0
-    assert body.repeat is not None
-
-
 def test_lines_of_toml_keys():
     text = '''# comment [[body]]
 a.b = 1
@@ -275,24 +264,12 @@ k = 2
     lines = KeyLines(text.replace("\n", "\r\n"), False).lines
     assert lines == KeyLines(text, False).lines
     expected = {
-        ("a", "b"): 2,
-        ("quoted.key",): 3,
-        ("t", "u v"): 5,
-        ("t", "u v", "list"): 6,
-        ("t", "u v", "list", 0): 7,
-        ("t", "u v", "list", 1, 1): 8,
-        ("t", "u v", "list", 2, "y", 0): 8,
-        ("t", "u v", "s"): 10,
-        ("body",): 11,
-        ("body", 0): 11,
-        ("body", 1): 12,
-        ("body", 1, "name"): 13,
-        ("body", 1, "motion", "formulas"): 14,
-        ("body", 1, "motion", "formulas", "x"): 15,
-        ("body", 1, "deep", 0, "k"): 17,
-        ("body", 1, "deep", 1): 18,
+        ("a", "b"): 2, ("quoted.key",): 3, ("t", "u v"): 5, ("t", "u v", "list"): 6, ("t", "u v", "list", 0): 7,
+        ("t", "u v", "list", 1, 1): 8, ("t", "u v", "list", 2, "y", 0): 8, ("t", "u v", "s"): 10, ("body",): 11,
+        ("body", 0): 11, ("body", 1): 12, ("body", 1, "name"): 13, ("body", 1, "motion", "formulas"): 14,
+        ("body", 1, "motion", "formulas", "x"): 15, ("body", 1, "deep", 0, "k"): 17, ("body", 1, "deep", 1): 18,
         ("body", 1, "deep", 1, "k"): 19,
-    }
+    }  # fmt: skip
     assert {path: lines.get(path) for path in expected} == expected
 
 
