@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
+
+import abd
+
 INERTIAL = '<inertial pos="0.1 0.02 -0.15" mass="1" fullinertia="0.02 0.03 0.025 0.001 0.002 -0.003"/>'
 
 
@@ -227,6 +231,15 @@ SAMPLES = {
     "serial": (".urdf", SERIAL, None, ""),
     "roving": (".urdf", ROVING, 3, ""),
 }
+
+
+def vertices(scene: abd.Scene, name: str) -> np.ndarray:
+    """Return the vertices (v, 3) of a body in the world at the start [m]."""
+    model = scene.compile()
+    body = model.bodies.names.index(name)
+    pose, frame = model.user_transform(model.bodies.q)[body], model.bodies.body_frame[body]
+    local = (model.meshes[model.bodies.mesh[body]].vertices - frame[:3, 3]) @ frame[:3, :3]
+    return local @ pose[:3, :3].T + pose[:3, 3]
 
 
 def write_sample(name: str, folder: Path) -> Path:

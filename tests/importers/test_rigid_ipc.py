@@ -17,7 +17,7 @@ from abd.scene.overlaps.intersections import find_initial_intersections
 
 FAMILIES = ("rigid-ipc/scenes/**/*.json", "affine-body-dynamics/scenes/*.json")
 SCENES = [path for family in FAMILIES for path in sorted(FIXTURES.glob(family))]
-needs_fixtures = pytest.mark.skipif(not SCENES, reason="no folder shared/fixtures beside the checkout")
+
 
 CUBE = """v -0.5 -0.5 -0.5\nv 0.5 -0.5 -0.5\nv 0.5 0.5 -0.5\nv -0.5 0.5 -0.5
 v -0.5 -0.5 0.5\nv 0.5 -0.5 0.5\nv 0.5 0.5 0.5\nv -0.5 0.5 0.5
@@ -105,20 +105,10 @@ def test_pose_and_loads(folder):
 
 
 def test_dimensions_override_the_scale(folder):
-    spec, _, _ = read(
-        folder,
-        {"mesh": "plane.obj", "dimensions": [100, 0, 50], "scale": 7, "type": "static"},
-        {"mesh": "cube.obj", "dimensions": [1, 2, 3], "position": [0, 5, 0]},
-        max_time=1,
-    )
-    assert spec.body[0].scale == (5.0, 1.0, 2.5)
-    assert spec.body[1].scale == (1.0, 2.0, 3.0)
-
-
-def test_mirrored_mesh_keeps_its_outer_side(folder):
-    spec, _, model = read(folder, {"mesh": "cube.obj", "scale": [-1, 1, 1]}, max_time=1)
-    assert spec.body[0].scale == (-1.0, 1.0, 1.0) and model.bodies.mass[0] == pytest.approx(1000)
-    assert not any("inwards" in note for note in model.notes)
+    sheet = {"mesh": "plane.obj", "dimensions": [100, 0, 50], "scale": 7, "type": "static"}
+    cube = {"mesh": "cube.obj", "dimensions": [1, 2, 3], "position": [0, 5, 0]}
+    spec, _, _ = read(folder, sheet, cube, max_time=1)
+    assert [body.scale for body in spec.body] == [(5.0, 1.0, 2.5), (1.0, 2.0, 3.0)]
 
 
 @pytest.mark.parametrize(
@@ -143,25 +133,17 @@ def test_patterns_of_fixed_axes(folder, fixed, translation, rotation, axis):
 
 
 def test_static_and_disabled_bodies(folder):
-    _, _, model = read(
-        folder,
-        {"mesh": "plane.obj", "is_dof_fixed": True},
-        {"mesh": "plane.obj", "type": "static", "position": [0, 1, 0], "linear_velocity": [1, 0, 0]},
-        {"mesh": "gone.obj", "enabled": False},
-        {"mesh": "cube.obj", "position": [0, 5, 0]},
-        max_time=1,
-    )
+    fixed = {"mesh": "plane.obj", "is_dof_fixed": True}
+    static = {"mesh": "plane.obj", "type": "static", "position": [0, 1, 0], "linear_velocity": [1, 0, 0]}
+    disabled, free = {"mesh": "gone.obj", "enabled": False}, {"mesh": "cube.obj", "position": [0, 5, 0]}
+    _, _, model = read(folder, fixed, static, disabled, free, max_time=1)
     assert model.bodies.kind.tolist() == [Kind.STATIC, Kind.STATIC, Kind.DYNAMIC]
     assert (model.bodies.qd == 0).all()
 
 
 def test_open_meshes_are_sheets_and_lines(folder):
-    _, notes, model = read(
-        folder,
-        {"mesh": "plane.obj", "scale": 0.1, "density": 5},
-        {"mesh": "angle.obj", "position": [0, 3, 0]},
-        max_time=1,
-    )
+    sheet = {"mesh": "plane.obj", "scale": 0.1, "density": 5}
+    _, notes, model = read(folder, sheet, {"mesh": "angle.obj", "position": [0, 3, 0]}, max_time=1)
     np.testing.assert_allclose(model.bodies.mass, [5 * 4, 3000])
     np.testing.assert_allclose(model.bodies.moment[0], [20 * 4 / 12, 0, 20 * 4 / 12], atol=1e-12)
     np.testing.assert_allclose(model.bodies.radius, 0)
@@ -216,21 +198,15 @@ def test_inline_meshes_and_saved_simulations(folder):
 
 
 def test_constraints_of_the_affine_family(folder):
-    corners = [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
-    spec, notes, model = read(
-        folder,
-        {"mesh": "sub\\cube.obj", "name": "base", "is_dof_fixed": True},
-        {"mesh": "sub//cube.obj", "name": "arm", "position": [2, 0, 0], "rotation": [0, 0, 1.57], "scale": 0.5},
-        problem={
-            "orthogonality_stiffness": 5e9,
-            "linear_constraints": [
-                *({"type": "pin_world", "body_name": "base", "body_point": point} for point in corners),
-                {"type": "pin_joint", "bodyA_name": "base", "bodyA_point": [1, 0, 0], "bodyB_name": "arm"},
-                {"type": "pin_world", "body_name": "arm", "body_point": [1, 0, 0]},
-            ],
-        },
-        max_time=1,
-    )
+    base = {"mesh": "sub\\cube.obj", "name": "base", "is_dof_fixed": True}
+    arm = {"mesh": "sub//cube.obj", "name": "arm", "position": [2, 0, 0], "rotation": [0, 0, 1.57], "scale": 0.5}
+    pins = [
+        *({"type": "pin_world", "body_name": "base", "body_point": point} for point in np.eye(3).tolist()),
+        {"type": "pin_joint", "bodyA_name": "base", "bodyA_point": [1, 0, 0], "bodyB_name": "arm"},
+        {"type": "pin_world", "body_name": "arm", "body_point": [1, 0, 0]},
+    ]
+    problem = {"orthogonality_stiffness": 5e9, "linear_constraints": pins}
+    spec, notes, model = read(folder, base, arm, problem=problem, max_time=1)
     assert [body.kind for body in spec.body] == ["static", "dynamic"]
     np.testing.assert_allclose(model.bodies.kappa, 5e9)
     assert any("'base' is static: it has 3 pins" in note for note in notes) and any("is_dof_fixed" in note for note in notes)
@@ -250,23 +226,14 @@ def test_pins_in_line_hold_a_hinge_not_a_body(folder):
 
 
 def test_all_problems_at_once(folder):
-    pin = {"type": "pin_world", "body_name": "cuve", "body_point": [0, 0, 0]}
+    wrong = ({"position": [1, 2]}, {"is_dof_fixed": [True]}, {"density": -1}, {"type": "statik"})
+    bodies = [{"mesh": "gone.obj"}, {"mesh": "gone.obj"}, *({"mesh": "cube.obj", **keys} for keys in wrong)]
     with pytest.raises(SceneError) as error:
-        read(
-            folder,
-            {"mesh": "gone.obj"},
-            {"mesh": "gone.obj"},
-            {"mesh": "cube.obj", "position": [1, 2]},
-            {"mesh": "cube.obj", "is_dof_fixed": [True]},
-            {"mesh": "cube.obj", "density": -1},
-            {"mesh": "cube.obj", "type": "statik"},
-            timestep="fast",
-            problem={"coefficient_friction": -1},
-        )
+        read(folder, *bodies, timestep="fast", problem={"coefficient_friction": -1})
     text = [str(problem) for problem in error.value.problems]
-    assert len(text) == 8
+    assert len(text) == 8 and all("scene.json" in line for line in text)
     assert "scene.json: rigid_body_problem.rigid_bodies[0].mesh: mesh file 'gone.obj' not found" in "\n".join(text)
-    assert all("scene.json" in line for line in text)
+    pin = {"type": "pin_world", "body_name": "cuve", "body_point": [0, 0, 0]}
     with pytest.raises(SceneError, match="did you mean 'cube'"):
         read(folder, {"mesh": "cube.obj"}, problem={"linear_constraints": [pin]})
 
@@ -279,7 +246,7 @@ def test_broken_json_names_the_line(folder):
     assert error.value.problems[0].line == 3
 
 
-@needs_fixtures
+@pytest.mark.skipif(not SCENES, reason="no folder shared/fixtures beside the checkout")
 @pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
 def test_fixture_scenes_load_without_problems_and_round_trip(path, tmp_path):
     scene = abd.load(path)
@@ -295,59 +262,3 @@ def test_fixture_scenes_load_without_problems_and_round_trip(path, tmp_path):
     assert np.isfinite(bodies.q).all() and len(model.meshes) <= len(bodies)
     rotation = bodies.q[:, 3:].reshape(-1, 3, 3)
     assert np.abs(rotation @ rotation.transpose(0, 2, 1) - np.eye(3)).max() <= 1e-13
-
-
-def fixture(name):
-    return next(path for path in SCENES if path.stem == name)
-
-
-@needs_fixtures
-def test_fixture_wrecking_ball():
-    spec, _ = read_rigid_ipc(fixture("wrecking-ball"))
-    model = compile_scene(spec)
-    assert len(model.bodies) == 575 and len(model.meshes) == 5
-    assert model.settings.frames == 1000 and model.settings.d_hat == 1e-3
-    cube = model.bodies.names.index("cube")
-    assert model.bodies.mass[cube] == pytest.approx(1000)
-    link = model.bodies.names.index("link_1")
-    assert model.bodies.mass[link] == pytest.approx(7680 * 0.102043, rel=1e-5)
-
-
-@needs_fixtures
-def test_fixture_tolerances_and_lengths():
-    expected = {
-        "arch-25-stones": (2000, 1e-3, 1, 0.5),
-        "card-house-2-levels": (200, 1e-3, -1, 0.5),
-        "5-cubes": (1000, 1e-5, 0, 0.0),
-        "single": (1000, 1e-2, 0, 0.0),
-        "wreck_ball": (320, 1e-4, -1, 0.1),
-        "edge-edge-parallel": (250, 1e-2, 0, 0.0),
-    }
-    for name, (frames, relative, iterations, mu) in expected.items():
-        model = compile_scene(read_rigid_ipc(fixture(name))[0])
-        settings = model.settings
-        assert settings.frames == frames
-        assert settings.tolerance == pytest.approx(relative * settings.diagonal)
-        assert settings.friction_iterations == iterations and model.materials.mu[0, 0] == mu
-
-
-@needs_fixtures
-def test_fixture_kinematic_bodies():
-    model = compile_scene(read_rigid_ipc(fixture("kinematically-scripted"))[0])
-    motion = model.motions[3]
-    np.testing.assert_allclose([motion(0.01 * k)[1, 3] for k in range(5)], [0, 1, 2, 3, 3], atol=1e-12)
-    turned = motion(0.04)[:3, :3]
-    np.testing.assert_allclose(turned[1:, 1], [np.cos(np.radians(15)), np.sin(np.radians(15))], atol=1e-12)
-
-    model = compile_scene(read_rigid_ipc(fixture("092-piston"))[0])
-    (crank,) = model.motions
-    pose = model.motions[crank](0.25)
-    np.testing.assert_allclose(pose[:3, :3], Rotation.from_euler("z", 90, degrees=True).as_matrix(), atol=1e-12)
-
-
-@needs_fixtures
-def test_fixture_joints_of_the_simple_joint():
-    model = compile_scene(read_rigid_ipc(fixture("simple_joint"))[0])
-    assert model.bodies.names == ["A", "B"] and model.bodies.kind.tolist() == [Kind.STATIC, Kind.DYNAMIC]
-    np.testing.assert_allclose([joint.parent_frame[:3, 3] for joint in model.joints], [[0, 0, -22], [0, 0, 20]])
-    assert model.joints[0].stiffness_mass == pytest.approx(model.bodies.mass[1])
