@@ -6,23 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from abd.backends.answers import OnHost
 from abd.backends.protocol import Backend
 from abd.model import Model
 from abd.step.step import Stepper
 
 if TYPE_CHECKING:
     from abd.backends.device.read_back import PendingCopy, ReadBack
-
-
-class OnHost:
-    """Host arrays with the interface of `abd.backends.device.read_back.PendingCopy`."""
-
-    def __init__(self, *arrays: np.ndarray):
-        self._arrays = list(arrays)
-
-    def wait(self) -> list[np.ndarray]:
-        """Return the arrays."""
-        return self._arrays
 
 
 class DeviceState:

@@ -13,6 +13,17 @@ STRAINED = 0.5
 """Fraction at which a substep is divided if a path bends too much for a proof (`cuda_kernels.bodies.swept_paths`)."""
 
 
+class OnHost:
+    """Host arrays with the interface of `abd.backends.device.read_back.PendingCopy`."""
+
+    def __init__(self, *arrays: np.ndarray):
+        self._arrays = list(arrays)
+
+    def wait(self) -> list[np.ndarray]:
+        """Return the arrays."""
+        return self._arrays
+
+
 @dataclass(frozen=True)
 class Status:
     """Result of a Newton iteration.

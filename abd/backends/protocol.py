@@ -24,6 +24,13 @@ from abd.potentials.integrators import Scheme, Schemes
 from abd.potentials.sticking import Anchors
 
 
+class Pending(Protocol):
+    """Copy of arrays to the host."""
+
+    def wait(self) -> list[np.ndarray]:
+        """Return the arrays when they are complete."""
+
+
 class States(Protocol):
     """Positions and velocities of the bodies.
 
@@ -52,6 +59,9 @@ class States(Protocol):
 
     def read_positions(self) -> np.ndarray:
         """(n, 12) positions of the current iterate."""
+
+    def copy_positions(self) -> Pending:
+        """Begin to copy the positions (n, 12) of the current iterate to the host; the copy may overlap with later launches."""
 
     def read_forces(self) -> np.ndarray:
         """(n, 12) acceleration history of the bodies."""
@@ -301,7 +311,7 @@ class Iteration(Protocol):
     def begin(
         self, tolerance: float, friction_tolerance: float, h: float | np.ndarray, tightest: float,
         moving: np.ndarray | None = None,
-        loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
+        loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0, touching: bool = False,
     ) -> bool:  # fmt: skip
         """Begin a minimisation; returns whether a body is awake.
 
@@ -315,6 +325,7 @@ class Iteration(Protocol):
                 by at most this [m/s], scalar or (n,).
             balanced: islands with listed pairs of bodies converge only where the residual before the last direction was at most
                 this [m/s], scalar or (n,), or the direction is next to zero; 0 for no such bound.
+            touching: whether `Touch.touching` is called after every iteration.
         """
 
     def run(self, progress: Progress) -> Status:

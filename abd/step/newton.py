@@ -72,12 +72,13 @@ class Minimisation:
         friction_tolerance = tolerance if friction_tolerance is None else friction_tolerance
         # the force balance matters only for the final tolerance
         bound = balanced(settings, h) if backend.touch.near and friction_tolerance <= settings.friction_tolerance else 0.0
-        if not iteration.begin(tolerance, friction_tolerance, h, settings.linear_tolerance, moving, loose, bound):
+        touching = self.verdicts.read_touching()
+        if not iteration.begin(tolerance, friction_tolerance, h, settings.linear_tolerance, moving, loose, bound, touching):
             return None
         for iterations in range(1, settings.max_newton + 1):
             status = iteration.run(progress)
             if backend.touch.near:
-                self.verdicts.iterates.add(backend.states.read_positions())
+                self.verdicts.iterates.add(backend.states.copy_positions())
             if not status.moving:
                 return None
             progress.report_long(longest(h), lambda: float(iteration.speeds().max(initial=0.0)), tolerance)

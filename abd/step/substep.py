@@ -141,7 +141,7 @@ class Substeps:
             stepper.stiffness.relax(backend, h)
             self.iterates.begin()
             if backend.touch.near:
-                self.iterates.add(backend.states.read_positions())
+                self.iterates.add(backend.states.copy_positions())
         if (failure := stepper.fast_contacts.verdict(stepper, h) or verdicts.contact_began()) is not None:
             return failure
         if prescribed.any:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.answers import UnprovenPaths
-from abd.backends.protocol import Backend
+from abd.backends.protocol import Backend, Pending
 from abd.contact.pair_law import thinnest_extents
 from abd.contact.path import between
 from abd.energies import StepStatistics, spin
@@ -99,7 +99,7 @@ class FastContacts:
     def verdict(self, stepper, h: float | np.ndarray) -> PathNotFree | None:
         """Return the verdict on fast new contacts at the iterate of a substep of h [s], scalar or (n,)."""
         backend, statistics = stepper.backend, stepper.statistics
-        if not self._is_possible(statistics, h):
+        if not self.is_possible(statistics, h):
             return None
         touching = backend.touch.touching() != 0
         has_new = touching & self.dynamic & ~stepper.touching
@@ -121,7 +121,7 @@ class FastContacts:
         found = UnprovenPaths(np.maximum(traversed - fraction, fraction), np.stack([i, j], axis=1))
         return PathNotFree(found, self.names, h, fast=True)
 
-    def _is_possible(self, statistics: StepStatistics | None, h: float | np.ndarray) -> bool:
+    def is_possible(self, statistics: StepStatistics | None, h: float | np.ndarray) -> bool:
         """Return whether the energy of the state allows a fast contact; this avoids readings of slow scenes."""
         if statistics is None or self._prescribed:
             return True
@@ -137,13 +137,13 @@ class IteratePath:
         corners = [np.abs(mesh.vertices).max(axis=0) if len(mesh.vertices) else np.zeros(3) for mesh in model.meshes]
         reach = np.array([*(np.linalg.norm(corner) for corner in corners), 0.0])
         self._radius = reach[model.bodies.mesh] + model.bodies.radius
-        self.poses: list[np.ndarray] = []
+        self.poses: list[Pending] = []
 
     def begin(self) -> None:
         self.poses = []
 
-    def add(self, q: np.ndarray) -> None:
-        """Add an iterate (n, 12)."""
+    def add(self, q: Pending) -> None:
+        """Add an iterate (n, 12), which is complete on the host when the path is needed."""
         self.poses.append(q)
 
     def follows_arc(self, pairs: np.ndarray, q: np.ndarray, qd: np.ndarray, h: float | np.ndarray) -> np.ndarray:
@@ -156,13 +156,14 @@ class IteratePath:
             return out & False
         bodies, place = np.unique(pairs, return_inverse=True)
         place = place.reshape(pairs.shape)
-        begin, end = q[bodies], self.poses[-1][bodies]
+        poses = [pose.wait()[0] for pose in self.poses]
+        begin, end = q[bodies], poses[-1][bodies]
         turned = np.broadcast_to(np.reshape(h, (-1, 1)), (len(q), 1))[bodies] * spin(begin, qd[bodies])
         arc = between(begin, end, turned, np.zeros(len(bodies)))
         on_arc = arc.samples(np.linspace(0.0, 1.0, SAMPLES))
         limit = TUBE * np.minimum(self._thickness[i], self._thickness[j])
         first, second = place.T
-        for pose in self.poses[:-1]:
+        for pose in poses[:-1]:
             offset = on_arc - pose[bodies]
             apart = np.linalg.norm(offset[:, first, :3] - offset[:, second, :3], axis=2)
             turned = self._radius[bodies] * np.linalg.norm(offset[..., 3:], axis=2)
@@ -184,6 +185,11 @@ class Verdicts:
     def __init__(self, stepper, iterates: IteratePath, h: float | np.ndarray, smooth: np.ndarray):
         self.stepper, self.iterates, self.h, self.smooth = stepper, iterates, h, smooth
         self.indirect = False
+
+    def read_touching(self) -> bool:
+        """Return whether `of_iterate` needs the bodies in contact."""
+        stepper = self.stepper
+        return bool(self.smooth.any()) or stepper.fast_contacts.is_possible(stepper.statistics, self.h)
 
     def of_iterate(self) -> StepFailure | None:
         """Return the verdict on joints that turn too far, fast new contacts, and contacts in a smooth scheme."""

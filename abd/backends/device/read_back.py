@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import OnHost
 from abd.backends.device.device import Device
 
 SLOTS = 2
@@ -25,15 +26,14 @@ class _Slot:
 class PendingCopy:
     """Copy in progress; `wait` may be called repeatedly."""
 
-    def __init__(self, slot: _Slot, event: wp.Event | None):
+    def __init__(self, slot: _Slot, event: wp.Event):
         self._slot, self._event = slot, event
         self._found: list[np.ndarray] | None = None
 
     def wait(self) -> list[np.ndarray]:
         """Wait for the copy and return new host arrays."""
         if self._found is None:
-            if self._event is not None:
-                wp.synchronize_event(self._event)
+            wp.synchronize_event(self._event)
             self._found = [host.numpy().copy() for host in self._slot.hosts]
             self._slot.user = None
         return self._found
@@ -52,28 +52,22 @@ class ReadBack:
         self._slots = [_Slot() for _ in range(SLOTS)]
         self._next = 0
 
-    def begin(self, *arrays: wp.array) -> PendingCopy:
+    def begin(self, *arrays: wp.array) -> PendingCopy | OnHost:
         """Begin to copy the arrays, as they are after all previous launches."""
+        if self._stream is None:
+            return OnHost(*(array.numpy().copy() for array in arrays))
         slot = self._slots[self._next]
         self._next = (self._next + 1) % SLOTS
         if slot.user is not None:
             slot.user.wait()
         with self.device.turn:
-            return self._copy(slot, arrays)
-
-    def _copy(self, slot: _Slot, arrays: tuple[wp.array, ...]) -> PendingCopy:
-        self._fit(slot, arrays)
-        if self._stream is None:
-            for host, array in zip(slot.hosts, arrays):
-                wp.copy(host, array)
-            slot.user = PendingCopy(slot, None)
-            return slot.user
-        for snapshot, array in zip(slot.snapshots, arrays):
-            wp.copy(snapshot, array)
-        self._stream.wait_event(self.device.warp.stream.record_event())
-        for host, snapshot in zip(slot.hosts, slot.snapshots):
-            wp.copy(host, snapshot, stream=self._stream)
-        slot.user = PendingCopy(slot, self._stream.record_event())
+            self._fit(slot, arrays)
+            for snapshot, array in zip(slot.snapshots, arrays):
+                wp.copy(snapshot, array)
+            self._stream.wait_event(self.device.warp.stream.record_event())
+            for host, snapshot in zip(slot.hosts, slot.snapshots):
+                wp.copy(host, snapshot, stream=self._stream)
+            slot.user = PendingCopy(slot, self._stream.record_event())
         return slot.user
 
     def _fit(self, slot: _Slot, arrays: tuple[wp.array, ...]) -> None:
@@ -81,7 +75,5 @@ class ReadBack:
         wanted = [(array.shape, array.dtype) for array in arrays]
         if [(host.shape, host.dtype) for host in slot.hosts] == wanted:
             return
-        pinned = not self.device.is_cpu
-        slot.hosts = [wp.empty(shape, dtype=dtype, device="cpu", pinned=pinned) for shape, dtype in wanted]
-        if pinned:
-            slot.snapshots = [wp.empty(shape, dtype=dtype, device=self.device.warp) for shape, dtype in wanted]
+        slot.hosts = [wp.empty(shape, dtype=dtype, device="cpu", pinned=True) for shape, dtype in wanted]
+        slot.snapshots = [wp.empty(shape, dtype=dtype, device=self.device.warp) for shape, dtype in wanted]

@@ -31,7 +31,7 @@ CORRECTION = 1e-6
 RECHOOSE_RATIO = 3.0
 """Ratio of the mean to the assumed number of pcg iterations above which the solver is chosen again."""
 REFUSED, EXPECTED = 1, 2
-"""Indices in the numbers of `LinearSolver.memory`: pairs at the refused factorisation, and expected iterations."""
+"""Indices in the numbers of `LinearSolver.memory`: listed pairs at the refused factorisation, and expected iterations."""
 PATTERN_GROWTH = 1.5
 """A new pattern includes the pairs of the previous one if it has at most this multiple of the pairs that may touch."""
 CACHED_ELIMINATIONS = 16
@@ -127,6 +127,7 @@ class LinearSolver:
         direct, *numbers = (int(number) for number in self._recalled["solver_numbers"])
         keys, self._recalled = self._recalled["solver_pairs"], None
         self._refused, self._expected, self._assumed, self._loose = numbers
+        self._listed = self._loose
         if not direct:
             self._whole_keys = None
             if self._refused:
@@ -191,11 +192,25 @@ class LinearSolver:
 
     # patterns ----------------------------------------------------------------------------------------------------
 
-    def follow_near(self, joints: Coupling, pairs: int, near: np.ndarray) -> None:
+    def keeps_refusal(self, joints: Coupling, pairs: int, listed: int) -> bool:
+        """Return whether pcg stays chosen for `listed` pairs of bodies, whichever they are; else call `follow_near`.
+
+        Args:
+            joints, pairs: coupling of the joints and its number of pairs."""
+        if len(self.bodies) == 0:
+            return False
+        self._follow_joints(joints, pairs)
+        if not listed or not self._refused or self._is_outdated(listed):
+            return False
+        self.choice, self.factor = self._whole_choice, self._whole
+        return True
+
+    def follow_near(self, joints: Coupling, pairs: int, near: np.ndarray, listed: int = 0) -> None:
         """Update choice and patterns for the pairs of bodies that may come into contact.
 
         Args:
             joints, pairs: coupling of the joints and its number of pairs; near: (k, 2) changing pairs of bodies.
+            listed: number of pairs of bodies that may come near each other, at least k.
         """
         if len(self.bodies) == 0:
             return
@@ -203,10 +218,11 @@ class LinearSolver:
         if len(near) == 0:
             self.choice, self.factor = self._static_choice, self.static
             return
-        if self._is_outdated(len(near)) if self._refused else True:
+        listed = max(listed, len(near))
+        if not self._refused or self._is_outdated(listed):
             keys = self._keys_of(*near.T)
             if self._whole_keys is None or not are_among(keys, self._whole_keys).all():
-                self._analyse(keys, len(near))
+                self._analyse(keys, len(near), listed)
             self._narrow(near)
             if self._fresh:
                 self._whole.find(0, joints, pairs)
@@ -224,9 +240,9 @@ class LinearSolver:
         if self._recalled is not None:
             self._restore()
 
-    def _is_outdated(self, loose: int) -> bool:
+    def _is_outdated(self, listed: int) -> bool:
         """Whether pcg was chosen for far more pairs than there are now, or for far fewer iterations than solves take."""
-        return 2 * loose < self._refused or self._expected > RECHOOSE_RATIO * self._assumed
+        return 2 * listed < self._refused or self._expected > RECHOOSE_RATIO * self._assumed
 
     def _analyse_joints(self, joints: Coupling, pairs: int) -> None:
         """Analyse the system without contacts."""
@@ -246,15 +262,15 @@ class LinearSolver:
 
     def _reset(self) -> None:
         self._whole_keys: np.ndarray | None = None
-        self._refused, self._loose, self._fresh = 0, 0, False
+        self._refused, self._loose, self._listed, self._fresh = 0, 0, 0, False
         self._expected = self._assumed = ITERATIONS
 
-    def _analyse(self, keys: np.ndarray, loose: int) -> None:
-        """Choose a pattern for the pairs with these keys, or refuse to factor them.
+    def _analyse(self, keys: np.ndarray, loose: int, listed: int) -> None:
+        """Choose a pattern for the `loose` pairs with these keys, out of `listed` ones, or refuse to factor them.
 
         The pattern also contains the pairs of the previous pattern, within `PATTERN_GROWTH`.
         """
-        self._assumed, self._loose = self._expected, loose
+        self._assumed, self._loose, self._listed = self._expected, loose, listed
         wide = keys if self._whole_keys is None else self._widen(keys)
         if not self._set_pattern(wide) and len(wide) > len(keys):
             self._set_pattern(keys)
@@ -297,7 +313,7 @@ class LinearSolver:
         query = elimination, pairs, self.static.elimination, self._assumed
         self._whole_choice = choose(self.requested, *query)
         if not self._whole_choice.direct:
-            self._whole_keys, self._refused = None, self._loose
+            self._whole_keys, self._refused = None, self._listed
             return False
         self._whole_keys, self._refused = keys, 0
         self._adopt_whole(elimination, keys)

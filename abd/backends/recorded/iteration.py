@@ -49,7 +49,12 @@ class Iteration:
         c = self.control = new_control(d, capacity, backend.islands.counts)
         self.linear = Solves(backend.linear, c)
         self.search, self.path = Search(backend, c), SafePath(backend, c)
-        self.status = d.zeros(control.STATUS, wp.float64)
+        # the host reads the status, and the bodies in contact if it needs them, as one array
+        self._memory = d.zeros(control.STATUS + (capacity + 1) // 2, wp.float64)
+        self.status = self._memory[: control.STATUS]
+        flags = self._memory.ptr + 8 * control.STATUS
+        self._touching = wp.array(ptr=flags, dtype=wp.int32, shape=capacity, device=d.warp, copy=False)
+        self._reads_touching = False
         self.scratch = d.zeros(capacity, wp.float64)
         self._of_bodies, self._of_islands = (d.zeros(capacity, sums.vec13) for _ in range(2))
         self.direction = Direction(backend, c, self.linear, self.path, self.scratch)
@@ -67,7 +72,7 @@ class Iteration:
     def begin(
         self, tolerance: float, friction_tolerance: float, h: float | np.ndarray, tightest: float,
         moving: np.ndarray | None = None,
-        loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
+        loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0, touching: bool = False,
     ) -> bool:  # fmt: skip
         """Begin a minimisation; return whether any island takes part.
 
@@ -76,8 +81,10 @@ class Iteration:
             tightest: relative tolerance of exact linear solves; loose: sufficient tolerance [m/s], scalar or (n,);
                 balanced: bound of residual forces on bodies near others [m/s], scalar or (n,), 0 without a bound.
             moving: (n,) bool, bodies whose islands take part, by default all.
+            touching: whether the host reads the bodies in contact after every iteration.
         """
         b, c, write = self.backend, self.control, self.device.write
+        self._reads_touching = touching and not b.contacts.candidates.is_empty
         flags = np.zeros(control.FLAGS, dtype=np.int32)
         write(c.at, numbers(tolerance, friction_tolerance, longest(h), tightest))
         self.device.fill(self.all)
@@ -237,9 +244,12 @@ class Iteration:
         self.device.launch(control.set_flag, 1, self.control, flag, 1)
 
     def _read_status(self) -> Status:
-        values = self.device.read(self.status)
+        reads_all = self._reads_touching
+        values = self.device.read(self._memory, None if reads_all else control.STATUS)
         self.reads += 1
-        at, flags, rest = np.split(values, (control.NUMBERS, control.NUMBERS + control.FLAGS))
+        at, flags, rest, touching = np.split(values, (control.NUMBERS, control.NUMBERS + control.FLAGS, control.STATUS))
+        if reads_all:
+            self.backend.touch.touched = touching.view(np.int32)[: self.backend.n]
         flags, self._needed = flags.astype(int), rest[1:]
         return Status(
             failure=int(flags[control.FAILURE]),
@@ -258,14 +268,19 @@ class Iteration:
         """Return the parameters that are recorded by value or select launches."""
         b = self.backend
         choice = b.linear.choice.solver, b.linear.uses_loose_pairs
-        return b.fixed_stiffness, self.has_loose_pairs, b.potential.has_constraints, *choice
+        return b.fixed_stiffness, self.has_loose_pairs, b.potential.has_constraints, self._reads_touching, *choice
 
     def _follow_pairs(self) -> None:
         """Update the pattern of the linear solver to the pairs of the candidate list."""
-        contacts, friction = self.backend.contacts, self.backend.friction
+        b, contacts, friction = self.backend, self.backend.contacts, self.backend.friction
         contacts.follow_list()
         lists = (contacts.candidates, friction)[: 1 if friction.follows_list else 2]
-        self.follow_pairs(*(self._coupled_pairs(part) for part in lists))
+        listed = sum(part.pair_count for part in lists) + len(b.potential.ties)
+        if b.linear.keeps_refusal(b.joints.coupling, b.joints.pairs, listed):
+            self.has_loose_pairs = True
+            self.linear.prepare()
+        else:
+            self.follow_pairs(*(self._coupled_pairs(part) for part in lists), listed=listed)
 
     def _coupled_pairs(self, part: Candidates | Friction) -> np.ndarray:
         """Return the pairs (k, 2) of the solver's pattern: in small worlds all listed ones, in large ones only coupled ones.
@@ -276,12 +291,12 @@ class Iteration:
             return pairs
         return pairs[part.coupled() | ~self._large[pairs].any(axis=1)]
 
-    def follow_pairs(self, *lists: np.ndarray) -> None:
-        """Update the pattern of the linear solver to lists of pairs (k, 2)."""
+    def follow_pairs(self, *lists: np.ndarray, listed: int = 0) -> None:
+        """Update the pattern of the linear solver to lists of pairs (k, 2); `listed`: see `LinearSolver.follow_near`."""
         b = self.backend
         near = np.concatenate([*lists, b.potential.ties]).astype(int)
         self.has_loose_pairs = len(near) > 0
-        b.linear.follow_near(b.joints.coupling, b.joints.pairs, near)
+        b.linear.follow_near(b.joints.coupling, b.joints.pairs, near, listed)
         self.linear.prepare()
 
     def _carry(self, stale: bool) -> None:
@@ -341,6 +356,8 @@ class Iteration:
         self._gather()
 
     def _gather(self) -> None:
+        if self._reads_touching:
+            self.backend.touch.mark_touching(self._touching)
         needed = self.backend.contacts.reduction.needed, self.backend.friction.reduction.needed
         self.device.launch(control.gather_status, 1, self.control, self.path.largest, *needed, self.status)
 

@@ -35,7 +35,7 @@ class Iteration:
     def begin(
         self, tolerance: float, friction_tolerance: float, h: float | np.ndarray, tightest: float,
         moving: np.ndarray | None = None,
-        loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0,
+        loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0, touching: bool = False,
     ) -> bool:  # fmt: skip
         b = self.backend
         self.lengths, self.limit, self.loose = np.full(b.n, h), np.ones(b.islands.count), np.zeros(b.islands.count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.backends.answers import OnHost
 from abd.backends.reference.iterate import Iterate
 from abd.model import Bodies
 
@@ -39,6 +40,9 @@ class States:
 
     def read_positions(self) -> np.ndarray:
         return self.at.q.copy()
+
+    def copy_positions(self) -> OnHost:
+        return OnHost(self.read_positions())
 
     def read_forces(self) -> np.ndarray:
         return self.forces.copy()

@@ -95,7 +95,7 @@ class Readings:
         """Compute statistics of bodies, and of contacts if any is listed; launches only."""
         c = self.contacts.candidates
         self.launch_statistics()
-        self.touch.mark_touching()
+        self.touch.mark_touching(self.totals.flags)
         if has_contacts:
             known = *self.contacts.arrays("current")[:2], c.pairs, c.items, self.contacts.surfaces.between
             extent = self.device.extent(c.count, c.capacity)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import OnHost
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
+from abd.backends.device.read_back import PendingCopy, ReadBack
 from abd.backends.device.upload import allocate_struct
 from abd.backends.warp.iterate import Iterate, Scratch
 from abd.backends.warp.parts.touch import Touch
@@ -26,7 +28,7 @@ class States:
         self.n, self.device, self.at, self.touch, self.scratch = n, device, at, touch, scratch
         self.now, self.before = allocate_struct(Pose, n, device), allocate_struct(Pose, n, device)
         self.velocity, self.earlier, self.forces, self.q = (device.zeros((n, 12), wp.float64) for _ in range(4))
-        self._graphs = Graphs(device)
+        self._graphs, self._read_back = Graphs(device), ReadBack(device)
 
     def load_state(
         self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, previous_qd: np.ndarray,
@@ -57,6 +59,9 @@ class States:
 
     def read_positions(self) -> np.ndarray:
         return self.device.read(self.device_positions())
+
+    def copy_positions(self) -> PendingCopy | OnHost:
+        return self._read_back.begin(self.device_positions())
 
     def read_forces(self) -> np.ndarray:
         return self.device.read(self.forces)

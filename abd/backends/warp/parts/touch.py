@@ -126,13 +126,14 @@ class Touch:
         if self.contacts.candidates.count == 0:
             return np.zeros(self.n, dtype=np.int32)
         self.potential.evaluate_contacts()
-        self.contacts.candidates.graphs.run("touching", self.mark_touching)
-        self.touched = self.device.read(self.totals.flags)
+        flags = self.totals.flags
+        self.contacts.candidates.graphs.run("touching", lambda: self.mark_touching(flags))
+        self.touched = self.device.read(flags)
         return self.touched
 
-    def mark_touching(self) -> None:
-        """Flag the bodies with an active contact in the totals; launches only."""
-        c, flags = self.contacts.candidates, self.totals.flags
+    def mark_touching(self, flags: wp.array) -> None:
+        """Set `flags` (n,) int32 to 1 for bodies with an active contact, 0 for others; launches only."""
+        c = self.contacts.candidates
         self.device.fill(flags)
         self.device.launch(
             statistics.mark_touching, self.device.extent(c.pair_count, c.pair_capacity),

@@ -69,6 +69,7 @@ class Friction:
         self.begin: Pose | None = None
         self.turn: wp.array | None = None
         self.needed, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
+        self._host_pairs: tuple[np.ndarray, np.ndarray] | None = None
 
     def set_eps(self, eps: float | np.ndarray) -> None:
         """Set the slip [m] below which contacts count as static, scalar or (n,)."""
@@ -100,7 +101,7 @@ class Friction:
 
     def untie(self) -> None:
         """Discard the frozen contacts and their body pairs on the host."""
-        self.count = self.pair_count = 0
+        self.count, self.pair_count, self._host_pairs = 0, 0, None
         self._builds = self.contacts.candidates.builds
 
     def lag(self, at: Iterate, heading: Pose, chosen: np.ndarray | None = None) -> None:
@@ -130,7 +131,7 @@ class Friction:
         write, run = self.device.write, self.contacts.candidates.graphs.run
         pairs, lengths = merge_tables(before[0], after[0], chosen)
         contacts = merge_tables(before[1], after[1], chosen)
-        self.count, self.pair_count, self._builds = len(contacts[0]), len(pairs), -1
+        self.count, self.pair_count, self._builds, self._host_pairs = len(contacts[0]), len(pairs), -1, None
         self.grow(self.count)
         self._take_pairs(max(self.pair_count, self.contacts.candidates.pair_capacity))
         self.columns.reserve(self.pair_capacity)
@@ -199,7 +200,7 @@ class Friction:
 
     def set_count(self, count: int) -> None:
         """Set the number of contacts that the last `launch_lag` has frozen."""
-        self.count = count
+        self.count, self._host_pairs = count, None
         self.pair_count = self.contacts.candidates.pair_count if self.enabled else 0
         self._builds = self.contacts.candidates.builds
 
@@ -306,9 +307,7 @@ class Friction:
 
     def pair_list(self) -> np.ndarray:
         """Host copy of the body pairs (k, 2) of the list from which contacts were frozen."""
-        if self.pair_count == 0:
-            return np.zeros((0, 2), dtype=np.int32)
-        return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
+        return self._read_pairs()[0]
 
     def coupled(self) -> np.ndarray:
         """(pair_count,) bool, whether a pair of `pair_list` has frozen contacts."""
@@ -316,9 +315,16 @@ class Friction:
 
     def _lengths(self) -> np.ndarray:
         """(pair_count,) numbers of frozen contacts of the pairs of `pair_list`."""
-        if self.count == 0:
-            return np.zeros(self.pair_count, dtype=int)
-        return np.diff(self.device.read(self.segment, self.pair_count + 1))
+        return self._read_pairs()[1]
+
+    def _read_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Results of `pair_list` and `_lengths`, read once per lagging."""
+        if self._host_pairs is None:
+            read, count = self.device.read, self.pair_count
+            pairs = read(self.pairs, count).reshape(-1, 2) if count else np.zeros((0, 2), dtype=np.int32)
+            lengths = np.diff(read(self.segment, count + 1)) if self.count else np.zeros(count, dtype=int)
+            self._host_pairs = pairs, lengths
+        return self._host_pairs
 
     def frozen(self, eps: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the frozen contacts on the host (`abd.potentials.friction.Lagged`).
