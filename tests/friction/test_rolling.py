@@ -7,7 +7,6 @@ import pytest
 from on_device import NAME, follow
 
 import abd
-from abd.potentials.rolling import tangents
 
 G, R = 9.81, 0.05
 
@@ -19,14 +18,6 @@ def ball(rolling: float = 0.0, spinning: float = 0.0, mu: float = 0.5, solver: d
     scene.add_body("ground", half_space={}, material="felt")
     scene.add_body("ball", sphere={"radius": R}, position=(0.0, 0.0, R + 1e-4), material="felt", **motion)
     return scene
-
-
-def test_tangents_are_unit_vectors_in_the_plane():
-    n = np.random.default_rng(0).normal(size=(50, 3))
-    n = np.concatenate([n / np.linalg.norm(n, axis=1)[:, None], np.eye(3), -np.eye(3)])
-    t = tangents(n)
-    np.testing.assert_allclose(np.linalg.norm(t, axis=1), 1.0)
-    np.testing.assert_allclose(np.sum(t * n, axis=1), 0.0, atol=1e-15)
 
 
 @pytest.mark.device

@@ -95,25 +95,3 @@ def test_restored_run_sticks_as_the_original(integrator):
     went_on.run(steps=6)
     assert len(went_on.stepper.backend.friction.read_anchors()) >= 4
     assert_goes_on(went_on, continued, 4)
-
-
-@pytest.mark.device
-def test_a_box_rides_on_a_turntable():
-    """Its friction springs rotate with it: after one turn it is at its initial place on the table."""
-    scene = abd.Scene()
-    scene.add_material("rough", mu=0.5)
-    turning = {"angular_velocity": (0.0, 0.0, np.pi)}
-    scene.add_body(
-        "table", kind="kinematic", cylinder={"radius": 0.4, "length": 0.1}, position=(0.0, 0.0, -0.05), motion=turning,
-        material="rough",
-    )  # fmt: skip
-    spin = {"velocity": (0.0, 0.25 * np.pi, 0.0), "angular_velocity": (0.0, 0.0, np.pi)}
-    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.25, 0.0, 0.0502), material="rough", **spin)
-    simulation = abd.Simulation(scene, device=NAME)
-    places = []
-    for _ in range(200):
-        simulation.step()
-        table, box = simulation.bodies["table"], simulation.bodies["box"]
-        places.append(table.transform[:3, :3].T @ box.position)
-    places = np.array(places)
-    assert np.ptp(places[20:], axis=0).max() < 3e-5
