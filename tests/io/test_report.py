@@ -9,7 +9,6 @@ import pytest
 from two_bodies import scene
 
 import abd
-from abd.errors import StepFailure
 from abd.io.frame import SolverRow
 from abd.io.initial import initial_report
 from abd.io.report import Tally, run_report, total_energy, write_report
@@ -75,14 +74,6 @@ def test_a_scene_at_rest_has_no_drift_and_no_gap():
     report = run_report(tally, model, "numpy")
     assert report["energy_drift"] is None and report["min_gap"] is None and report["steps_per_second"] is None
     assert report["newton_iterations"] == {"mean": 0.0, "max": 0}
-
-
-def test_a_failure_is_reported():
-    simulation, tally, _ = tallied(3)
-    failure = StepFailure("blocked", "the target is blocked", 4, 0.03, ("body0", "body1"))
-    report = run_report(tally, simulation.model, "numpy", failure)
-    assert report["steps"] == 3 and report["failed_step"] == 4
-    assert report["failure"]["reason"] == "blocked" and report["failure"]["bodies"] == ["body0", "body1"]
 
 
 def test_nan_is_not_hidden_by_an_extreme():

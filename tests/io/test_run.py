@@ -130,7 +130,8 @@ def test_failure_keeps_the_computed_frames(tmp_path, in_thread):
     outcome = start(tmp_path, 9, fail_at=4)
     assert outcome.status is Status.FAILED and isinstance(outcome.failure, StepFailure)
     report = json.loads((tmp_path / "report.json").read_text())
-    assert report["failed_step"] == 4 and report["steps"] == 3 and report["failure"]["reason"] == "not_converged"
+    assert report["failed_step"] == 4 and report["steps"] == 3
+    assert report["failure"]["reason"] == "not_converged" and report["failure"]["bodies"] == ["body0"]
     with Trajectory(tmp_path) as trajectory:
         assert len(trajectory) == 4
 

@@ -1,4 +1,4 @@
-"""The trajectory file: contents, growth, and remains after its writer is killed."""
+"""Trajectory files and checkpoints: contents, growth, every bit, and remains after their writer is killed."""
 
 import io
 from dataclasses import replace
@@ -9,6 +9,7 @@ import pytest
 from two_bodies import TRIANGLES, VERTICES, scene
 
 import abd
+from abd.io.checkpoint import CheckpointError, create_slots, from_bytes, read_slots, to_bytes, write_slot
 from abd.io.frame import FrameReader, SolverRow
 from abd.io.initial import initial_report
 from abd.io.trajectory import Trajectory, TrajectoryError
@@ -118,23 +119,6 @@ def test_reader(tmp_path):
         assert trajectory.checkpoint()["q"].tobytes() == states[-1].q.tobytes()
 
 
-def test_meshes_of_one_surface_need_one_frame(tmp_path):
-    model = scene().compile()
-    frames = model.bodies.body_frame.copy()
-    frames[1] = np.eye(4)
-    with pytest.raises(ValueError, match="different body frames"):
-        write_run(tmp_path / "trajectory.h5", 1, replace(model, bodies=replace(model.bodies, body_frame=frames)))
-
-
-def test_a_frame_must_be_complete(tmp_path):
-    sim = simulated()
-    with TrajectoryWriter(tmp_path / "t.h5", sim.model, first_block(sim), {}) as writer:
-        values = values_of(sim, sim.step())
-        del values["/energy/joint"]
-        with pytest.raises(ValueError, match="/energy/joint"):
-            writer.append(values)
-
-
 def test_a_file_of_another_program_is_refused(tmp_path):
     with pytest.raises(TrajectoryError, match=r"none\.h5"):
         Trajectory(tmp_path / "none.h5")
@@ -206,3 +190,64 @@ def test_every_prefix_of_the_writes_is_readable(tmp_path, monkeypatch):
             (block,) = trajectory.blocks(step + 1)
             assert (block["/bodies/transform"] == states[: step + 1]).all()
     assert frames == 4
+
+
+def bits(value):
+    """Something that compares equal only for equal bits and types."""
+    if isinstance(value, dict):
+        return {key: bits(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.shape, value.tobytes()
+    if isinstance(value, float):
+        return type(value), np.float64(value).tobytes()
+    return type(value), value
+
+
+def test_every_bit_and_type_survives():
+    rng = np.random.default_rng(1)
+    odd = np.array([0x7FF8DEADBEEF0001, 0x8000000000000000, 0x0000000000000001], dtype=np.uint64).view(float)
+    values = {
+        "q": rng.standard_normal((5, 12)),
+        "odd": odd,
+        "fortran": np.asfortranarray(rng.standard_normal((3, 4))),
+        "strided": np.arange(20.0)[::3],
+        "empty": np.empty((0, 3)),
+        "zero_dim": np.array(2.5),
+        "flags": np.array([True, False]),
+        "single": rng.standard_normal(3).astype(np.float32),
+        "ints": np.array([-(2**62), 3]),
+        "inner": {"deeper": {"touching": np.arange(4, dtype=np.int32)}, "none": {}},
+        "time": 0.1 + 0.2,
+        "gap": float("inf"),
+        "minus_zero": -0.0,
+        "numpy_scalar": np.float64(1.0) / 3.0,
+        "step": 10**30,
+        "on": True,
+        "word": "Überschlag",
+        "nothing": None,
+    }
+    restored = from_bytes(to_bytes(values))
+    assert bits(restored) == bits(values)
+    restored["q"][0, 0] = 1.0
+
+
+@pytest.mark.parametrize("bad", [object(), [1, 2], np.array([None])], ids=["object", "list", "object array"])
+def test_unsupported_values_are_refused_by_name(bad):
+    with pytest.raises(CheckpointError, match="/inner/bad"):
+        to_bytes({"inner": {"bad": bad}})
+
+
+def test_slots_alternate_and_survive_a_torn_write(tmp_path):
+    with h5py.File(tmp_path / "slots.h5", "w") as file:
+        create_slots(file)
+        with pytest.raises(CheckpointError, match="no complete checkpoint"):
+            read_slots(file)
+        for step in range(5):
+            write_slot(file, to_bytes({"step": step, "data": np.full(1000 - 100 * step, step)}))
+            assert read_slots(file)["step"] == step
+        newest = file["slot0"]
+        newest[60] ^= 1
+        assert read_slots(file)["step"] == 3
+        file["slot1"][60] ^= 1
+        with pytest.raises(CheckpointError):
+            read_slots(file)

@@ -263,11 +263,8 @@ def test_sliders_set_targets_of_drives(server):
     keys = {"anchor": (0, 0, 0), "axis": (0, 0, 1), "enforcement": "exact", "range_deg": (-90, 45), "drive": drive}
     scene.add_joint("hinge", "shoulder", abd.WORLD, "arm", **keys)
     watched = Watched(server, scene)
-    (slider,) = [
-        handle
-        for handle in server.gui._gui_input_handle_from_uuid.values()
-        if "shoulder.theta [deg]" in str(handle.label)
-    ]
+    handles = server.gui._gui_input_handle_from_uuid.values()
+    (slider,) = [handle for handle in handles if "shoulder.theta [deg]" in str(handle.label)]
     assert (round(slider.min), round(slider.max), slider.value) == (-90, 45, 0.0)
     watched.step(2)
     assert abs(watched.sim.joints["shoulder"].coordinates[0]) < 1e-6
