@@ -32,7 +32,7 @@ from time import perf_counter
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the processes of the pool inherit it
 RAW = ROOT / "cuda_kernels" / "raw"
-ARCHITECTURES = (80, 90)
+ARCHITECTURES = (80, 90, 100)
 NVRTC = "nvidia-cuda-nvrtc"
 MAX_REGISTERS = 200
 """Largest number of registers per thread of a kernel of a step."""
@@ -220,7 +220,7 @@ def main() -> int:
     """Compile all sources and print the table; return 1 if a check failed, else 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="Python module or .cu file [all]")
-    parser.add_argument("--arch", type=int, nargs="+", default=ARCHITECTURES, help="compute capabilities [80 90]")
+    parser.add_argument("--arch", type=int, nargs="+", default=ARCHITECTURES, help="compute capabilities [80 90 100]")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes [one per processor]")
     parser.add_argument("--registers", type=Path, metavar="FILE", help="Markdown file for the resources of all kernels")
     options = parser.parse_args()

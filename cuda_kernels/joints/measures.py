@@ -217,6 +217,8 @@ def measure_gradients(
         return
     D, C, d = frames(measures, e, pose)
     g = measures.scale[e] * by_features(measures, e, D, C, d)
+    # opaque: otherwise the frames would occupy registers during the derivatives by features
+    D, C, d = frames(measures, opaque(e), pose)
     G_M = wp.mat33d(g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8])
     g_r = wp.vec3d(g[9], g[10], g[11])
     g_s = wp.vec3d(g[12], g[13], g[14])
