@@ -1,4 +1,4 @@
-"""Benchmark scenes by name and size: chains and loops of links, stacks and heaps of boxes."""
+"""Benchmark scenes by name and size: chains and loops of links, stacks and heaps of boxes, many worlds."""
 
 from __future__ import annotations
 
@@ -57,6 +57,14 @@ def pile(boxes: float) -> abd.Scene:
     return scene
 
 
+def worlds(count: float) -> abd.Scene:
+    """Create worlds with one column of five boxes each."""
+    scene, gap = ground(), 0.8 * D_HAT
+    repeat = {"count": (1, 1, 5), "step": (EDGE, EDGE, EDGE + gap)}
+    scene.add_body("box", box=(EDGE,) * 3, position=(0.0, 0.0, 0.5 * EDGE + D_HAT), repeat=repeat)
+    return scene.replicate(int(count))
+
+
 def chain(links: float) -> Mechanism:
     """Create links of 1 x 0.1 x 0.1 m and 10 kg along x, with hinges about y."""
     n = int(links)
@@ -109,8 +117,9 @@ SCENES = {
     "net": lambda side: net(side).scene(),
     "stack": stack,
     "pile": pile,
+    "worlds": worlds,
 }
-"""Functions from a size (number of links, rungs, windows per side, boxes) to a scene."""
+"""Functions from a size (number of links, rungs, windows per side, boxes, worlds) to a scene."""
 
 
 def scene_of(text: str) -> abd.Scene:
