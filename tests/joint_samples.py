@@ -7,6 +7,8 @@ from abd.joints.types import TYPES
 from abd.model import Joint
 from abd.rotations import pose, quaternion_matrix
 
+BODY = {"proxy": True, "mass": 1.0, "density": 1.0, "center_of_mass": (0.0, 0.0, 0.0), "inertia": (0.1, 0.1, 0.1)}
+"""Keys of a body without a surface."""
 RADII = np.array([0.7, 0.9, 1.3])
 PROFILE = ((-1.0, 0.5), (0.0, 0.0), (1.0, 0.0), (2.0, 1.0))
 SYMMETRIC = np.diag([4.0, 5.0, 6.0, 0.4, 0.5, 0.6]) + 0.3 * np.eye(6)[[1, 0, 2, 4, 3, 5]] * 0.2

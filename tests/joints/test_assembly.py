@@ -4,17 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from joint_samples import BODY
 
 import abd
 from abd.errors import SceneError
 from abd.joints.closure.assembly import assemble
 from abd.joints.closure.coordinate_setter import CoordinateSetter
-from abd.joints.closure.projection import project
 from abd.joints.rows.placement import present_transform
 from abd.joints.rows.rigid_rows import rigid_rows, rigid_states, single_clusters
 from abd.model import Coupling, CouplingTerm
 
-BODY = {"proxy": True, "mass": 1.0, "density": 1.0, "center_of_mass": (0.0, 0.0, 0.0), "inertia": (0.1, 0.1, 0.1)}
 LENGTHS = (1.10, 0.5, 1.20, 0.75)
 THETA, GAMMA, PHI = 1.6707963267948966, -1.4591054166649482, 1.5397303602625536
 """RigidBodyDynamics.jl's four-bar: ground, crank, coupler, rocker [m]; its angles at the start [rad]."""
@@ -88,17 +87,6 @@ def test_rows_by_twists_equal_finite_differences():
         ahead, behind = (clusters.move(q, s * step.reshape(-1, 6), rows.length) for s in (1.0, -1.0))
         slope = (rows.values(ahead, near)[0] - rows.values(behind, near)[0]) / 2e-6
         np.testing.assert_allclose(J[:, k], rows.scale * slope, atol=1e-8)
-
-
-def test_projection_closes_disturbed_poses():
-    model = four_bar(2).compile()
-    rows, rng = rigid_rows(model, model.bodies.q), np.random.default_rng(5)
-    clusters = single_clusters(rows)
-    q = clusters.move(rigid_states(model.bodies.q), rng.uniform(-0.2, 0.2, (clusters.count, 6)), rows.length)
-    chosen = np.flatnonzero(rows.held)
-    result = project(rows, q, chosen, rows.target[chosen], clusters, 1e-12)
-    assert result.converged and np.abs(result.residual).max() <= 1e-12
-    assert result.iterations <= 8, "convergence is quadratic in spite of three redundant rows"
 
 
 def test_angles_of_an_open_chain_round_trip():
@@ -239,11 +227,16 @@ def test_inactive_joint_is_not_closed():
     np.testing.assert_allclose(outcome.values[[0, 2]], [0.0, 3.0], atol=1e-12)
 
 
-def test_a_request_is_clipped_to_its_range():
-    model = four_bar(range=(1.0, 2.0)).compile()
-    outcome = assemble(model, model.bodies.q, {(0, "theta"): 3.0})
-    assert outcome.converged and outcome.num_limited == 1 and outcome.num_free == 0
-    assert outcome.values[0] == pytest.approx(2.0, abs=1e-12)
+@pytest.mark.parametrize(
+    ("crank", "request_", "angles"),
+    [({"range": (1.0, 2.0)}, (0, 3.0), (2.0, *loop_angles(2.0))), ({"locked": True}, (2, 1.7), (THETA, GAMMA, PHI))],
+    ids=["range", "lock"],
+)
+def test_a_request_stops_at_the_range_or_lock_of_its_loop(crank, request_, angles):
+    model = four_bar(**crank).compile()
+    outcome = assemble(model, model.bodies.q, {(request_[0], "theta"): request_[1]})
+    assert outcome.converged and outcome.status[0] == "limited" and outcome.num_free == 0
+    np.testing.assert_allclose(outcome.values[:3], angles, atol=1e-11)
 
 
 def test_the_range_of_a_dependent_angle_stops_a_request():
@@ -264,13 +257,6 @@ def test_rocker_stops_at_the_reach_of_its_loop():
     outcome = assemble(model, start.q, {(2, "theta"): 0.0}, start.values)
     assert outcome.converged and outcome.status[2] == "limited"
     assert least - 1e-11 <= outcome.values[2] <= least + 1e-5
-
-
-def test_locked_angle_locks_its_loop():
-    model = four_bar(locked=True).compile()
-    outcome = assemble(model, model.bodies.q, {(2, "theta"): 1.7})
-    assert outcome.converged and outcome.num_dependent == 1 and outcome.status[0] == "limited"
-    np.testing.assert_allclose(outcome.values[:3], [THETA, GAMMA, PHI], atol=1e-12)
 
 
 def test_reversed_axes_are_detected_and_corrected():
@@ -338,11 +324,3 @@ def test_setter_refuses_unknown_names(joint, coordinate, value, message):
     setter = CoordinateSetter(chain(2, seed=0).compile())
     with pytest.raises(SceneError, match=message):
         setter.request(joint, coordinate, value)
-
-
-def test_a_scene_without_joints_is_assembled():
-    scene = abd.Scene()
-    scene.add_body("alone", **BODY)
-    model = scene.compile()
-    outcome = assemble(model, model.bodies.q)
-    assert outcome.converged and outcome.values.shape == (0,) and outcome.residual.shape == (0, 2)

@@ -1,21 +1,23 @@
-"""Assembly of all joint types, and of loops with closed forms."""
+"""Assembly of all joint types and of loops with closed forms; redundant rows, mobility, loops that cannot be closed."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from joint_samples import frame, joint_of
+from joint_samples import BODY, frame, joint_of
+from reference_cases import windows
 
 import abd
+from abd.errors import SceneError
 from abd.joints.closure.assembly import assemble
-from abd.joints.closure.redundancy import analyse
+from abd.joints.closure.redundancy import analyse, check_closure, open_by
 from abd.joints.coordinates.transform import transform
 from abd.joints.rows.placement import present_transform
 from abd.joints.rows.rigid_rows import rigid_rows, rigid_states, single_clusters
 from abd.joints.types import TYPES
-from abd.model import WORLD, Joint, affine_matrices
+from abd.model import WORLD, Coupling, CouplingTerm, Joint, affine_matrices
 
-BODY = {"proxy": True, "mass": 1.0, "density": 1.0, "center_of_mass": (0.0, 0.0, 0.0), "inertia": (0.1, 0.1, 0.1)}
+
 def bodies_with(joints: list[Joint], count: int = 2) -> abd.model.Model:
     scene = abd.Scene()
     for k in range(count):
@@ -137,27 +139,18 @@ def test_cardan_joint_has_its_nonuniform_speed_ratio(angle):
     assert (found.rows, found.rank, found.mobility) == (14, 11, 1)
 
 
-def arm_on_a_rope(length: float) -> abd.model.Model:
-    """An arm of 1 m on a hinge, its tip on a rope from 1 m above the hinge."""
+def test_a_taut_rope_stops_an_angle():
+    """The tip is at most 1.9 m below the anchor: ``|tip - high| = 2 cos((pi/2 - |angle|)/2)``."""
     scene = abd.Scene()
     scene.add_body("arm", position=(0.5, 0.0, 0.0), **BODY)
     scene.add_hinge("shoulder", abd.WORLD, "arm", anchor=(0.0, 0.0, 0.0), axis=(0.0, -1.0, 0.0))
     model = scene.compile()
     high, tip = np.eye(4), np.eye(4)
     high[2, 3], tip[0, 3] = 1.0, 0.5
-    rope = Joint("rope", "rope", 0, WORLD, 0, high, tip, parameters={"distance": length})
-    return replace(model, joints=[*model.joints, rope])
-
-
-def test_slack_rope_is_ignored():
-    model = arm_on_a_rope(1.9)
-    outcome = assemble(model, model.bodies.q, {(0, "theta"): -0.5})
-    assert outcome.converged and outcome.iterations == 0 and outcome.num_free == 1
-
-
-def test_a_taut_rope_stops_an_angle():
-    """The tip is at most 1.9 m below the anchor: ``|tip - high| = 2 cos((pi/2 - |angle|)/2)``."""
-    model = arm_on_a_rope(1.9)
+    rope = Joint("rope", "rope", 0, WORLD, 0, high, tip, parameters={"distance": 1.9})
+    model = replace(model, joints=[*model.joints, rope])
+    slack = assemble(model, model.bodies.q, {(0, "theta"): -0.5})
+    assert slack.converged and slack.iterations == 0 and slack.num_free == 1
     outcome = assemble(model, model.bodies.q, {(0, "theta"): -1.4})
     lowest = -(np.pi / 2.0 - 2.0 * np.arccos(0.95))
     assert outcome.converged and outcome.num_limited == 1
@@ -175,3 +168,134 @@ def test_profile_segment_is_that_of_the_solution():
         outcome = assemble(model, q)
         assert outcome.converged
         np.testing.assert_allclose(outcome.q[0, :3], end, atol=1e-12)
+
+
+Z = (0.0, 0.0, 1.0)
+
+
+def stretched(model: abd.model.Model, name: str, by) -> abd.model.Model:
+    """The model with a joint's point on its parent moved."""
+    joints = list(model.joints)
+    k = next(i for i, joint in enumerate(joints) if joint.name == name)
+    frame = joints[k].parent_frame.copy()
+    frame[:3, 3] += by
+    joints[k] = replace(joints[k], parent_frame=frame)
+    return replace(model, joints=joints)
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_ladder_of_four_bars_has_one_freedom(count):
+    """Each of its loops has three redundant rows."""
+    model = windows(0.01, count).compile()
+    (found,) = analyse(model, model.bodies.q)
+    rows = 5 * (3 * count + 1)
+    assert (len(found.bodies), found.rows, found.rank, found.mobility) == (2 * count + 1, rows, rows - 3 * count, 1)
+    assert len(found.redundant) == 3 * count and all(row in ("z", "rx", "ry") for _, row in found.redundant)
+    assert {name for name, _ in found.redundant} <= {joint.name for joint in model.joints}
+
+
+def test_open_chains_have_no_redundant_rows_however_long():
+    scene, above = abd.Scene(), abd.WORLD
+    for k in range(400):
+        scene.add_body(f"link{k}", position=(k + 0.5, 0.0, 0.0), **BODY)
+        scene.add_hinge(f"joint{k}", above, f"link{k}", anchor=(k, 0.0, 0.0), axis=(0.0, 1.0, k % 2))
+        above = f"link{k}"
+    model = scene.compile()
+    (found,) = analyse(model, model.bodies.q)
+    assert (found.rows, found.rank, found.mobility, found.redundant) == (2000, 2000, 400, [])
+
+
+def test_mechanisms_are_separated_at_the_ground():
+    scene = abd.Scene()
+    scene.add_body("table", kind="static", **BODY)
+    for k in range(2):
+        scene.add_body(f"arm{k}", position=(k, 0.0, 0.0), **BODY)
+        scene.add_hinge(f"joint{k}", "table", f"arm{k}", anchor=(k, 0.0, 0.0), axis=Z)
+    model = scene.compile()
+    found = analyse(model, model.bodies.q)
+    assert [one.bodies.tolist() for one in found] == [[1], [2]]
+    assert [one.joints.tolist() for one in found] == [[0], [1]]
+    assert [(one.rank, one.mobility) for one in found] == [(5, 1), (5, 1)]
+
+
+def test_two_hinges_on_one_axis_are_redundant():
+    scene = abd.Scene()
+    scene.add_body("door", **BODY)
+    for k in range(2):
+        scene.add_hinge(f"hinge{k}", abd.WORLD, "door", anchor=(0.0, 0.0, k), axis=Z)
+    model = scene.compile()
+    (found,) = analyse(model, model.bodies.q)
+    assert (found.rows, found.rank, found.mobility, len(found.redundant)) == (10, 5, 1, 5)
+    (alone,) = analyse(model, model.bodies.q, joints=[1])
+    assert (alone.rows, alone.rank, alone.redundant) == (5, 5, [])
+    assert check_closure(model, model.bodies.q).converged
+
+
+def test_a_loop_whose_link_is_too_short_names_its_joints():
+    scene = windows(0.01, 2)
+    scene.add_body("aside", position=(9.0, 0.0, 0.0), **BODY)
+    scene.add_hinge("elsewhere", abd.WORLD, "aside", anchor=(9.0, 0.0, 0.0), axis=Z)
+    model = stretched(scene.compile(), "foot2", (9.0, 0.0, 0.0))
+    with pytest.raises(SceneError) as caught:
+        check_closure(model, model.bodies.q)
+    (problem,) = caught.value.problems
+    assert "cannot all be closed while the bodies stay rigid" in problem.message
+    assert "'foot2'" in problem.message and "'elsewhere'" not in problem.message
+    assert problem.key.startswith("joint.") and problem.value > 0.1 and "compliant" in problem.remedy
+
+
+def test_joint_between_two_fixed_points_is_named():
+    """The error names both hinges of a bar that is too short for their distance."""
+    scene = abd.Scene()
+    scene.add_body("bar", **BODY)
+    scene.add_hinge("one", abd.WORLD, "bar", anchor=(0.0, 0.0, 0.0), axis=Z)
+    scene.add_hinge("two", abd.WORLD, "bar", anchor=(1.0, 0.0, 0.0), axis=Z)
+    model = stretched(scene.compile(), "two", (0.01, 0.0, 0.0))
+    with pytest.raises(SceneError, match=r"'one'.*'two'|'two'.*'one'") as caught:
+        check_closure(model, model.bodies.q)
+    assert caught.value.problems[0].value == pytest.approx(0.005, rel=1e-6), "both share the misfit"
+    assert check_closure(model, model.bodies.q, joints=[0]).converged
+
+
+def geared(count: int, *gears: tuple[int, int, tuple]) -> abd.model.Model:
+    """Wheels side by side, and gears (left, right, polynomial) between them."""
+    scene = abd.Scene()
+    for k in range(count):
+        scene.add_body(f"wheel{k}", position=(k, 0.0, 0.0), **BODY)
+        scene.add_hinge(f"axle{k}", abd.WORLD, f"wheel{k}", anchor=(k, 0.0, 0.0), axis=Z)
+    couplings = [Coupling(f"gear{k}", a, "theta", (CouplingTerm(b, "theta", c),)) for k, (a, b, c) in enumerate(gears)]
+    return replace(scene.compile(), couplings=couplings)
+
+
+def test_couplings_reduce_mobility_and_can_be_redundant():
+    model = geared(3, (0, 1, (0.0, -1.0)), (1, 2, (0.0, -2.0)), (0, 2, (0.0, 2.0)))
+    (found,) = analyse(model, model.bodies.q)
+    assert (found.rows, found.rank, found.mobility) == (18, 17, 1)
+    (redundant,) = found.redundant
+    assert redundant[0] == redundant[1] and redundant[0].startswith("gear")
+
+
+def test_contradictory_gears_are_an_error():
+    model = geared(2, (0, 1, (0.0, 1.0)), (0, 1, (0.5, 1.0)))
+    with pytest.raises(SceneError, match="axle0"):
+        check_closure(model, model.bodies.q)
+
+
+def test_compliant_joint_allows_a_loop_to_close():
+    model = stretched(windows(0.01, 1).compile(), "foot1", (9.0, 0.0, 0.0))
+    with pytest.raises(SceneError):
+        check_closure(model, model.bodies.q)
+    joints = list(model.joints)
+    joints[1] = replace(joints[1], enforcement="compliant", compliance=(1e-6, 1e-6))
+    yielding = replace(model, joints=joints)
+    assert check_closure(yielding, model.bodies.q).residual.max() < 1e-12
+    (found,) = analyse(yielding, model.bodies.q)
+    assert (found.rows, found.mobility) == (18, 3)
+
+
+def test_initial_residuals_of_joints():
+    model = stretched(windows(0.01, 1).compile(), "foot1", (0.0, 3.0, 0.0))
+    joints = list(model.joints)
+    joints[1] = replace(joints[1], active=False)
+    for one in (model, replace(model, joints=joints)):
+        np.testing.assert_allclose(open_by(one, one.bodies.q), [[0, 0], [3, 0], [0, 0], [0, 0]], atol=1e-15)

@@ -129,25 +129,6 @@ def test_coupling_can_be_switched_and_is_part_of_checkpoints():
 
 
 @on_host
-@pytest.mark.parametrize("device", ["numpy", NAME])
-@pytest.mark.parametrize("stiffness", [20.0, 1e6])
-def test_a_force_by_a_formula_of_its_coordinate_is_the_spring_of_the_same_stiffness(device, stiffness):
-    """The path and the iterations equal those of a built-in spring, for any stiffness."""
-    runs = []
-    for spring in ({"stiffness": stiffness}, {"force_formula": f"-{stiffness} * q"}):
-        scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "tolerance": 1e-8, "integrator": "bdf1"})
-        scene.add_body("a", box=(0.2, 0.2, 0.2), mass=1.0)
-        own = {"coordinate": {"z": {"initial": 0.1, **spring}}}
-        scene.add_slider("j", abd.WORLD, "a", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", **own)
-        simulation = abd.Simulation(scene, device=device)
-        counts = [simulation.step().newton_iterations for _ in range(15)]
-        runs.append((simulation.joints["j"].coordinates[0], max(counts), simulation.joints["j"].wrench()[0][0]))
-    assert runs[1][0] == pytest.approx(runs[0][0], abs=1e-9)
-    assert runs[1][1] <= runs[0][1] + 1
-    assert runs[1][2] == pytest.approx(runs[0][2], abs=1e-5 * stiffness**0.5)
-
-
-@on_host
 def test_cubic_spring_conserves_energy_and_functions_take_time():
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.005, "spectral_radius": 1.0, "tolerance": 1e-8})
     scene.add_body("a", box=(0.2, 0.2, 0.2), mass=1.0)

@@ -204,16 +204,6 @@ def test_a_table_couples_along_its_spline():
     assert float(spline(angles[-1, 1])) == pytest.approx(0.6, abs=1e-7)
 
 
-def test_inactive_joint_has_no_effect():
-    arms = Arms(NAME, spin=1.0)
-    joints = [replace(arms.model.joints[0], active=False)]
-    model = replace(arms.model, joints=joints)
-    stepper = Stepper(model, backends.create(model, NAME), State(q=model.bodies.q.copy(), qd=model.bodies.qd.copy()))
-    for _ in range(50):
-        stepper.advance()
-    assert stepper.q[0, :3] == pytest.approx([LENGTH / 2, 0.5 * LENGTH / 2, 0.0], abs=1e-9)
-
-
 @devices
 def test_friction_grows_with_the_load_of_its_joint(device):
     """A block of 2 kg on a slider has the friction mu m g: 5 N does not move it, 12 N does."""

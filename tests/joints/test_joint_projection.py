@@ -64,13 +64,6 @@ def test_the_nearest_point_of_an_ellipsoid():
         assert np.linalg.norm(p - x) <= np.linalg.norm(surface - x, axis=1).min() + 1e-12
 
 
-def test_balls_have_bounds_of_their_positions_velocities_and_efforts():
-    ball = joint_of("spherical", np.random.default_rng(0))
-    bounds = [function(ball) for function in (kinematics.position_bounds, kinematics.velocity_bounds, kinematics.effort_bounds)]
-    assert [len(one) for one in bounds] == [4, 3, 3]
-    assert all(one == kinematics.Bounds() for each in bounds for one in each.values())
-
-
 @pytest.mark.parametrize(
     ("kind", "enforcement"), [("slider", "exact"), ("prismatic", "compliant"), ("hinge", "compliant"), ("hinge", "exact")],
 )
