@@ -145,8 +145,7 @@ def test_cubic_spring_conserves_energy_and_functions_take_time():
     try:
         scene.joint("j").coordinate["z"].force_formula = None
         scene.joint("j").coordinate["z"].force_function = "ramp"
-        simulation = abd.Simulation(scene, device=NAME)
-        simulation.run(steps=100)
+        simulation = abd.run(scene, steps=100, device=NAME)
         assert simulation.joints["j"].rates[0] == pytest.approx(1.5 * 0.5**2, rel=1e-2)
     finally:
         del FUNCTIONS["ramp"]

@@ -53,8 +53,7 @@ def cart(kind, device, enforcement):
         coordinate={"x": {"range": (-0.12, 0.12), "stiffness": 5.0}, "theta": {"range": (-2.0, 2.0), "damping": 0.02}},
         **({"compliance": 1e-5} if enforcement == "compliant" else {}),
     )  # fmt: skip
-    simulation = abd.Simulation(scene.compile(), device=device)
-    simulation.run(steps=10 if device == "numpy" else 25)
+    simulation = abd.run(scene.compile(), steps=10 if device == "numpy" else 25, device=device)
     return simulation
 
 
@@ -94,8 +93,7 @@ def chain(kinds, device):
             enforcement="exact", coordinate={"x": {"stiffness": 50.0}},
         )  # fmt: skip
         parent = name
-    simulation = abd.Simulation(scene.compile(), device=device)
-    simulation.run(steps=15)
+    simulation = abd.run(scene.compile(), steps=15, device=device)
     return simulation.stepper.q
 
 
@@ -309,8 +307,7 @@ def swung(kind, device, **keys):
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.02, "tolerance": 1e-8})
     scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), torque=(0, 0, 0.3), kappa=1e11)
     scene.add_joint(kind, "j", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1), length=0.5, enforcement="exact", **keys)
-    simulation = abd.Simulation(scene, device=device)
-    simulation.run(steps=30)
+    simulation = abd.run(scene, steps=30, device=device)
     return simulation
 
 

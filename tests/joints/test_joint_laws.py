@@ -213,8 +213,7 @@ def test_friction_grows_with_the_load_of_its_joint(device):
         scene.add_body("block", box=(0.2, 0.2, 0.2), mass=2.0, force=(push, 0, 0))
         friction = {"z": {"friction_load": 0.4}}
         scene.add_slider("j", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", coordinate=friction)
-        simulation = abd.Simulation(scene, device=device)
-        simulation.run(steps=12)
+        simulation = abd.run(scene, steps=12, device=device)
         first = simulation.joints["j"].rates[0]
         simulation.run(steps=10)
         moved.append((simulation.joints["j"].rates[0] - first) / 0.1)

@@ -76,8 +76,7 @@ def test_gap_can_be_closed_at_the_start(name, dt):
     elif name == "tilt":
         keys = keys | {"anchor": (0, 0, 0)}
     scene.add_joint(kind, "joint", abd.WORLD, "body", enforcement="exact", **keys)
-    simulation = abd.Simulation(scene, device="cpu")
-    simulation.run(steps=5)
+    simulation = abd.run(scene, steps=5, device="cpu")
     assert all(gap.value > -3e-6 for gap in simulation.joints["joint"].gaps.values())
 
 

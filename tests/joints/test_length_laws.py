@@ -28,8 +28,7 @@ def pulled(law: dict, dt: float = 0.01, speed: float = 0.0, **solver) -> abd.Sce
 
 def place(scene: abd.Scene, steps: int, device: str = NAME) -> tuple[float, float, float]:
     """Place, speed and force after some steps."""
-    sim = abd.Simulation(scene, device=device)
-    sim.run(steps=steps)
+    sim = abd.run(scene, steps=steps, device=device)
     body = sim.bodies["a"]
     return body.position[0], body.linear_velocity[0], sim.joints["tie"].wrench()[0][0]
 
@@ -144,8 +143,7 @@ def test_coordinate_law_depends_on_the_rate():
             scene.add_body("a", box=(0.2, 0.2, 0.2), mass=1.0, **velocity)
             scene.add_joint(kind, "j", abd.WORLD, "a", anchor=(0, 0, 0), axis=(1, 0, 0), coordinate={name: own})
             for one in (scene, scene.scaled(10.0)):
-                sim = abd.Simulation(one, device=NAME)
-                sim.run(steps=10)
+                sim = abd.run(one, steps=10, device=NAME)
                 ends.append(sim.joints["j"].rates[0])
         assert ends[2:] == pytest.approx(ends[:2], rel=1e-6) and 0.1 < abs(ends[0]) < 1.99
 

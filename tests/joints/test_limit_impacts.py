@@ -94,8 +94,7 @@ def test_impact_is_transmitted_through_a_cart_to_its_limit():
     drive = {"mode": "force", "target": 1.0}
     ends = {"z": {"range": (-1, 1e-4), "limit_restitution": 1.0, "drive": drive}}
     scene.add_joint("slider", "joint", abd.WORLD, "cart", axis=(1, 0, 0), anchor=(0, 0, 0), enforcement="exact", coordinate=ends)
-    sim = abd.Simulation(scene, device=NAME)
-    sim.run(steps=40)
+    sim = abd.run(scene, steps=40, device=NAME)
     assert sim.bodies["box"].velocity[0, 3] == pytest.approx(-1.0, rel=1e-2)
     assert abs(sim.joints["joint"].coordinate("z").speed) < 0.05
 
