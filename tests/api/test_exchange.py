@@ -6,7 +6,6 @@ import warp as wp
 from on_device import DEVICE, NAME
 
 import abd
-from abd.backends.device.exchange import host_rows
 
 pytestmark = pytest.mark.device
 
@@ -67,15 +66,6 @@ def test_velocities_can_be_set_from_arrays_of_other_libraries(kind):
     np.testing.assert_allclose(simulation.stepper.q, plain.stepper.q, atol=1e-12)
 
 
-def test_changed_states_can_be_set():
-    simulation = falling()
-    simulation.step()
-    scaled = 2.0 * simulation.state.qd.numpy()
-    simulation.set_velocities(wp.array(scaled, dtype=wp.float64, device=simulation.state.qd.device))
-    np.testing.assert_array_equal(simulation.stepper.qd, scaled)
-    np.testing.assert_array_equal(simulation.checkpoint()["previous_qd"], scaled)
-
-
 class Elsewhere:
     """An array on a device of DLPack."""
 
@@ -109,10 +99,3 @@ def test_poses_of_wrong_shape_or_size_are_refused(q):
     simulation = falling()
     with pytest.raises(ValueError, match="q must be 3 x 12 finite numbers"):
         simulation.move_to(q)
-
-
-def test_rows_are_copied():
-    given = np.arange(24.0).reshape(2, 12)
-    found = host_rows(given, (2, 12), "rows", "cpu")
-    assert not np.shares_memory(found, given) and (found == given).all()
-    assert (host_rows(wp.array(given[:, ::-1], device="cpu"), (2, 12), "rows", "cuda:0") == given[:, ::-1]).all()

@@ -9,6 +9,7 @@ from on_device import NAME
 import abd
 from abd.api.simulation import Simulation
 from abd.errors import SceneError
+from abd.io.checkpoint import from_bytes, to_bytes
 from abd.joints.rows.change import JointChangeError
 
 pytestmark = pytest.mark.device
@@ -174,8 +175,6 @@ def test_a_checkpoint_continues_bit_for_bit(enforcement):
     sim.joints["hinge2"].active = False
     sim.run(steps=2)
     saved = sim.checkpoint()
-    from abd.io.checkpoint import from_bytes, to_bytes
-
     other = make()
     other.restore(from_bytes(to_bytes(saved)))
     assert not other.joints["hinge2"].active and other.joints["hinge1"].coordinate().locked

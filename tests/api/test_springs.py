@@ -117,8 +117,7 @@ def test_invalid_springs_are_refused():
     ):
         with pytest.raises(ValueError, match=words):
             sim.bodies["block"].spring_to((0, 0, 0), **given)
-    with pytest.raises(ValueError, match="springs need a dynamic body"
-):
+    with pytest.raises(ValueError, match="springs need a dynamic body"):
         sim.bodies["ground"].spring_to((0, 0, 0), 1.0)
     with pytest.raises(ValueError, match="3 finite numbers"):
         sim.bodies["block"].spring_to((0, 0), 1.0)

@@ -79,6 +79,7 @@ def test_worlds_reset_as_single_simulations():
             one.step()
         assert bits(sim, 1) == bits(alone, 0) and bits(sim, 0) == bits(other, 0)
         np.testing.assert_allclose(sim.worlds.time, [0.01 * (4 + k), 0.01 * k, 0.01 * (4 + k)])
+        np.testing.assert_array_equal(sim.worlds.coordinates[1], alone.worlds.coordinates[0])
 
 
 @pytest.mark.parametrize("device", DEVICES)
