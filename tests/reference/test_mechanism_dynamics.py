@@ -9,7 +9,7 @@ from joint_samples import CASES, frame, joint_of
 from reference_values import FOUR_BAR, LOOP_FORCE
 from scipy.integrate import solve_ivp
 
-from abd.joints.coordinates.kinematics import JointKinematics, flip_direction
+from abd.joints.coordinates.kinematics import JointKinematics
 from abd.joints.coordinates.mechanism import Mechanism
 from abd.model import WORLD, Joint, Kind, affine_state
 from abd.rotations import adjoint, axial, inverse, log, pose, quaternion_matrix
@@ -164,17 +164,6 @@ def test_joint_wrenches_accelerate_every_body(seed):
         local = (wrenches[b.joint].reshape(2, 3) @ C[:3, :3]).ravel()
         space = b.space if joint.child == b.outer else b.space.space
         assert_close(space.subspace(q[b.positions]).T @ local, torques[b.velocities], 1e-10)
-
-
-def test_flipped_joints_make_the_same_mechanism():
-    rng = np.random.default_rng(5)
-    joints = [joint_of("hinge", rng, (k - 1, k), f"j{k}") for k in range(4)]
-    turned = [joints[0], flip_direction(joints[1]), joints[2], flip_direction(joints[3])]
-    plain, other = (Mechanism(model(np.ones(4), np.full((4, 3), 0.2), js)) for js in (joints, turned))
-    q, v = state(plain, rng)
-    assert_close(other.poses(q), plain.poses(q), 1e-12)
-    assert_close(other.mass_matrix(q), plain.mass_matrix(q), 1e-12)
-    assert_close(other.dynamics_bias(q, v), plain.dynamics_bias(q, v), 1e-12)
 
 
 def test_loops_and_static_bodies():

@@ -185,20 +185,6 @@ def pendulum_errors(integrator: str, h: float, times, joint: str = "spherical") 
     return np.linalg.norm(found - np.stack([np.cos(angles), np.sin(angles)], axis=1), axis=1)
 
 
-@pytest.mark.parametrize(
-    ("integrator", "h", "budget"),
-    [
-        ("bdf1", 1e-2, {0.5: 2.1e-3, 1.0: 1.5e-1, 2.0: 4.0e-2}),
-        ("bdf2", 1e-2, {0.5: 1.2e-3, 1.0: 3.1e-3, 2.0: 7.7e-3, 5.0: 6.5e-3, 10.0: 2.0e-2}),
-        ("bdf2", 2.5e-3, {0.5: 8.1e-5, 1.0: 1.8e-4, 2.0: 4.9e-4}),
-    ],
-)
-def test_a_pendulum_stays_within_the_budget_of_its_integrator(integrator, h, budget):
-    """Errors are at most twice those of the scheme with a rigid rod, at the default tolerance."""
-    errors = pendulum_errors(integrator, h, list(budget))
-    assert np.all(errors <= 2.0 * np.array(list(budget.values())))
-
-
 @pytest.mark.parametrize("joint", ["spherical", "hinge"])
 @pytest.mark.parametrize(("integrator", "order"), [("bdf1", 1.0), ("bdf2", 2.0)])
 def test_a_pendulum_converges_with_the_order_of_its_integrator(integrator, order, joint):
