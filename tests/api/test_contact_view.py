@@ -23,8 +23,7 @@ def scene(mu: float = 0.5, **solver) -> abd.Scene:
 
 
 def steps(scene: abd.Scene, count: int, device: str = NAME) -> abd.Simulation:
-    sim = abd.Simulation(scene, device=device)
-    sim.run(steps=count)
+    sim = abd.run(scene, steps=count, device=device)
     return sim
 
 
@@ -191,8 +190,7 @@ def test_contact_points_of_kernels_equal_the_definition(contact_set):
     edge = {"axis": (0, 1, 0), "degrees": 45}
     scene.add_body("rail", box=(0.1, 0.4, 0.1), position=(2, 0, 0.0709), axis_angle=edge, kind="static")
     scene.add_body("bridge", box=(0.5, 0.1, 0.1), position=(2, 0, 0.1918))
-    sim = abd.Simulation(scene, device=NAME)
-    sim.run(steps=4)
+    sim = abd.run(scene, steps=4, device=NAME)
     found, c = sim.backend.readings.pressing(), sim.backend.contacts
     topology = None if contact_set == "ipc" else Topology.of(sim.model, Surfaces.of(sim.model))
     listed, read = c.candidates, sim.backend.device.read

@@ -150,8 +150,3 @@ def test_dir_lists_what_users_need():
     shown = {name for name in dir(sim) if not name.startswith("_")}
     assert {"bodies", "joints", "step", "run", "worlds", "contacts", "checkpoint"} <= shown
     assert not {"backend", "stepper", "reader", "control"} & shown
-
-
-def test_a_report_prints_as_one_line():
-    report = abd.Simulation(abd.load("pendulum"), device="numpy").step()
-    assert str(report) == f"step 1 at {report.time:g} s: {report.newton_iterations} Newton iterations, 0 contacts"

@@ -69,8 +69,7 @@ def test_full_turns_are_counted_across_changes():
     scene.add_body("wheel", box=(0.4, 0.4, 0.1), mass=1.0)
     drive = {"theta": {"drive": {"mode": "velocity", "target": 20.0}}}
     scene.add_hinge("axle", "world", "wheel", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact", coordinate=drive)
-    sim = Simulation(scene, "numpy")
-    sim.run(steps=20)
+    sim = abd.run(scene, steps=20, device="numpy")
     theta = sim.joints["axle"].coordinate()
     angle = theta.value
     assert angle == pytest.approx(8.0, abs=1e-3)

@@ -24,8 +24,7 @@ def held(kind: str, enforcement: str, steps: int = 3, device: str = "numpy", **k
     if enforcement == "compliant":
         keys.setdefault("compliance", (0.0,))
     scene.add_joint(kind, "joint", "world", "block", anchor=ANCHOR, enforcement=enforcement, **keys)
-    sim = Simulation(scene, device)
-    sim.run(steps=steps)
+    sim = abd.run(scene, steps=steps, device=device)
     return sim
 
 
@@ -138,8 +137,7 @@ def test_force_of_a_gear_is_reported():
         scene.add_hinge(f"axle{k}", "world", f"wheel{k}", anchor=(0, 0, k), axis=(0, 0, 1), enforcement="exact")
     terms = [{"coordinate": "axle0.theta", "factor": -2.0}]
     scene.add_coupling("gear", "axle1.theta", terms, enforcement="exact")
-    sim = Simulation(scene, "numpy")
-    sim.run(steps=5)
+    sim = abd.run(scene, steps=5, device="numpy")
     gear, rates = sim.couplings["gear"], [sim.joints[f"axle{k}"].rates[0] for k in range(2)]
     assert rates[1] == pytest.approx(-2.0 * rates[0], rel=1e-3) and abs(gear.residual) < 1e-8
     # J a = T + 2 f and J (-2 a) = f, so f = -2 T / 5

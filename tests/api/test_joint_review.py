@@ -39,8 +39,7 @@ def test_static_bodies_do_not_connect_mechanisms(kind):
         hang(scene, "support", "light", 1e-3, 0.0)
         if others:
             hang(scene, "support", "heavy", 1e9, 3.0)
-        simulation = abd.Simulation(scene, device=NAME)
-        simulation.run(steps=20)
+        simulation = abd.run(scene, steps=20, device=NAME)
         joint = simulation.joints["on light"]
         readings.append(np.append(joint.wrench()[0], joint.coordinate().value))
     np.testing.assert_allclose(readings[1], readings[0], rtol=1e-9, atol=1e-12)
@@ -52,8 +51,7 @@ def test_coupling_is_inactive_with_an_inactive_joint(off):
     for k in range(2):
         hang(scene, abd.WORLD, f"arm{k}", 1.0, 3.0 * k, active=k != off)
     scene.add_coupling("gear", "on arm0.theta", [{"coordinate": "on arm1.theta", "factor": -1.0}], enforcement="exact")
-    simulation = abd.Simulation(scene, device="numpy")
-    simulation.run(steps=5)
+    simulation = abd.run(scene, steps=5, device="numpy")
     assert simulation.couplings["gear"].force == 0.0
     simulation.joints[f"on arm{off}"].active = True
     assert simulation.backend.system.row_laws.active.all()
@@ -65,8 +63,7 @@ def test_damping_of_limits_is_in_newton_seconds_per_metre(integrator):
     link(scene, "block", 1e6, (0, 0, 0), velocity=(1.0, 0, 0))
     ends = {"range": (-np.inf, 0.001), "limit": "compliant", "limit_compliance": 1e9, "limit_damping": 100.0}
     scene.add_slider("slide", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", coordinate={"z": ends})
-    simulation = abd.Simulation(scene, device="numpy")
-    simulation.run(steps=6)
+    simulation = abd.run(scene, steps=6, device="numpy")
     z = simulation.joints["slide"].coordinate()
     assert z.limit_force == pytest.approx(-100.0 * z.speed, rel=1e-5)
 
@@ -75,8 +72,7 @@ def test_failed_frame_adds_no_work(monkeypatch):
     scene = empty(retries=2)
     settings = {"drive": {"mode": "force", "target": 5.0}, "friction": 0.3}
     hang(scene, abd.WORLD, "arm", 1.0, 0.0, coordinate={"theta": settings})
-    simulation = abd.Simulation(scene, device="numpy")
-    simulation.run(steps=3)
+    simulation = abd.run(scene, steps=3, device="numpy")
     stepper = simulation.stepper
     before, solve = stepper.work, Minimisation.solve
 
@@ -107,8 +103,7 @@ def test_ropes_stretch_by_their_compliance(device, compliance, stretch):
     points = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0), "distance": 1.0}
     gives = {"enforcement": "compliant", "compliance": [compliance], "critical_damping": True}
     scene.add_rope("rope", abd.WORLD, "weight", **points, **gives)
-    simulation = abd.Simulation(scene, device=device)
-    simulation.run(steps=200)
+    simulation = abd.run(scene, steps=200, device=device)
     assert simulation.bodies["weight"].transform[1, 3] == pytest.approx(-1.0 - stretch, abs=3e-5)
     np.testing.assert_allclose(simulation.joints["rope"].wrench()[0], (0, 9.81, 0), atol=0.03)
 

@@ -128,8 +128,7 @@ def test_reported_wrench_acts_on_both_bodies_of_general_joints(enforcement):
 @pytest.mark.parametrize("enforcement", ["penalty", "exact"])
 def test_joints_with_world_axes_have_all_read_outs(enforcement):
     """Multipliers are components of the force along constrained axes; free axes do not count as an error."""
-    sim = Simulation(scene_of({f"mask{k}": one for k, one in enumerate(MASKS)}, enforcement), "cpu")
-    sim.run(steps=5)
+    sim = abd.run(scene_of({f"mask{k}": one for k, one in enumerate(MASKS)}, enforcement), steps=5, device="cpu")
     for joint, (_, keys) in zip(sim.joints.values(), MASKS, strict=True):
         held, force = keys["constrained"], joint.wrench()[0]
         assert joint.num_bilateral == len(joint.multipliers) == len(held)

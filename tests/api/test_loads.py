@@ -246,8 +246,7 @@ def test_friction_can_be_set_and_is_part_of_checkpoints(device):
     scene.add_material("steel", mu=0.0)
     scene.add_body("floor", half_space={}, material="steel")
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), velocity=(2, 0, 0), material="ice", mass=1.0)
-    sim = abd.Simulation(scene, device=device)
-    sim.run(steps=5)
+    sim = abd.run(scene, steps=5, device=device)
     assert sim.bodies["box"].linear_velocity[0] == pytest.approx(2.0, abs=1e-9)
     sim.materials["ice"].against("steel").mu = 0.4
     assert sim.materials["steel"].against("ice").mu == 0.4 and sim.materials["ice"].mu == 0.0

@@ -47,8 +47,7 @@ def test_recompiling_the_same_scene_continues_the_run(steps, before, device):
     """The effort has acted `before` the change, or jumps in the first step after it."""
     sim = begun(device)
     sim.joints["shoulder"].coordinate().apply_force(-2.0, steps)
-    for _ in range(3 * before):
-        sim.step()
+    sim.run(steps=3 * before)
     other = sim.recompiled()
     assert (other.time, other.frame) == (sim.time, sim.frame)
     for _ in range(8):
@@ -162,8 +161,7 @@ def tugs(holder: str) -> abd.Scene:
 @pytest.mark.parametrize("device", DEVICES)
 def test_joint_can_be_attached_to_another_body(device):
     """After the change the load moves with the second tug, and the first one is free."""
-    sim = abd.Simulation(tugs("left"), device=device)
-    sim.run(steps=5)
+    sim = abd.run(tugs("left"), steps=5, device=device)
     other = sim.recompiled(tugs("right"))
     np.testing.assert_allclose(other.bodies["load"].transform, sim.bodies["load"].transform, atol=1e-12)
     assert other.joints["hook"].parent == "right"
@@ -202,8 +200,7 @@ def told_by_names(sim: abd.Simulation, table: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("device", DEVICES)
 def test_reordered_bodies_keep_the_history_of_their_pairs(device):
     """Contact stiffness and friction springs stay with their pairs."""
-    sim = abd.Simulation(slope("ground", "low", "high"), device=device)
-    sim.run(steps=40)
+    sim = abd.run(slope("ground", "low", "high"), steps=40, device=device)
     other = sim.recompiled(slope("high", "low", "ground"))
     before, after = ({frozenset(pair) for pair in told_by_names(one, "pairs")} for one in (sim, other))
     assert before == after and len(before) == 2

@@ -52,8 +52,7 @@ def test_disabled_body_is_static_and_has_no_contact(device):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_enabled_body_must_not_overlap_and_starts_in_equilibrium(device):
-    sim = abd.Simulation(shelf(), device=device)
-    sim.run(steps=3)
+    sim = abd.run(shelf(), steps=3, device=device)
     sim.bodies["plank"].enabled = False
     sim.run(steps=20)
     with pytest.raises(SceneError, match=r"'plank' .* 'box' when it is enabled"):
@@ -72,8 +71,7 @@ def test_enabled_body_must_not_overlap_and_starts_in_equilibrium(device):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_joints_of_a_disabled_body_are_inactive(device):
-    sim = abd.Simulation(shelf(), device=device)
-    sim.run(steps=5)
+    sim = abd.run(shelf(), steps=5, device=device)
     angle = sim.joints["pivot"].coordinates[0]
     sim.bodies["bob"].enabled = False
     assert not sim.joints["pivot"].active
@@ -226,16 +224,14 @@ def test_overlapping_links_have_no_contact_until_separated(caplog):
 def test_other_contact_exclusions_stay_after_a_joint_breaks():
     scene = hung()
     scene.add_joint("slider", "rail", "plate", "weight", anchor=(0, 0, 0.1), axis=(0, 0, 1))
-    sim = abd.Simulation(scene, device=NAME)
-    sim.run(steps=30)
+    sim = abd.run(scene, steps=30, device=NAME)
     assert sim.joints["thread"].broken_at is not None
     assert not sim.pair("plate", "weight").enabled
     assert sim.bodies["weight"].position[2] < 0.1, "it slides through the plate on its rail"
 
     filtered = hung()
     filtered.add_contact_filter("plate", "weight")
-    sim = abd.Simulation(filtered, device=NAME)
-    sim.run(steps=3)
+    sim = abd.run(filtered, steps=3, device=NAME)
     assert not sim.pair("plate", "weight").enabled
 
 

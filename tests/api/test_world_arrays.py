@@ -31,8 +31,7 @@ def test_arrays_of_worlds_equal_the_views(device):
     worlds = sim.worlds
     efforts = np.array([[0.0], [2.0], [-3.0]])
     worlds.efforts = efforts
-    for _ in range(5):
-        sim.step()
+    sim.run(steps=5)
     assert worlds.body_names == ("w0_floor", "w0_bar", "w0_box") and worlds.coordinate_names == ("w0_pivot.theta",)
     for k in range(3):
         for b, name in enumerate(("bar", "box"), start=1):

@@ -133,8 +133,7 @@ def test_mechanism_in_a_world_starts_as_in_a_single_run():
 
 def test_checkpoints_and_copies_continue_bitwise():
     sim = abd.Simulation(many_driven(), device="cpu")
-    for _ in range(6):
-        sim.step()
+    sim.run(steps=6)
     sim.worlds.dt = (0.004, 0.005, 0.005)
     sim.step()
     sim.reset(worlds=[1])
@@ -143,8 +142,7 @@ def test_checkpoints_and_copies_continue_bitwise():
     for one in (sim, copied, sim):
         if ends:
             one.restore(saved)
-        for _ in range(4):
-            one.step()
+        one.run(steps=4)
         ends.append((one.stepper.q.copy(), one.worlds.time, one.worlds.dt, one.time))
     for end in ends[1:]:
         for found, there in zip(end, ends[0], strict=True):
@@ -172,8 +170,7 @@ def test_recompiled_scene_keeps_its_worlds():
 
 
 def test_runs_store_the_times_of_worlds(tmp_path):
-    sim = abd.Simulation(tumbling().replicate(3, dt=DT), device="cpu")
-    sim.run(duration=0.05, record=tmp_path / "run")
+    abd.run(tumbling().replicate(3, dt=DT), duration=0.05, record=tmp_path / "run", device="cpu")
     with Trajectory(tmp_path / "run") as run:
         assert len(run) == 6
         np.testing.assert_allclose(run.time, 0.01 * np.arange(6))

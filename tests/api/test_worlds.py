@@ -133,8 +133,7 @@ def test_reset_worlds_equal_a_fresh_simulation(integrator):
     scene.add_body("box", box=(1, 1, 1), position=(0, 0, 0.50001))
     scene.add_body("ball", sphere={"radius": 0.1}, position=(2, 0, 3), velocity=(1, 0, 0))
     reset, fresh = (abd.Simulation(scene.replicate(2), device="cpu") for _ in range(2))
-    for _ in range(5):
-        reset.step()
+    reset.run(steps=5)
     reset.reset(worlds=np.array([False, True]))
     for _ in range(4):
         for one in (reset, fresh):
@@ -149,11 +148,9 @@ def test_prescribed_bodies_are_reset_with_their_world():
     motion = {"velocity": (0, 10, 0)}
     scene.add_body("piston", box=(0.1,) * 3, position=(0, -1, 0), kind="kinematic", motion=motion)
     simulation = abd.Simulation(scene.replicate(2), device="cpu")
-    for _ in range(10):
-        simulation.step()
+    simulation.run(steps=10)
     simulation.reset(worlds=[1])
-    for _ in range(3):
-        simulation.step()
+    simulation.run(steps=3)
     assert simulation.bodies["w0_piston"].position[1] == pytest.approx(-1 + 10 * 0.13)
     assert simulation.bodies["w1_piston"].position[1] == pytest.approx(-1 + 10 * 0.03)
 
