@@ -126,8 +126,7 @@ def largest_difference(value: np.ndarray, expected: np.ndarray) -> float:
 
 @pytest.mark.parametrize(("make", "integrator"), [(landing_box, "bdf1"), (landing_box, "bdf2"), (workshop, "bdf1")])
 def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
-    simulation = abd.Simulation(make(integrator=integrator), device=NAME)
-    simulation.run(steps=14 if make is landing_box else 2)
+    simulation = abd.run(make(integrator=integrator), steps=14 if make is landing_box else 2, device=NAME)
     model = simulation.model
     kernels = started(WarpBackend(model, NAME), model, simulation)
     definition = started(NumpyBackend(model), model, simulation)
@@ -212,8 +211,7 @@ def test_a_restored_checkpoint_continues_bit_for_bit(device, make, steps, integr
 
 def test_linear_solvers_agree():
     """The direct solution and conjugate gradients agree to tolerance, and so do runs with them."""
-    simulation = abd.Simulation(workshop(), device=NAME)
-    simulation.run(steps=10)
+    simulation = abd.run(workshop(), steps=10, device=NAME)
     kernels = started(WarpBackend(simulation.model, NAME), simulation.model, simulation)
     iteration = kernels.iteration
     iteration.begin(1e-3, 1e-3, DT, 1e-9)

@@ -1,20 +1,13 @@
-"""Messages for a GPU without capacity, simulated by Warp's answers."""
-
-from dataclasses import dataclass
+"""Steps and runs whose device runs out of memory, by an allocation that fails."""
 
 import pytest
-import warp as wp
 
 import abd
-from abd.backends.device import cuda_support
 from abd.backends.recorded import small as small_scenes
-from abd.backends.warp.on_warp import WarpBackend
 from abd.backends.warp.parts.steps import Steps
 from abd.cli import main
-from abd.errors import OutOfMemory, StepFailure
+from abd.errors import StepFailure
 from abd.io.trajectory import Trajectory
-
-GIB = 2**30
 
 
 @pytest.fixture(autouse=True)
@@ -23,53 +16,9 @@ def by_the_host(monkeypatch):
     monkeypatch.setattr(small_scenes, "SMALL", 0)
 
 
-@dataclass
-class Gpu:
-    """As `wp.get_cuda_devices` lists one."""
-
-    alias: str = "cuda:0"
-    name: str = "NVIDIA Imaginary"
-    arch: int = 90
-    total_memory: int = 80 * GIB
-    free_memory: int = 3 * GIB
-    is_cuda: bool = True
-
-    def __str__(self) -> str:
-        return self.alias
-
-
 def full(*_, **__):
     """An allocation that fails, as Warp says it."""
     raise RuntimeError("Failed to allocate 12884901888 bytes on device 'cuda:0'")
-
-
-@pytest.fixture
-def small_gpu(monkeypatch):
-    """A machine whose GPU has no capacity for a backend."""
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(cuda_support, "start_warp", lambda: "")
-    monkeypatch.setattr(wp, "get_cuda_driver_version", lambda: (13, 0))
-    monkeypatch.setattr(wp, "get_cuda_toolkit_version", lambda: (13, 4))
-    monkeypatch.setattr(wp, "is_cuda_available", lambda: True)
-    monkeypatch.setattr(wp, "get_cuda_devices", lambda: [Gpu()])
-    monkeypatch.setattr(wp, "is_conditional_graph_supported", lambda: True)
-    make, get_device = WarpBackend.__init__, wp.get_device
-    monkeypatch.setattr(
-        WarpBackend, "__init__",
-        lambda self, model, name="cpu", **keys: full() if name.startswith("cuda") else make(self, model, name, **keys),
-    )
-    monkeypatch.setattr(wp, "get_device", lambda name: Gpu() if str(name).startswith("cuda") else get_device(name))
-
-
-def test_scene_beyond_the_memory_is_refused_with_its_size(small_gpu, tmp_path, capsys):
-    with pytest.raises(OutOfMemory) as refused:
-        abd.Simulation("falling_box", device="cuda")
-    said = str(refused.value)
-    assert said.startswith("out of memory on cuda (NVIDIA Imaginary): requested 12.0 GiB, free are 3.0 GiB of 80.0 GiB")
-    assert "--device cpu" in said and "solver.d_hat" in said
-    assert main(["run", "falling_box", "--device", "cuda", "--out", str(tmp_path / "run")]) == 1
-    error = capsys.readouterr().err
-    assert error.count("error: out of memory on cuda") == 1 and "Traceback" not in error
 
 
 def test_a_step_that_runs_out_of_memory_leaves_the_last_good_state(monkeypatch):

@@ -135,8 +135,7 @@ def test_sleep_is_off_by_default_and_changes_little():
 
 
 def test_disturbed_island_wakes_up():
-    simulation = abd.Simulation(sleepers(), device=NAME)
-    simulation.run(steps=26)
+    simulation = abd.run(sleepers(), steps=26, device=NAME)
     assert slept(simulation) == ["near", "far"]
     simulation.stepper.sleep.disturb()
     simulation.step()

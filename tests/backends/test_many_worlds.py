@@ -98,8 +98,7 @@ def test_four_times_the_worlds_cost_four_times_as_much():
         begin = process_time()
         simulation = abd.Simulation(scene, device=NAME)
         middle = process_time()
-        for _ in range(4):
-            simulation.step()
+        simulation.run(steps=4)
         costs.append((middle - begin, process_time() - middle))
     for less, more in zip(costs[1], costs[2], strict=True):
         assert more < 6.0 * less, costs
