@@ -122,8 +122,7 @@ def test_energy_of_an_inactive_joint_is_not_part_of_the_balance():
 
 
 def test_the_balance_continues_from_a_checkpoint_bit_for_bit():
-    simulation = abd.Simulation(dropped(), device=NAME)
-    simulation.run(steps=12)
+    simulation = abd.run(dropped(), steps=12, device=NAME)
     other = abd.Simulation(dropped(), device=NAME)
     assert_goes_on(simulation, other)
     assert simulation.step().energy == other.step().energy

@@ -140,8 +140,7 @@ def test_contacts_are_read_after_a_joint_has_changed(device: str):
     scene.add_body("box", box=(0.2, 0.2, 0.1), mass=2.0, position=(0, 0, 0.051))
     scene.add_body("arm", box=(0.4, 0.04, 0.04), mass=1.0, position=(0.2, 0, 1.0))
     scene.add_hinge("h", abd.WORLD, "arm", anchor=(0, 0, 1.0), axis=(0, 1, 0))
-    sim = abd.Simulation(scene, device=device)
-    sim.run(steps=20)
+    sim = abd.run(scene, steps=20, device=device)
     before = sim.bodies["box"].contact_force
     sim.joints["h"].theta.lock()
     np.testing.assert_allclose(sim.bodies["box"].contact_force, before, rtol=1e-6)

@@ -154,8 +154,7 @@ def test_a_light_kinematic_body_pushes_heavy_ones(mass, load, dt):
     ram = {"kind": "kinematic", "motion": {"velocity": (0.5, 0, 0)}, "mass": mass}
     scene.add_body("ram", box=(0.1, 0.1, 0.1), position=(-0.2, 0, 0.12), **ram)
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), mass=load)
-    simulation = abd.Simulation(scene, device=NAME)
-    simulation.run(duration=0.15)
+    simulation = abd.run(scene, duration=0.15, device=NAME)
     assert simulation.bodies["box"].linear_velocity[0] == pytest.approx(0.5, abs=0.01)
 
 

@@ -86,8 +86,7 @@ def test_default_restitution_is_zero(kind, dt):
 
 def test_a_slow_ball_comes_to_rest():
     """Below 2 g h and with e = 1 no speed is left, and no energy is gained."""
-    simulation = abd.Simulation(falling("ball", 1.0, speed=0.0, d_hat=1e-4, dt=0.02), device=NAME)
-    simulation.run(steps=30)
+    simulation = abd.run(falling("ball", 1.0, speed=0.0, d_hat=1e-4, dt=0.02), steps=30, device=NAME)
     assert np.abs(simulation.stepper.qd).max() < 2e-3
 
 
@@ -115,8 +114,7 @@ def test_friction_acts_in_the_rebound():
     e, mu = 0.8, 0.1
     scene = falling("ball", e, mu=mu)
     scene.body("body").velocity = (3.0, 0.0, -SPEED)
-    simulation = abd.Simulation(scene, device=NAME)
-    simulation.run(steps=8)
+    simulation = abd.run(scene, steps=8, device=NAME)
     velocity = simulation.bodies["body"].velocity
     lost = mu * (1.0 + e) * (SPEED + 2 * 9.81 * H)
     assert 3.0 - velocity[0, 3] == pytest.approx(lost, rel=0.02)
@@ -153,8 +151,7 @@ def test_the_definition_and_the_kernels_agree():
     for device in ("numpy", NAME):
         scene = falling("edge", 0.7, mu=0.3, tolerance=1e-6, friction_tolerance=1e-6)
         scene.body("body").angular_velocity = (3.0, 1.0, 2.0)
-        simulation = abd.Simulation(scene, device=device)
-        simulation.run(steps=6)
+        simulation = abd.run(scene, steps=6, device=device)
         states.append(simulation.stepper.qd)
     np.testing.assert_allclose(states[0], states[1], atol=1e-6)
     assert states[0][1, 2] > 0.1
@@ -166,8 +163,7 @@ def test_a_checkpoint_within_an_impact_continues_bit_for_bit(integrator):
     scene = falling("edge", 0.5, mu=0.3, integrator=integrator)
     for before in range(6):
         one, other = (abd.Simulation(scene, device=NAME) for _ in range(2))
-        for _ in range(before):
-            one.step()
+        one.run(steps=before)
         assert_goes_on(one, other, 6 - before)
 
 
@@ -178,8 +174,7 @@ def test_flat_plank_hits_two_posts_simultaneously():
     for name, x in (("left", -0.4), ("right", 0.4)):
         scene.add_body(name, kind="static", box=(0.1, 0.1, 0.1), position=(x, 0.0, -0.05), material="m")
     scene.add_body("plank", box=(1.0, 0.1, 0.1), position=(0.0, 0.0, 0.052), velocity=(0.0, 0.0, -1.0), material="m")
-    simulation = abd.Simulation(scene, device=NAME)
-    simulation.run(steps=6)
+    simulation = abd.run(scene, steps=6, device=NAME)
     plank = simulation.bodies["plank"]
     assert plank.linear_velocity[2] == pytest.approx(0.8, abs=0.05)
     assert np.abs(plank.angular_velocity).max() < 1e-3
@@ -253,8 +248,7 @@ def test_a_heavy_box_behind_a_light_one_does_not_rebound(mass, dt):
     scene.add_body("wall", box=(0.1, 1.0, 1.0), position=(0.3, 0.0, 0.0), kind="static")
     scene.add_body("light", box=(0.1, 0.1, 0.1), mass=0.1, position=(0.15, 0.0, 0.0))
     scene.add_body("heavy", box=(0.1, 0.1, 0.1), mass=mass, velocity=(SPEED, 0.0, 0.0))
-    simulation = abd.Simulation(scene, device=NAME)
-    simulation.run(duration=0.1)
+    simulation = abd.run(scene, duration=0.1, device=NAME)
     assert simulation.bodies["heavy"].linear_velocity[0] == pytest.approx(0.0, abs=0.01 * SPEED)
 
 

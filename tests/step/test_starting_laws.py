@@ -82,8 +82,7 @@ def test_distant_bodies_do_not_affect_the_start():
             scene.add_body(f"box{k}", box=(0.2,) * 3, position=(0, 0, 0.102 + 0.202 * k))
         if wall:
             scene.add_body("wall", box=(1.0, 40.0, 40.0), kind="static", position=(20.5, 0, 0))
-        simulation = abd.Simulation(scene, device=NAME)
-        simulation.run(steps=20)
+        simulation = abd.run(scene, steps=20, device=NAME)
         return simulation.stepper.qd[1:4]
 
     np.testing.assert_allclose(paths(True), paths(False), atol=1e-9)
@@ -140,7 +139,6 @@ def test_a_box_on_a_slope_is_held_from_the_start(device, floor):
 
 
 def test_a_ball_on_a_slope_rolls_from_the_start():
-    simulation = abd.Simulation(on_slope(0.8, sphere={"radius": 0.1}), device=NAME)
-    simulation.run(steps=10)
+    simulation = abd.run(on_slope(0.8, sphere={"radius": 0.1}), steps=10, device=NAME)
     speed = float(simulation.bodies["body"].linear_velocity @ DOWNHILL)
     assert speed == pytest.approx(5.0 / 7.0 * G * sin(SLOPE) * 0.1, rel=2e-3)
