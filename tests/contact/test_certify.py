@@ -271,8 +271,7 @@ def test_paths_over_several_substeps_are_unknown(tmp_path):
 
 def test_paths_along_the_iterates_are_unknown(tmp_path):
     """Where a peg meets the edge of its socket, the direct arc intersects the edge and the iterates do not."""
-    simulation = Simulation("peg")
-    simulation.run(steps=138, record=tmp_path / "run")
+    abd.run("peg", steps=138, record=tmp_path / "run")
     found = certify(tmp_path / "run", every=1)
     assert found.ok and found.paths_unknown == 1
     with h5py.File(tmp_path / "run" / "trajectory.h5") as file:

@@ -40,8 +40,7 @@ def test_filtered_pairs_have_no_contact(tmp_path, device):
     scene = abd.load(path)
     scene.save(tmp_path / "saved.toml")
     assert abd.load(tmp_path / "saved.toml") == scene
-    simulation = abd.Simulation(scene, device=device)
-    simulation.run(steps=20)
+    simulation = abd.run(scene, steps=20, device=device)
     x = {name: simulation.bodies[name].position[0] for name in ("box_0_0_0", "box_1_0_0", "box_2_0_0", "ball")}
     assert abs(x["box_0_0_0"]) < 1e-12, "the ball went through"
     assert x["box_1_0_0"] > 0.051, "the ball hit it"

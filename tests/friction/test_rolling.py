@@ -113,7 +113,6 @@ def test_a_cylinder_rolls_as_a_smooth_one(motion):
         axis_angle={"axis": (1.0, 0.0, 0.0), "degrees": 90.0}, velocity=(0.0 if motion == "slope" else 1.0, 0.0, 0.0),
         angular_velocity=(0.0, 1.0 / R if motion == "level" else 0.0, 0.0),
     )  # fmt: skip
-    simulation = abd.Simulation(scene, device=NAME)
-    simulation.run(steps=100)
+    simulation = abd.run(scene, steps=100, device=NAME)
     expected = {"level": 1.0, "slope": G * sin(angle) / 1.5, "set down": 1.0 / 1.5}[motion]
     assert simulation.bodies["cylinder"].linear_velocity[0] == pytest.approx(expected, rel=0.005)

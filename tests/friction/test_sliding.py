@@ -23,8 +23,7 @@ def belt(mu: float, degrees: float = 0.0, **solver) -> abd.Scene:
 def test_a_box_is_accelerated_to_the_speed_of_the_belt(device, integrator):
     scene = belt(0.4, integrator=integrator)
     scene.add_body("box", box=(0.2, 0.2, 0.1), position=(-2, 0, 0.1001))
-    sim = abd.Simulation(scene, device=device)
-    sim.run(steps=20)
+    sim = abd.run(scene, steps=20, device=device)
     assert sim.bodies["box"].linear_velocity[0] == pytest.approx(0.4 * G * 0.2, rel=2e-3)
     report = sim.run(steps=40)
     assert sim.bodies["box"].linear_velocity[0] == pytest.approx(1.5, abs=1e-6)
@@ -39,8 +38,7 @@ def test_a_rising_belt_carries_a_box_and_spins_a_ball(device):
     tilt = {"axis": (0, 1, 0), "degrees": -20.0}
     scene.add_body("box", box=(0.2, 0.2, 0.1), position=tuple(0.1003 * normal), axis_angle=tilt)
     scene.add_body("ball", sphere={"radius": 0.1}, position=tuple(0.1503 * normal + along + [0, 0.3, 0]))
-    sim = abd.Simulation(scene, device=device)
-    sim.run(steps=100)
+    sim = abd.run(scene, steps=100, device=device)
     assert sim.bodies["box"].linear_velocity @ along == pytest.approx(1.5, abs=1e-6)
     # it slides at first, and rolls then: momenta about the contact
     rolling = 2 / 7 * 1.5 - 5 / 7 * G * np.sin(a) * sim.time
@@ -54,8 +52,7 @@ def test_an_impact_on_a_moving_surface_has_coulombs_friction(moving, dt):
     scene.add_material("default", mu=0.3)
     scene.add_body("belt", box=(20, 1, 0.1), position=(0, 0, -0.05), **{"kind": "static"} | moving)
     scene.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 0.3), velocity=(0, 0, -3), fix=["rx", "ry", "rz"])
-    sim = abd.Simulation(scene, device=NAME)
-    sim.run(duration=0.1)
+    sim = abd.run(scene, duration=0.1, device=NAME)
     speed = np.sqrt(9 + 2 * G * 0.2)
     since = 0.1 - (speed - 3) / G
     assert sim.bodies["ball"].linear_velocity[0] == pytest.approx(0.3 * (speed + G * since), rel=5e-3)
@@ -66,8 +63,7 @@ def test_units_and_turned_scenes_keep_the_belt():
     assert scene.scaled(1000.0).spec.body[0].surface_velocity == pytest.approx((1500, 0, 0))
     turned = scene.transformed(np.array([[0.0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]))
     turned.add_body("box", box=(0.2, 0.2, 0.1), position=(0, -2, 0.1001))
-    sim = abd.Simulation(turned, device=NAME)
-    sim.run(steps=20)
+    sim = abd.run(turned, steps=20, device=NAME)
     assert sim.bodies["box"].linear_velocity == pytest.approx((0, 0.4 * G * 0.2, 0), abs=2e-3)
 
 

@@ -175,8 +175,7 @@ def test_converted_scene_runs_bitwise_equal(name, tmp_path, capsys):
     states = []
     for source in (path, tmp_path / "out.toml"):
         simulation = abd.Simulation(abd.load(source, allow_overlaps=over), device="cpu")
-        for _ in range(10):
-            simulation.step()
+        simulation.run(steps=10)
         states.append(np.array(simulation.state.q))
     assert states[0].tobytes() == states[1].tobytes()
 

@@ -202,8 +202,7 @@ def test_contact_rules_are_those_that_mujoco_finds(tmp_path):
 def test_contact_with_the_world_can_be_excluded(tmp_path):
     floor, geom = '<geom name="floor" type="plane" size="2 2 .1"/>', '<geom type="box" size=".05 .05 .05" mass="1"/>'
     text = mjcf(floor + falling("a", geom, "0 0 0.06"), '<contact><exclude body1="world" body2="a"/></contact>')
-    simulation = abd.Simulation(load(text, tmp_path), device="cpu")
-    simulation.run(duration=0.2)
+    simulation = abd.run(load(text, tmp_path), duration=0.2, device="cpu")
     assert simulation.bodies["a"].position[2] == pytest.approx(0.06 - 0.5 * 9.81 * 0.04, abs=0.01)
 
 
@@ -403,8 +402,7 @@ def test_joints_at_a_bound_start_inside_their_range(tmp_path):
     keys = 'axis="0 1 0" pos="-0.2 0 0" range="0 90" limited="true"'
     scene = load(arm(keys), tmp_path)
     assert_note(scene, "moved inside the range", "'j' from 0 to 0.001")
-    simulation = abd.Simulation(scene, device="cpu")
-    simulation.run(duration=0.2)
+    simulation = abd.run(scene, duration=0.2, device="cpu")
     assert 0 < simulation.joints["j"].coordinate("theta").value < np.pi / 2
 
 
@@ -520,8 +518,7 @@ def test_mocap_bodies_are_kinematic(tmp_path):
     scene = load(text, tmp_path)
     assert_note(scene, "mocap body 'hand/left' does not move")
     simulation = abd.Simulation(scene, device="cpu")
-    for _ in range(5):
-        simulation.step()
+    simulation.run(steps=5)
     np.testing.assert_allclose(simulation.bodies["held"].position, (0, 0, 1), atol=1e-9)
     for k in range(10):
         simulation.bodies["hand/left"].move_to(position=(0, 0.001 * k, 1))

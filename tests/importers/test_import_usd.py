@@ -198,8 +198,7 @@ def test_anchors_need_no_mass_and_keep_their_colliders(maker, shape, switch):
     if middle is not None:
         found = corners(scene, "base")
         np.testing.assert_allclose(0.5 * (found.min(axis=0) + found.max(axis=0)), middle, atol=1e-6)
-    simulation = abd.Simulation(scene, device="numpy")
-    simulation.run(duration=0.1)
+    simulation = abd.run(scene, duration=0.1, device="numpy")
     np.testing.assert_array_equal(simulation.bodies["base"].position, (0, 0, 1))
     moved = simulation.bodies["arm"].position
     assert np.linalg.norm(moved - (0, 0, 2)) == pytest.approx(0.5, abs=1e-6) and moved[2] < 1.96
@@ -358,8 +357,7 @@ def test_bodies_come_to_rest_at_their_limits(maker, kind, limits, stops, swapped
     else:
         one, names = create(schema(joint), axis="Y" if kind == "revolute" else "X"), ("lowerLimit", "upperLimit")
     create(one, **{name: end for name, end in zip(names, (low, high), strict=True) if end is not None})
-    simulation = abd.Simulation(maker.load(overrides=["solver.dt=0.005"]), device="cpu")
-    simulation.run(duration=0.6)
+    simulation = abd.run(maker.load(overrides=["solver.dt=0.005"]), duration=0.6, device="cpu")
     x, _, z = simulation.bodies["arm"].position
     found = x / 0.1 if kind == "prismatic" else np.degrees(np.arctan2(x, z))
     assert found == pytest.approx(stops, abs=0.6)
@@ -378,8 +376,7 @@ def test_joint_to_the_world_on_either_side_has_the_same_range_and_target(maker, 
     apply(UsdPhysics.DriveAPI, joint, "angular", stiffness=2.0, damping=0.5, targetPosition=target)
     scene = maker.load()
     assert scene.joint("j").range_deg == pytest.approx((-10, 70)) and scene.joint("j").drive.target_deg == 40.0
-    simulation = abd.Simulation(scene, device="cpu")
-    simulation.run(duration=0.15)
+    simulation = abd.run(scene, duration=0.15, device="cpu")
     assert simulation.bodies["arm"].position[2] < -0.005, "turned by the drive about +y"
 
 

@@ -48,8 +48,7 @@ def everything(**solver) -> abd.Scene:
 
 @pytest.fixture(scope="module", params=["bdf1", "bdf2"])
 def simulation(request) -> abd.Simulation:
-    made = abd.Simulation(everything(integrator=request.param), device=NAME)
-    made.run(steps=6)
+    made = abd.run(everything(integrator=request.param), steps=6, device=NAME)
     return made
 
 
@@ -106,8 +105,7 @@ def test_contact_statistics_equal_the_definitions():
     for k in range(3):
         scene.add_body(f"box{k}", box=(0.1,) * 3, position=(0.3 * k, 0, 0.051), velocity=(0.5, 0, 0))
     scene.add_body("above", box=(0.1,) * 3, position=(0, 0, 3.0))
-    simulation = abd.Simulation(scene, device=NAME)
-    simulation.run(steps=8)
+    simulation = abd.run(scene, steps=8, device=NAME)
     stepper = simulation.stepper
     found, q = stepper.statistics, stepper.q
     definition = NumpyBackend(simulation.model)

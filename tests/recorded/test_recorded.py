@@ -168,8 +168,7 @@ AT_ONCE = (lambda: pile({"linear_solver": "direct"}), lambda: links(6, "exact"),
 
 def end_of(number: int, ends: list, device: str, steps: int) -> None:
     """Where a scene is after so many steps that it is recorded."""
-    sim = abd.Simulation(AT_ONCE[number](), device=device)
-    sim.run(steps=steps)
+    sim = abd.run(AT_ONCE[number](), steps=steps, device=device)
     ends[number] = sim.stepper.q.copy(), sim.backend.graphs.recorded + sim.backend.whole.taken
 
 

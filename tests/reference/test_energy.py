@@ -108,6 +108,5 @@ def test_pendulum_at_rest_stays_at_rest():
             scene.add_body(f"link{k}", box=(0.05, 0.05, 0.5), density=1000, position=(0, 0, -0.25 - 0.5 * k))
             parent = f"link{k - 1}" if k else abd.WORLD
             scene.add_hinge(f"hinge{k}", parent, f"link{k}", anchor=(0, 0, -0.5 * k), axis=(0, 1, 0), enforcement=enforcement)
-        simulation = abd.Simulation(scene, device=NAME)
-        simulation.run(steps=600)
+        simulation = abd.run(scene, steps=600, device=NAME)
         assert np.abs(simulation.stepper.qd).max() < 1e-6

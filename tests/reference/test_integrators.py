@@ -177,8 +177,7 @@ def test_a_rod_on_two_balls_keeps_the_spin_about_itself():
 def test_the_definition_and_the_kernels_agree():
     states = []
     for device in ("numpy", NAME):
-        simulation = abd.Simulation(mechanisms.slider_crank(0.01), device=device)
-        simulation.run(steps=12)
+        simulation = abd.run(mechanisms.slider_crank(0.01), steps=12, device=device)
         states.append((simulation.stepper.q, simulation.stepper.qd))
     np.testing.assert_allclose(states[0][0], states[1][0], atol=1e-9)
     np.testing.assert_allclose(states[0][1], states[1][1], atol=1e-6)

@@ -72,8 +72,7 @@ def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
 
 def our_slider_chain(h: float) -> list[np.ndarray]:
     """The same of ours."""
-    simulation = abd.Simulation(cases.slider_chain(h, tolerance=1e-8), device="cpu")
-    simulation.run(steps=round(0.25 / h))
+    simulation = abd.run(cases.slider_chain(h, tolerance=1e-8), steps=round(0.25 / h), device="cpu")
     values = cases.slider_chain_values(simulation)
     return [
         np.array([values[f"position {i}"] for i in range(5)]),
@@ -141,8 +140,7 @@ def our_masked_ball(h: float, duration: float) -> list[np.ndarray]:
         )  # fmt: skip
     ends = {key: one[5] for key, one in zip(("parent_anchor", "child_anchor"), MASKED, strict=True)}
     scene.add_spherical("ball", "m0", "m1", constrainedAxes=[1, 0, 1], enforcement="exact", **ends)
-    simulation = abd.Simulation(scene, device="cpu")
-    simulation.run(steps=round(duration / h))
+    simulation = abd.run(scene, steps=round(duration / h), device="cpu")
     ball = simulation.joints["ball"]
     return [ball.displacement, ball.velocity, ball.exudyn_force()[0], ball.wrench(on="parent", point="center")[1]]
 
@@ -212,8 +210,7 @@ def arm(h: float) -> abd.Scene:
 
 def our_arm(h: float, duration: float) -> list[np.ndarray]:
     """What `mujoco_arm` returns, of ours; forces and torques count all that a joint does, as there."""
-    simulation = abd.Simulation(arm(h), device="cpu")
-    simulation.run(steps=round(duration / h))
+    simulation = abd.run(arm(h), steps=round(duration / h), device="cpu")
     joints = [simulation.joints[name] for name in ("turn", "elbow", "slide")]
     wrenches = np.array([joint.wrench() for joint in joints])
     coordinates = np.array([joint.coordinates[0] for joint in joints])

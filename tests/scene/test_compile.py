@@ -311,8 +311,7 @@ def test_immobile_bodies_need_no_mass(anchor, kind, enforcement):
     yielding = {"linear_compliance": 1e-7, "rotary_compliance": 1e-7} if enforcement == "compliant" else {}
     keys = {"anchor": (0, 0, 1.5), "axis": (0, 1, 0), "enforcement": enforcement, **yielding}
     scene.add_joint("hinge", "hinge", "base", "arm", **keys)
-    simulation = abd.Simulation(scene, device="numpy")
-    simulation.run(steps=3)
+    simulation = abd.run(scene, steps=3, device="numpy")
     height = 0.1 * simulation.time if kind == "kinematic" else 0.0
     np.testing.assert_allclose(simulation.bodies["base"].position, (0, 0, height), atol=1e-12)
     assert np.linalg.norm(simulation.bodies["arm"].position - (0, 0, 1.5 + height)) == pytest.approx(0.5, abs=1e-3)

@@ -38,8 +38,7 @@ def machine() -> abd.Scene:
 
 def run(scene: abd.Scene, steps: int = 12) -> Simulation:
     """After some steps."""
-    sim = Simulation(scene, "cpu")
-    sim.run(steps=steps)
+    sim = abd.run(scene, steps=steps, device="cpu")
     return sim
 
 

@@ -176,8 +176,7 @@ def test_rings_of_couplings_turn_if_consistent_and_lock_otherwise():
         for enforcement in ("penalty", "exact"):
             for name in ("pq", "qr", "rp"):
                 scene.coupling(name).enforcement = enforcement
-            simulation = abd.Simulation(scene, device="numpy")
-            simulation.run(steps=10)
+            simulation = abd.run(scene, steps=10, device="numpy")
             assert simulation.joints["p"].coordinates[0] == pytest.approx(angle, abs=1e-4)
 
 
