@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import abd
 
@@ -66,8 +67,13 @@ def armed(k: int, wrist: dict, enforcement: str = "exact", **solver) -> abd.Scen
     return scene
 
 
-def side_by_side(scenes: list[abd.Scene], device: str, joints: tuple[str, ...] = ()) -> abd.Simulation:
-    """Create a simulation whose worlds are scenes that differ in initial states and in the drives of some joints."""
+def side_by_side(
+    scenes: list[abd.Scene], device: str, joints: tuple[str, ...] = (), dt: tuple[float, ...] | None = None
+) -> tuple[abd.Simulation, list[abd.Simulation]]:
+    """Create a simulation whose worlds are scenes, and single runs of these, with time steps `dt` if given.
+
+    The scenes differ in initial states and in the drives of some joints.
+    """
     out = scenes[0].replicate(len(scenes))
     for world, single in enumerate(scenes):
         for body in single.spec.body:
@@ -75,7 +81,12 @@ def side_by_side(scenes: list[abd.Scene], device: str, joints: tuple[str, ...] =
             one.velocity, one.position, one.axis_angle = body.velocity, body.position, body.axis_angle
         for name in joints:
             out.joint(f"w{world}_{name}").drive = single.joint(name).drive
-    return abd.Simulation(out, device=device)
+    many, alone = abd.Simulation(out, device=device), [abd.Simulation(one, device=device) for one in scenes]
+    if dt is not None:
+        many.worlds.dt = dt
+        for one, step in zip(alone, dt, strict=True):
+            one.worlds.dt = step
+    return many, alone
 
 
 def assert_same_state(found: np.ndarray, expected: np.ndarray, device: str, message: str = "") -> None:
@@ -101,3 +112,24 @@ def swinging(worlds: int, *fast: int, **solver) -> abd.Scene:
         rate, link = 40.0 if world in fast else 0.1, out.body(f"w{world}_link1")
         link.velocity, link.angular_velocity = (-0.2 * rate, 0, 0), (0, rate, 0)
     return out
+
+
+def step_and_compare(many: abd.Simulation, alone: list[abd.Simulation], steps: int) -> list:
+    """Take steps after each of which the worlds have the states and times of the single runs; return the reports."""
+    reports = []
+    for step in range(steps):
+        reports.append(many.step())
+        states = [one.reshape(len(alone), -1, 12) for one in (many.stepper.q, many.stepper.qd)]
+        for world, one in enumerate(alone):
+            one.step()
+            for found, there in zip(states, (one.stepper.q, one.stepper.qd), strict=True):
+                assert_same_state(found[world], there, one.device, f"step {step}, world {world}")
+        np.testing.assert_array_equal(reports[-1].world_time, [one.time for one in alone])
+    return reports
+
+
+def assert_same_work(many: abd.Simulation, alone: list[abd.Simulation], within: dict[str, float]) -> None:
+    """Assert that works of all worlds are the sums of those of single runs, by relative tolerances."""
+    for name, rel in within.items():
+        total = sum(getattr(one.stepper.work, name) for one in alone)
+        assert getattr(many.stepper.work, name) == pytest.approx(total, rel=rel, abs=1e-9), name

@@ -7,12 +7,11 @@ import copy
 import numpy as np
 import pytest
 from on_device import NAME
-from world_scenes import armed, assert_same_state, pile, side_by_side, tumbling
+from world_scenes import assert_same_work, pile, step_and_compare, tumbling
 
 import abd
 from abd.errors import SceneError
 from abd.io.trajectory import Trajectory
-from abd.step import verdict
 
 DT = (0.01, 0.005, 0.0075)
 
@@ -47,52 +46,6 @@ def alone_driven(**solver) -> list[abd.Simulation]:
     return [abd.Simulation(driven(world, **solver, dt=dt), device="cpu") for world, dt in enumerate(DT)]
 
 
-def step_and_compare(many: abd.Simulation, alone: list[abd.Simulation], steps: int) -> int:
-    """Take steps in which every world is what it is alone; how many of them were taken in pieces."""
-    pieces = 0
-    for step in range(steps):
-        report = many.step()
-        pieces += report.substeps > 1
-        states = [one.reshape(len(alone), -1, 12) for one in (many.stepper.q, many.stepper.qd)]
-        for world, one in enumerate(alone):
-            one.step()
-            for found, there in zip(states, (one.stepper.q, one.stepper.qd), strict=True):
-                assert_same_state(found[world], there, one.device, f"step {step}, world {world}")
-        np.testing.assert_array_equal(report.world_time, [one.time for one in alone])
-    return pieces
-
-
-@pytest.mark.parametrize(("device", "boxes", "steps"), [("cpu", 3, 40), ("numpy", 2, 10)])
-def test_free_bodies_with_different_time_steps_equal_single_runs(monkeypatch, device, boxes, steps):
-    monkeypatch.setattr(verdict, "FAR", 0.05)  # slower contacts shorten steps
-    scenes = [tumbling(k, boxes) for k in range(len(DT))]
-    many, alone = side_by_side(scenes, device), [abd.Simulation(scene, device=device) for scene in scenes]
-    many.worlds.dt = DT
-    for one, dt in zip(alone, DT, strict=True):
-        one.worlds.dt = dt
-    pieces = step_and_compare(many, alone, steps)
-    assert pieces or device == "numpy"
-    assert many.time == pytest.approx(steps * 0.01) and many.worlds.time[1] == pytest.approx(steps * 0.005)
-
-
-@pytest.mark.parametrize(
-    ("device", "steps", "wrist", "others"),
-    [
-        ("cpu", 16, {"range_deg": (-20, 20), "limit_restitution": 0.5}, {}),
-        ("cpu", 8, {"friction": 0.3, "armature": 0.01}, {"integrator": "bdf2"}),
-        ("numpy", 4, {"stiffness": 3.0, "damping": 0.01}, {"enforcement": "penalty"}),
-    ],
-)
-def test_joints_with_different_time_steps_equal_single_runs(device, steps, wrist, others):
-    scenes = [armed(k, wrist, **others) for k in range(len(DT))]
-    many, alone = side_by_side(scenes, device, joints=("shoulder",)), [abd.Simulation(one, device=device) for one in scenes]
-    many.worlds.dt = DT
-    for one, dt in zip(alone, DT, strict=True):
-        one.worlds.dt = dt
-    step_and_compare(many, alone, 1 + steps)
-    assert many.worlds.time == pytest.approx((1 + steps) * np.array(DT))
-
-
 @pytest.mark.parametrize(
     ("solver", "steps"),
     [
@@ -112,9 +65,7 @@ def test_joints_drives_motions_and_loads_use_the_time_of_their_world(solver, ste
     for world, one in enumerate(alone):
         (theta,) = many.joints[f"w{world}_pivot"].coordinates
         assert theta == pytest.approx(one.joints["pivot"].coordinates[0], abs=1e-12)
-    for name in ("drive", "friction", "integration"):
-        total = sum(getattr(one.stepper.work, name) for one in alone)
-        assert getattr(many.stepper.work, name) == pytest.approx(total, rel=1e-4, abs=1e-9), name
+    assert_same_work(many, alone, dict.fromkeys(("drive", "friction", "integration"), 1e-4))
 
 
 def test_mechanism_in_a_world_starts_as_in_a_single_run():

@@ -6,12 +6,14 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from world_scenes import armed, assert_same_state, heap, pile, side_by_side, swinging, tumbling
+from world_scenes import armed, assert_same_work, heap, pile, side_by_side, step_and_compare, swinging, tumbling
 
 import abd
 from abd.backends.recorded import small as small_scenes
 from abd.errors import SceneError, StepFailure
 from abd.step import verdict
+
+DT = (0.01, 0.005, 0.0075)
 
 
 def three() -> abd.Simulation:
@@ -24,73 +26,67 @@ def three() -> abd.Simulation:
 
 
 @pytest.mark.parametrize(
-    ("device", "worlds", "boxes", "steps"), [("cpu", 6, 3, 25), ("cpu", 17, 3, 8), ("numpy", 2, 2, 10)]
+    ("device", "dt", "worlds", "boxes", "steps"),
+    [
+        ("cpu", None, 6, 3, 25),
+        ("cpu", None, 17, 3, 8),
+        ("numpy", None, 2, 2, 10),
+        ("cpu", DT, 3, 3, 40),
+        ("numpy", DT, 3, 2, 10),
+    ],
 )
-def test_world_equals_a_single_run_bitwise(monkeypatch, device, worlds, boxes, steps):
-    """Worlds with different impacts, sliding and substeps equal single runs, recorded (6 worlds) and launched one by one (17
-    worlds)."""
+def test_world_equals_a_single_run_bitwise(monkeypatch, device, dt, worlds, boxes, steps):
+    """Worlds with different impacts, sliding, substeps and time steps equal single runs, recorded (6 worlds) and launched one
+    by one (17 worlds)."""
     if worlds > 6:
         monkeypatch.setattr(small_scenes, "SMALL", boxes + 1)
         monkeypatch.setattr(small_scenes, "MOST", boxes + 1)
+    if dt:
+        monkeypatch.setattr(verdict, "FAR", 0.05)  # slower contacts shorten steps
     scenes = [tumbling(k, boxes) for k in range(worlds)]
-    many, alone = side_by_side(scenes, device), [abd.Simulation(scene, device=device) for scene in scenes]
-    touched = pieces = 0
-    for step in range(steps):
-        pieces += many.step().substeps > 1
-        states = [one.reshape(worlds, -1, 12) for one in (many.stepper.q, many.stepper.qd)]
-        for world, one in enumerate(alone):
-            one.step()
-            for found, there in zip(states, (one.stepper.q, one.stepper.qd), strict=True):
-                assert_same_state(found[world], there, device, f"step {step}, world {world}")
-        touched += any(one.stepper.touching.any() for one in alone)
-    assert touched >= 2
-    assert pieces or device == "numpy"
-    for name, rel in (("friction", 1e-12), ("integration", 1e-3)):  # contact stiffness changes at other times
-        total = sum(getattr(one.stepper.work, name) for one in alone)
-        assert getattr(many.stepper.work, name) == pytest.approx(total, rel=rel), name
+    many, alone = side_by_side(scenes, device, dt=dt)
+    reports = step_and_compare(many, alone, steps)
+    assert many.time == pytest.approx(0.01 * steps)
+    assert sum(report.contacts > 0 for report in reports) >= 2
+    assert device == "numpy" or any(report.substeps > 1 for report in reports)
+    if not dt:  # contact stiffness changes at other times
+        assert_same_work(many, alone, {"friction": 1e-12, "integration": 1e-3})
 
 
 @pytest.mark.parametrize(("seeds", "steps"), [((18, 62), 27), ((5, 26), 27)])
 def test_substeps_of_a_world_do_not_affect_other_worlds(seeds, steps):
     """In the last step one of the worlds takes two substeps."""
-    heaps = [heap(seed) for seed in seeds]
-    many, alone = side_by_side(heaps, "cpu"), [abd.Simulation(scene, device="cpu") for scene in heaps]
-    for step in range(steps):
-        together, substeps = many.step().substeps, [one.step().substeps for one in alone]
-        for world, one in enumerate(alone):
-            found = many.stepper.q.reshape(2, -1, 12)[world]
-            np.testing.assert_array_equal(found, one.stepper.q, err_msg=f"step {step}, world {world}")
+    many, alone = side_by_side([heap(seed) for seed in seeds], "cpu")
+    step_and_compare(many, alone, steps - 1)
+    together, substeps = many.step().substeps, [one.step().substeps for one in alone]
+    np.testing.assert_array_equal(many.stepper.q.reshape(2, -1, 12), [one.stepper.q for one in alone])
     assert together == max(substeps) > min(substeps)
 
 
 @pytest.mark.parametrize(
-    ("device", "steps", "wrist", "others"),
+    ("device", "dt", "steps", "wrist", "others"),
     [
-        ("cpu", 24, {"range_deg": (-20, 20), "limit_restitution": 0.5}, {}),
-        ("cpu", 12, {"range_deg": (-20, 20)}, {"integrator": "bdf2"}),
-        ("cpu", 12, {"friction": 0.3, "armature": 0.01}, {}),
-        ("cpu", 12, {"stiffness": 3.0, "damping": 0.01}, {"enforcement": "penalty"}),
-        ("numpy", 7, {"friction": 0.1}, {"integrator": "bdf1"}),
+        ("cpu", None, 24, {"range_deg": (-20, 20), "limit_restitution": 0.5}, {}),
+        ("cpu", None, 12, {"range_deg": (-20, 20)}, {"integrator": "bdf2"}),
+        ("cpu", None, 12, {"friction": 0.3, "armature": 0.01}, {}),
+        ("cpu", None, 12, {"stiffness": 3.0, "damping": 0.01}, {"enforcement": "penalty"}),
+        ("numpy", None, 7, {"friction": 0.1}, {"integrator": "bdf1"}),
+        ("cpu", DT, 17, {"range_deg": (-20, 20), "limit_restitution": 0.5}, {}),
+        ("cpu", DT, 9, {"friction": 0.3, "armature": 0.01}, {"integrator": "bdf2"}),
+        ("numpy", DT, 5, {"stiffness": 3.0, "damping": 0.01}, {"enforcement": "penalty"}),
     ],
 )
-def test_worlds_with_joints_and_substeps_equal_single_runs(monkeypatch, device, steps, wrist, others):
+def test_worlds_with_joints_and_substeps_equal_single_runs(monkeypatch, device, dt, steps, wrist, others):
     """This holds with drives by their own times, limits, friction, rotors and springs."""
-    monkeypatch.setattr(verdict, "FAR", 0.05)  # slower contacts shorten steps
-    scenes = [armed(k, wrist, **others) for k in (range(4) if device == "cpu" else (4, 5))]
-    count = len(scenes)
-    out = side_by_side(scenes, device, joints=("shoulder",))
-    alone, pieces = [abd.Simulation(scene, device=device) for scene in scenes], 0
-    for step in range(steps):
-        pieces += out.step().substeps > 1
-        states = [one.reshape(count, -1, 12) for one in (out.stepper.q, out.stepper.qd)]
-        for world, one in enumerate(alone):
-            one.step()
-            for found, there in zip(states, (one.stepper.q, one.stepper.qd), strict=True):
-                assert_same_state(found[world], there, device, f"step {step}, world {world}")
-    assert pieces
-    for name in ("drive", "friction", "integration"):
-        total = sum(getattr(one.stepper.work, name) for one in alone)
-        assert getattr(out.stepper.work, name) == pytest.approx(total, rel=1e-7), name
+    if not dt:
+        monkeypatch.setattr(verdict, "FAR", 0.05)  # slower contacts shorten steps
+    worlds = range(3) if dt else range(4) if device == "cpu" else (4, 5)
+    scenes = [armed(k, wrist, **others) for k in worlds]
+    many, alone = side_by_side(scenes, device, ("shoulder",), dt)
+    reports = step_and_compare(many, alone, steps)
+    if not dt:
+        assert any(report.substeps > 1 for report in reports)
+        assert_same_work(many, alone, dict.fromkeys(("drive", "friction", "integration"), 1e-7))
 
 
 @pytest.mark.parametrize("dt", [0.01, (0.01, 0.01, 0.005, 0.0075)])
