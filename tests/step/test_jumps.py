@@ -19,14 +19,6 @@ def free_body(**keys) -> abd.Simulation:
     return abd.Simulation(scene, device=NAME)
 
 
-def test_discontinuous_function_acts_from_its_step_on():
-    simulation = free_body()
-    body = simulation.bodies["box"]
-    body.apply_force(lambda time, _: (0.0, 6.0 if time > 3.5 * H else 0.0, 0.0))
-    simulation.run(steps=8)
-    assert body.linear_velocity[1] == pytest.approx(6.0 / 2.0 * 5 * H, rel=1e-9)
-
-
 def test_smooth_function_is_integrated_with_second_order():
     simulation = free_body()
     simulation.bodies["box"].apply_force(lambda time, _: (1.0 + np.sin(2.0 * time), 0.0, 0.0))
