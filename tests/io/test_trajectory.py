@@ -119,6 +119,23 @@ def test_reader(tmp_path):
         assert trajectory.checkpoint()["q"].tobytes() == states[-1].q.tobytes()
 
 
+def test_meshes_of_one_surface_need_one_frame(tmp_path):
+    model = scene().compile()
+    frames = model.bodies.body_frame.copy()
+    frames[1] = np.eye(4)
+    with pytest.raises(ValueError, match="different body frames"):
+        write_run(tmp_path / "trajectory.h5", 1, replace(model, bodies=replace(model.bodies, body_frame=frames)))
+
+
+def test_a_frame_must_be_complete(tmp_path):
+    sim = simulated()
+    with TrajectoryWriter(tmp_path / "t.h5", sim.model, first_block(sim), {}) as writer:
+        values = values_of(sim, sim.step())
+        del values["/energy/joint"]
+        with pytest.raises(ValueError, match="/energy/joint"):
+            writer.append(values)
+
+
 def test_a_file_of_another_program_is_refused(tmp_path):
     with pytest.raises(TrajectoryError, match=r"none\.h5"):
         Trajectory(tmp_path / "none.h5")
