@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from abd import errors, gym, kinematics
     from abd.api.joints.custom_joints import joint_type
     from abd.api.simulation import Simulation, run
+    from abd.api.tape import Tape
     from abd.joints.closure.coordinate_setter import CoordinateSetter
     from abd.joints.coordinates.mechanism import Mechanism
     from abd.joints.custom.custom import RowFlags
@@ -32,6 +33,7 @@ __all__ = [
     "RowFlags",
     "Scene",
     "Simulation",
+    "Tape",
     "__version__",
     "coupling_function",
     "errors",
@@ -52,6 +54,7 @@ _HOMES = {
     "RowFlags": "abd.joints.custom.custom",
     "Scene": "abd.scene.scene",
     "Simulation": "abd.api.simulation",
+    "Tape": "abd.api.tape",
     "coupling_function": "abd.joints.rows.measured_rows",
     "errors": "abd.errors",
     "gym": "abd.gym",

@@ -70,6 +70,10 @@ class OutOfMemory(DeviceError):
     exit_status = 1
 
 
+class NotDifferentiable(AbdError):
+    """A step has no derivative, or none is implemented; the message has the reason and the fix."""
+
+
 class StepFailure(AbdError):
     """A time step failed.
 

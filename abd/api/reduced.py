@@ -9,7 +9,7 @@
 A breadth-first search from the world finds the joints of a spanning tree, with velocities v (nv,); bodies without joints to the
 tree have six. `forward_dynamics` also satisfies the joints in `loops`, which close loops; the other methods use the tree only.
 All quantities are those of the rigid bodies in the current state, without rotor inertia, springs, drives, limits, joint friction
-and contact. `linearize` includes all of these, because it uses steps of the simulation.
+and contact. `linearize` includes all of these, because it differentiates a step of the simulation.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ import numpy as np
 
 from abd.api.body_view import BodyView
 from abd.api.protocol import RunningSimulation
-from abd.api.restarts import restore, saved
+from abd.api.tape import Tape
 from abd.joints.coordinates.mechanism import Branch, Mechanism
-from abd.potentials.integrators import longest
 from abd.state import State
+
+TANGENT = 1e-5
+"""Change of coordinates and velocities in central differences of the kinematics."""
 
 
 class Reduced:
@@ -95,64 +97,54 @@ class Reduced:
         at = frame[:3, :3] @ np.asarray(point, dtype=float) + frame[:3, 3]
         return self.mechanism.geometric_jacobian(self.q, index, at)
 
-    def linearize(self, inputs: list[str] | None = None, eps: float = 1e-5) -> tuple[np.ndarray, np.ndarray]:
+    def linearize(self, inputs: list[str] | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Linearise the next step: return A (2 nv, 2 nv) and B (2 nv, m) of ``(dx', dv') = A (dx, dv) + B du``.
 
-        dx are displacements along v, u efforts on coordinates. The method uses central differences of steps from perturbed
-        states (4 nv + 2 m steps), each with a restarted integrator. The simulation does not change.
+        dx are displacements along v, u efforts on coordinates. The step starts with a restarted integrator; its converged state
+        is differentiated with the contacts fixed (`abd.Tape`). The simulation does not change.
 
         Args:
             inputs: coordinates with efforts, as "joint.coordinate"; by default all coordinates.
-            eps: perturbation of displacements [m or rad] and velocities [m/s or rad/s]; efforts are perturbed such that they
-                cause a displacement of this size.
 
         Raises:
-            ValueError: a coordinate is unknown. StepFailure: a perturbed step does not converge.
+            ValueError: a coordinate is unknown. StepFailure: the step does not converge. NotDifferentiable: it has no derivative.
         """
-        joints = self._simulation.joints
-        known = [f"{one}.{name}" for one in joints for name in joints[one].coordinate_names]
+        copied, reader = copy.deepcopy(self._simulation), self._simulation.reader
+        joint = [copied.model.joints[k].name for k in reader.table.joint]
+        known = [f"{one}.{name}" for one, name in zip(joint, reader.names, strict=True)]
         inputs = known if inputs is None else list(inputs)
         for one in inputs:
             if one not in known:
                 raise ValueError(f"unknown coordinate '{one}' in inputs; known are {', '.join(known) or 'none'}")
-        nv, copied = len(self.v), copy.deepcopy(self._simulation)
-        dt, start = longest(copied.stepper.worlds.lengths), saved(copied)
-        centre = self._after(copied, start, np.zeros(2 * nv), None)
-        # effort that displaces a coordinate by about eps within the step
-        scale = np.linalg.norm(self.mass_matrix(), 2) * eps / dt**2 if nv else eps
+        stepper, state, nv = copied.stepper, copied.stepper.state(), len(self.v)
+        q, qd = self.mechanism.affine_state(self.q, self.v)
+        stepper.restore(State(q=q, qd=qd, time=state.time, step=state.step, pairs=state.pairs, anchors=state.anchors))
+        tape = Tape(copied)
+        tape.step()
+        equations, width = tape.steps[0].equations, 2 * nv
+        du = np.zeros((equations.sizes[1], width + len(inputs)))
+        for name, by in zip(("start q", "start qd"), self._tangents(self.q, self.v), strict=True):
+            du[equations.inputs[name], :width] = by
+        efforts = [equations.inputs["efforts"].start + known.index(one) for one in inputs]
+        du[efforts, width + np.arange(len(inputs))] = 1.0
+        dy = equations.forward(du)
+        changes = np.stack([dy[equations.unknowns[name]] for name in ("q", "qd")]).transpose(2, 0, 1).reshape(-1, 2, *q.shape)
+        end, AB = np.array([stepper.q, stepper.qd]), []
+        for change in TANGENT * changes:
+            high, low = (self.mechanism.state_of(*(end + sign * change), last=self.q) for sign in (1.0, -1.0))
+            branches = [(b.space, b.positions, b.velocities) for b in self.mechanism.branches]
+            dx = [space.local(low[0][at], high[0][at], low[1][rates])[0] for space, at, rates in branches]
+            AB.append(np.concatenate([*dx, high[1] - low[1]]) / (2.0 * TANGENT))
+        AB = np.array(AB).reshape(-1, width).T
+        return AB[:, :width], AB[:, width:]
 
-        def column(dx: np.ndarray, pushed: str | None, step: float) -> np.ndarray:
-            ends = [
-                self._difference(centre, self._after(copied, start, sign * dx, pushed and (pushed, sign * step)))
-                for sign in (1.0, -1.0)
-            ]
-            return (ends[0] - ends[1]) / (2.0 * step)
-
-        A = [column(eps * unit, None, eps) for unit in np.eye(2 * nv)]
-        B = [column(np.zeros(2 * nv), one, scale) for one in inputs]
-        return np.array(A).reshape(2 * nv, 2 * nv).T, np.array(B).reshape(len(inputs), 2 * nv).T
-
-    def _after(self, copied: RunningSimulation, start: dict, dx: np.ndarray, push) -> tuple[np.ndarray, np.ndarray]:
-        """Return configuration and velocities after a step from the state of this object, perturbed by dx (2 nv,)."""
-        nv = len(self.v)
-        restore(copied, start)
-        q, v = self.mechanism.moved(self.q, dx[:nv]), self.v + dx[nv:]
-        anew = State(*self.mechanism.affine_state(q, v), time=copied.stepper.time, step=copied.stepper.frame)
-        copied.stepper.restore(anew)
-        if push is not None:
-            joint, coordinate = push[0].rsplit(".", 1)
-            view = copied.joints[joint].coordinate(coordinate)
-            view.apply_force(push[1], steps=1)
-        copied.step()
-        return self.mechanism.state_of(copied.stepper.q, copied.stepper.qd, last=self.q)
-
-    def _difference(self, centre, end) -> np.ndarray:
-        """Return (2 nv,) the displacement along v and the change of v from one state to another."""
-        dx = np.zeros(len(self.v))
-        for b in self.mechanism.branches:
-            q0, q1 = centre[0][b.positions], end[0][b.positions]
-            dx[b.velocities] = b.space.local(q0, q1, centre[1][b.velocities])[0]
-        return np.concatenate([dx, end[1] - centre[1]])
+    def _tangents(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return derivatives (2, 12 n, 2 nv) of the bodies' states and velocities by displacements along v, and by v."""
+        nv, out = len(v), []
+        for step in TANGENT * np.eye(2 * nv):
+            ends = [self.mechanism.affine_state(self.mechanism.moved(q, d[:nv]), v + d[nv:]) for d in (step, -step)]
+            out.append((np.array(ends[0]) - np.array(ends[1])).reshape(2, -1) / (2.0 * TANGENT))
+        return np.array(out).reshape(2 * nv, 2, -1).transpose(1, 2, 0)
 
     def _vector(self, value, what: str) -> np.ndarray:
         given = np.asarray(value, dtype=float)

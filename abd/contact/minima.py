@@ -118,7 +118,7 @@ class Minima:
         x = self.contacts.positions(q)
         near = closest(x, self.contacts)
         b, _, _ = barrier(parameters.barrier, near.D, parameters.d_hat, self.contacts.xi)
-        force = self._vertex_coefficients(q, x)
+        force = self.vertex_coefficients(q, x)
         value = np.where(force != 0.0, force * b, 0.0)
         c = self.crossing
         force[c], T = self._edge_factors(near.w[c[:, 0]], b[c], self.share[c[:, 1:]])
@@ -149,7 +149,7 @@ class Minima:
         total[self.source[first][self.contacts.xi[first] ** 2 >= D]] = np.inf
         return total
 
-    def _vertex_coefficients(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def vertex_coefficients(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
         """(k,) coefficients of faces, sides and corners; 0 for edge pairs."""
         out, queries = self.constant.copy(), self.queries
         _, weights, _ = distance.point_triangle(*queries.contacts.positions(q).swapaxes(0, 1))

@@ -56,6 +56,11 @@ class Modes:
     def history(self, history: np.ndarray) -> None:
         self._history, self._jumped = history, bool((history < 0).any())
 
+    @property
+    def last(self) -> np.ndarray:
+        """(n,) the `Mode` of every body in the last accepted step."""
+        return self._last_mode
+
     def rule(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> Scheme | Schemes:
         """Return the scheme of a step of h [s] after one of `previous_h`, scalars or (n,); cached for equal arguments."""
         settings = self.settings

@@ -103,7 +103,7 @@ class NumpyFriction:
         if len(self.anchors):
             start_stretch = self.anchors.found(*self._places(), self.lagged.n)
             # anchors are motions of body i of a pair relative to j
-            self.lagged = replace(self.lagged, start_stretch=_signs(self.lagged) * start_stretch)
+            self.lagged = replace(self.lagged, start_stretch=signs(self.lagged) * start_stretch)
 
     def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return keys (l,), kinds (l,) and points (l, 3) on bodies i of the lagged contacts."""
@@ -125,7 +125,7 @@ class NumpyFriction:
         spin = 0.5 * np.einsum("li,li->l", turned[frozen.first] + turned[frozen.second], lagged.n)
         eps = eps[self.owners, None]
         e = friction.stretch(lagged, frozen.positions(moved), eps)
-        self.anchors = Anchors(*self._places(), _signs(lagged) * final_shares(e, eps, lagged.n, spin))
+        self.anchors = Anchors(*self._places(), signs(lagged) * final_shares(e, eps, lagged.n, spin))
 
     def read_anchors(self) -> Anchors:
         return self.anchors
@@ -142,7 +142,7 @@ class NumpyFriction:
         flip = lagged.flipped[:, None]
         Y_i, Y_j = np.where(flip, lagged.Y_second, lagged.Y_first), np.where(flip, lagged.Y_first, lagged.Y_second)
         n = np.where(flip, -lagged.n, lagged.n)
-        start_stretch = _signs(lagged) * (lagged.start_stretch + lagged.arc / eps[self.owners, None])
+        start_stretch = signs(lagged) * (lagged.start_stretch + lagged.arc / eps[self.owners, None])
         return np.where(flip, bodies[:, ::-1], bodies), lagged.kind, n, Y_i, Y_j, start_stretch
 
     def energy(self, moved: np.ndarray, eps: np.ndarray) -> np.ndarray:
@@ -166,7 +166,7 @@ class NumpyFriction:
         return -float(np.sum(forces * friction.slip(lagged, frozen.positions(step)) / ch2[self.owners, None]))
 
 
-def _signs(lagged: Lagged) -> np.ndarray:
+def signs(lagged: Lagged) -> np.ndarray:
     """Return (l, 1) signs of stretches of bodies i relative to j: slips of flipped contacts change sign, rotations do not."""
     return np.where(lagged.flipped & (lagged.kind == SLIDE), -1.0, 1.0)[:, None]
 

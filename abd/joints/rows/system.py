@@ -311,7 +311,7 @@ class JointSystem:
         ch2, time = self.of_rows(ch2), self.of_rows(time)
         per_step = w[RATE_NEW]  # d(velocity)/dx: 1 / (beta h)
         last = w[REST_NOW] * now + w[REST_BEFORE] * before
-        target, speed_of_target = self._targets(time, now)
+        target, speed_of_target = self.targets(time, now)
         moving = a.follows & (a.role == Role.DRIVE)
         target = np.where(moving, last + speed_of_target / per_step, target)
         target = np.where(self.turning, np.clip(target, now - REACH, now + REACH), target)
@@ -397,7 +397,7 @@ class JointSystem:
         np.add.at(rate, self.rows.term_row, slope * speeds[self.rows.term_measure])
         return x, rate
 
-    def _targets(self, time: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def targets(self, time: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         a = self.row_laws
         target, rate = a.target.copy(), a.rate.copy()
         for row, function in a.target_of.items():

@@ -1,0 +1,180 @@
+"""`Tape`: records steps of a simulation, and differentiates functions of the states after them.
+
+    tape = abd.Tape(sim)
+    for _ in range(100):
+        tape.step()
+    by_end = np.zeros(sim.state.q.shape)
+    by_end[sim.bodies["puck"].index, 0] = 1.0           # of the final x of the puck's centre of mass
+    gradient = tape.gradient(q=by_end)
+    gradient.friction, gradient.efforts, gradient.qd    # by friction coefficients, efforts in every step, initial velocities
+
+Every step costs one factorisation when it is recorded, and one transposed solve per gradient (`abd.derivatives.step`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abd.api.protocol import RunningSimulation
+from abd.api.step_report import StepReport
+from abd.backends.reference.numpy_contacts import NumpyContacts
+from abd.derivatives.step import STATE, StepDerivatives, StepRecord
+from abd.errors import NotDifferentiable
+from abd.joints.rows.laws import Role
+from abd.joints.rows.springs import resolved
+from abd.potentials.integrators import Scheme
+from abd.tables import copied
+
+COORDINATES = {
+    "rest": (Role.SPRING, "target"),
+    "stiffness": (Role.SPRING, "stiffness"),
+    "damping": (Role.SPRING, "damping"),
+    "friction": (Role.FRICTION, "effort"),
+    "target": (Role.DRIVE, "target"),
+    "drive_stiffness": (Role.DRIVE, "stiffness"),
+    "drive_damping": (Role.DRIVE, "damping"),
+}
+"""Parameters of coordinates: role of their rows, and name there."""
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """Derivatives of a function of the states that a `Tape` of k steps has recorded.
+
+    Attributes:
+        q, qd: (n, 12) by the state before the first step, in the order of `Simulation.state`.
+        force, torque: (k, n, 3) by forces [N] at the centres of mass and torques [N m] on the bodies in every step.
+        efforts: (k, c) by efforts on the coordinates in every step, in the order of `Simulation.coordinates`.
+        friction: (m, m) by the coefficients of friction of pairs of materials; 0 for coefficients of 0.
+        coordinates: (c,) each, by parameters of the coordinates: "rest", "stiffness" and "damping" of springs, "friction"
+            (effort), "target" of drives (speed of velocity drives), "drive_stiffness" and "drive_damping".
+    """
+
+    q: np.ndarray
+    qd: np.ndarray
+    force: np.ndarray
+    torque: np.ndarray
+    efforts: np.ndarray
+    friction: np.ndarray
+    coordinates: dict[str, np.ndarray]
+
+
+class Tape:
+    """Records steps of a simulation.
+
+    Attributes:
+        steps: derivatives of the recorded steps.
+    """
+
+    def __init__(self, simulation: RunningSimulation):
+        self._simulation = simulation
+        self.steps: list[StepDerivatives] = []
+        self._touching: NumpyContacts | None = None
+
+    def step(self) -> StepReport:
+        """Advance the simulation by one step, and record it.
+
+        Raises:
+            NotDifferentiable: the step has no derivative; it is complete, but not recorded.
+        """
+        sim, stepper, backend = self._simulation, self._simulation.stepper, self._simulation.backend
+        sim.control.efforts.before_step()
+        start, previous_h, rows = (stepper.q.copy(), stepper.qd.copy()), stepper.previous_h, len(backend.system.rows)
+        if self.steps and not all(map(np.array_equal, start, self.steps[-1].record.end)):
+            raise NotDifferentiable("the state has changed since the last recorded step: begin a new tape")
+        if self.steps and rows != len(self.steps[-1].system.rows):
+            raise NotDifferentiable("joints have changed since the last recorded step: begin a new tape")
+        forces, memory = backend.states.read_forces(), copied(stepper.memory)
+        own, anchors = backend.pair_law.own, copied(backend.friction.read_anchors())
+        report = sim.step()
+        self._check(report, start)
+        model, smooth = sim.model, sim.model.settings.integrator == "generalized_alpha"
+        record = StepRecord(
+            rule=stepper.modes.rule(stepper.previous_h, previous_h), mode=stepper.modes.last, time=stepper.time,
+            start=start, end=(stepper.q.copy(), stepper.qd.copy()), forces=forces, memory=memory, end_memory=stepper.memory,
+            own=(own, stepper.forces.own), anchors=anchors, mobile=backend.inactive.mobile & ~backend.inactive.sleeping,
+            relagged=stepper.loaded, resolved=resolved(model, backend.system) & smooth, is_first=not np.any(previous_h),
+        )  # fmt: skip
+        present = sim._switches.present(model)
+        if self._touching is None or self._touching.model is not present:
+            self._touching = NumpyContacts(present)
+        self.steps.append(StepDerivatives(model, backend.system, sim.reader.table, self._touching, record))
+        return report
+
+    def _check(self, report: StepReport, start: tuple[np.ndarray, np.ndarray]) -> None:
+        """Raise `NotDifferentiable` with the reason if the last step has no derivative here."""
+        sim, stepper = self._simulation, self._simulation.stepper
+        system, rule = sim.backend.system, stepper.modes.rule(stepper.previous_h, stepper.previous_h)
+        reasons = {
+            f"it had {report.substeps} substeps: reduce solver.dt": report.substeps > 1,
+            "an impact changed velocities: begin a tape after it": stepper.forces.rebound is not None,
+            "worlds have different time steps": not isinstance(rule, Scheme),
+            "the integrator is bdf2: use generalized_alpha or bdf1": rule.chord,
+            "a joint broke: begin a tape after it": bool(report.broken),
+            "joint rows are functions of Python, or of the pose": system.has_user_functions or bool(system.followers),
+            "velocities were fitted to joints when a mechanism returned to generalized_alpha: use solver.integrator = 'bdf1'":
+                not all(map(np.array_equal, start, (stepper.previous_q, stepper.previous_qd))),
+        }  # fmt: skip
+        if found := [reason for reason, applies in reasons.items() if applies]:
+            raise NotDifferentiable(f"step {sim.frame} has no derivative: {'; '.join(found)}")
+
+    def gradient(self, q: np.ndarray | None = None, qd: np.ndarray | None = None) -> Gradient:
+        """Return the derivatives of a function f of the recorded states.
+
+        Args:
+            q, qd: derivatives of f by positions and velocities of the bodies after the last step, (n, 12), or after every step,
+                (k, n, 12); zero by default.
+
+        Raises:
+            ValueError: no step was recorded, or another shape.
+        """
+        if not self.steps:
+            raise ValueError("record a step before `gradient`")
+        sim, count = self._simulation, len(self.steps)
+        n, m = len(sim.model.bodies), len(sim.model.materials.mu)
+        given = {"q": self._by_step(q, "q"), "qd": self._by_step(qd, "qd")}
+        out, state, after = [], {}, None
+        for k, step in reversed(list(enumerate(self.steps))):
+            equations = step.equations
+            by_end = np.zeros(equations.sizes[0])
+            for name in STATE:
+                part = by_end[equations.unknowns[name]]
+                if name in given:
+                    part += given[name][k].ravel()
+                if after is not None:
+                    part += after.anchors_back(step, state[name]) if name == "anchors" else state[name]
+            x = equations.adjoint(by_end)
+            inputs = {name: x[span] for name, span in equations.inputs.items()}
+            state, after = {name: inputs.get(f"start {name}") for name in STATE}, step
+            out.insert(0, inputs)
+        wrench = np.stack([one["wrench"] for one in out]).reshape(count, n, 6)
+        upper = sum(one["mu"] for one in out).reshape(m, m)
+        return Gradient(
+            state["q"].reshape(n, 12), state["qd"].reshape(n, 12), wrench[:, :, :3], wrench[:, :, 3:],
+            np.stack([one["efforts"] for one in out]), upper + np.triu(upper, 1).T, self._by_coordinate(out),
+        )  # fmt: skip
+
+    def _by_step(self, given: np.ndarray | None, name: str) -> np.ndarray:
+        """Return (k, n, 12) derivatives by the states after all steps."""
+        shape = (len(self.steps), len(self._simulation.model.bodies), 12)
+        out = np.zeros(shape)
+        if given is not None:
+            given = np.asarray(given, dtype=float)
+            if given.shape not in (shape, shape[1:]):
+                raise ValueError(f"{name} must have the shape {shape[1:]} or {shape}, not {given.shape}")
+            out[-1 if given.ndim == 2 else slice(None)] = given
+        return out
+
+    def _by_coordinate(self, out: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """Return sums over the steps by parameters of the coordinates."""
+        reader, laws = self._simulation.reader, self.steps[-1].system.row_laws
+        place = {key: k for k, key in enumerate(zip(reader.table.joint.tolist(), reader.names, strict=True))}
+        of = np.array([place.get(key, -1) for key in zip(laws.joint.tolist(), laws.name, strict=True)], dtype=int)
+        found = {}
+        for name, (role, parameter) in COORDINATES.items():
+            rows = np.flatnonzero((laws.role == role) & (laws.coupling < 0) & (of >= 0))
+            found[name] = np.zeros(len(reader.names))
+            np.add.at(found[name], of[rows], sum(one[parameter] for one in out)[rows])
+        return found

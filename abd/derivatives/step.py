@@ -1,0 +1,215 @@
+"""Derivatives of one substep, by the implicit function theorem.
+
+The converged state q' of a step satisfies ``G(q', s; x) = 0``: the gradient of the incremental potential vanishes, and every
+joint row has the force s of its law, or the residual 0 if it is exact. x are the state at the start and the parameters.
+Velocities and the integrator's history follow from q' and x. The differentials of these equations form one sparse system
+(`Equations`).
+
+Inertia, loads, near-rigidity, linear rows and friction's dependence on its stretch are differentiated by formulas. Forces of
+contacts, lagged loads, laws of rows, second derivatives of measures, and the free motion are central differences of the functions
+that define them, for single bodies and pairs. Steps are not repeated.
+
+Constants: contact parameters of pairs, widths of limits, set of active contacts, friction in joints that depends on their load,
+loads that depend on the state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from abd.backends.body_data import BodyData
+from abd.backends.reference.numpy_bodies import maps, projectors
+from abd.backends.reference.numpy_contacts import NumpyContacts
+from abd.backends.reference.numpy_motion import Motion
+from abd.contact.pair_law import PairParameters
+from abd.derivatives.equations import Equations, body_columns, jacobian
+from abd.derivatives.pairs import LaggedFriction, Parts
+from abd.derivatives.rows import PARAMETERS, JointDerivatives
+from abd.joints.closure.link_graph import joined_components
+from abd.joints.rows.sizes import turning_arms
+from abd.joints.rows.system import JointMemory, JointSystem
+from abd.joints.rows.table import MeasureTable
+from abd.model import Kind, Model
+from abd.potentials import arap, orthogonality
+from abd.potentials.forces import couple
+from abd.potentials.integrators import Scheme
+from abd.potentials.rolling import Resistances
+from abd.potentials.sticking import Anchors
+
+STEP = 1e-5
+"""Change of states in central differences of the free motion [m or 1], and of displacements by velocities and forces."""
+STATE = ("q", "qd", "forces", "rows", "anchors")
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """Data of one substep.
+
+    Attributes:
+        rule: scheme; mode: (n,) of the bodies; time: at the end [s].
+        start, end: (q, qd), each (n, 12), at the start and at the end; forces: (n, 12) acceleration history at the start.
+        memory, end_memory: of the joints; own: parameters of pairs at the start and in the step; anchors: at the start.
+        mobile: (n,) bool; relagged: (n,) bool, bodies whose friction was lagged twice.
+        resolved: (R,) bool, springs with the trapezoidal rule; is_first: whether the simulation starts with this step.
+    """
+
+    rule: Scheme
+    mode: np.ndarray
+    time: float
+    start: tuple[np.ndarray, np.ndarray]
+    end: tuple[np.ndarray, np.ndarray]
+    forces: np.ndarray
+    memory: JointMemory
+    end_memory: JointMemory
+    own: tuple[PairParameters, PairParameters]
+    anchors: Anchors
+    mobile: np.ndarray
+    relagged: np.ndarray
+    resolved: np.ndarray
+    is_first: bool
+
+
+class StepDerivatives:
+    """Derivatives of one substep.
+
+    Unknowns are the state at the end: q, qd, forces (n, 12), rows (3, R), anchors (l, 3). Inputs are the state at the start, with
+    the same names after "start ", and parameters: wrench (n, 6), mu (m, m) of ordered pairs, efforts (c,) on coordinates, and
+    target, stiffness, damping, effort (R,) of joint rows. In the first step, "start rows" follow from "start q" and "start qd".
+
+    Args:
+        coordinates: table of the c coordinates; touching: the contacts of the model.
+    """
+
+    def __init__(
+        self, model: Model, system: JointSystem, coordinates: MeasureTable, touching: NumpyContacts, record: StepRecord
+    ):
+        self.model, self.system, self.record, n = model, system, record, len(model.bodies)
+        self.data, self.ch2 = BodyData.of(model), record.rule.ch2
+        self.moves = record.mobile & (model.bodies.kind == Kind.DYNAMIC)
+        self.joints = JointDerivatives(system, record, model.settings.eps_v)
+        self.motion = Motion(self.data, joined_components(model), *turning_arms(model))
+        self.rows = self.motion.rows(record.rule, record.mode, *record.start)
+        self.pulled = [self.joints.pulls(q) for q, _ in (record.start, record.end)] if self.joints.springs else []
+        pulled = self.pulled[0] if self.pulled else np.zeros((n, 12))
+        target = self.motion.coast(record.rule, self.rows, *record.start, record.forces, pulled)
+        self.friction = self._lagged(touching, target)
+        R, m, count = len(system.rows), len(model.materials.mu), sum(len(one.key) for one in self.friction)
+        state = dict(zip(STATE, (12 * n, 12 * n, 12 * n, 3 * R, 3 * count), strict=True))
+        inputs = {f"start {name}": size for name, size in state.items()}
+        extra = {"target state": 12 * n, "linear": 3 * len(system.linear)} | dict.fromkeys(("now", "value", "measured"), R)
+        extra |= dict.fromkeys(("pulls", "end pulls")[: len(self.pulled)], 12 * n)
+        if record.is_first:
+            extra |= {"start rows": inputs.pop("start rows")}
+        parameters = {"wrench": 6 * n, "mu": m * m, "efforts": len(coordinates)} | dict.fromkeys(PARAMETERS, R)
+        self.equations = Equations(state | extra, inputs | parameters)
+        self._add_motion()
+        self._add_bodies()
+        self._add_contacts()
+        self.joints.add_to(self.equations, coordinates)
+        self.equations.factorise(projectors(self.data, ~self.moves), (model.bodies.kind != Kind.KINEMATIC).astype(float))
+
+    def _add_motion(self) -> None:
+        """Add velocities, history and inertial targets of all moving bodies, and their inertia."""
+        record, add, bodies = self.record, self.equations.add, np.flatnonzero(self.moves)
+        rows, columns, h = self.rows[bodies], body_columns(bodies), record.rule.h
+        names = ["q", "start q", "start qd", "start forces", "pulls", "end pulls"][: 4 + len(self.pulled)]
+        given = [one[bodies] for one in (record.end[0], *record.start, record.forces, *self.pulled)]
+
+        def ends(*arrays: np.ndarray) -> np.ndarray:
+            end, now, velocity, forces, *pulls = arrays
+            pulled, end_pulls = pulls or (np.zeros(now.shape),) * 2
+            copies = len(end) // len(bodies)
+            at, of_rows = np.tile(bodies, copies), np.tile(rows, copies)
+            data = BodyData(**{one.name: getattr(self.data, one.name)[at] for one in fields(BodyData)})
+            motion = Motion(data, at[:0], at[:0], np.zeros((0, 3)))
+            target = motion.coast(record.rule, of_rows, now, velocity, forces, pulled)
+            state = motion.keep(record.rule, of_rows, target, end, now, now, velocity, forces, pulled, end_pulls)
+            inertial = target.scale[:, None] * motion.mass_matrix * (end - target.q)
+            return np.concatenate([*state, target.q, inertial], axis=1)
+
+        mass = self.motion.mass_matrix[bodies]
+        least = np.concatenate([mass[:, :3], np.repeat(mass[:, 3:].max(axis=1, keepdims=True), 3, axis=1)], axis=1)
+        of_forces = np.tile(STEP / h**2 * least, 2)
+        _, J = jacobian(ends, given, [STEP, STEP, STEP / h] + [of_forces] * (len(names) - 3))
+        for place, equation in enumerate(("qd", "forces", "target state", "q")):
+            sign = 1.0 if equation == "q" else -1.0
+            for part, name in enumerate(names):
+                add(equation, name, columns, columns, sign * J[:, 12 * place : 12 * place + 12, 12 * part : 12 * part + 12])
+        for equation in ("qd", "forces", "target state", *names[4:]):
+            self.equations.add_diagonal(equation, equation, 1.0)
+
+    def _add_bodies(self) -> None:
+        """Add near-rigidity and external loads."""
+        equations, bodies, data = self.equations, np.flatnonzero(self.moves), self.data
+        A, columns, stiffness = maps(self.record.end[0])[bodies], body_columns(bodies), self.ch2 * data.stiffness[bodies]
+        H = orthogonality.hessian(stiffness, A)
+        if (polar := data.arap[bodies] != 0).any():
+            K = stiffness[polar]
+
+            def gradient(x: np.ndarray) -> np.ndarray:
+                return arap.gradient(np.tile(K, len(x) // len(K)), x.reshape(-1, 3, 3)).reshape(-1, 9)
+
+            H[polar] = jacobian(gradient, [A[polar].reshape(-1, 9)], [STEP])[1]
+        inverse = np.linalg.inv(A)
+        torque = couple(data.torque[bodies], np.broadcast_to(np.eye(3), A.shape))
+        # d(A^-T) = -A^-T dA^T A^-T
+        H += self.ch2 * np.einsum("nil,njk->nijkl", torque @ inverse.transpose(0, 2, 1), inverse).reshape(-1, 9, 9)
+        equations.add("q", "q", columns[:, 3:], columns[:, 3:], H)
+        by_torque = np.stack([couple(np.tile(axis, (len(A), 1)), A).reshape(-1, 9) for axis in np.eye(3)], axis=2)
+        of_wrench = 6 * bodies[:, None] + np.arange(6)
+        equations.add("q", "wrench", columns[:, :3], of_wrench[:, :3], np.tile(-self.ch2 * np.eye(3), (len(A), 1, 1)))
+        equations.add("q", "wrench", columns[:, 3:], of_wrench[:, 3:], -self.ch2 * by_torque)
+
+    def _lagged(self, touching: NumpyContacts, target) -> list[LaggedFriction]:
+        """Return the friction that was lagged at the start, and that lagged at the end; set the contacts at the end."""
+        record, model, rule, settings, out = self.record, self.model, self.record.rule, self.model.settings, []
+        every = np.ones(len(record.mobile), dtype=bool)
+        self.parts = Parts.of(touching, record.end[0], record.own[1], self.ch2, every)
+        if not Resistances.of(model).any or settings.friction_iterations == 0:
+            return out
+        again = record.relagged if settings.friction_iterations > 0 else every
+        anchors = record.anchors if settings.stick == "elastic" else None
+        states, eps = np.stack([record.end[0], record.start[0], target.q]), settings.eps_v * rule.beta * rule.h
+        for at_end, chosen in enumerate((~again, again)):
+            if chosen.any():
+                q = record.end[0] if at_end else record.start[0]
+                parts = Parts.of(touching, q, record.own[at_end], self.ch2, chosen)
+                if len(parts.contacts):
+                    out.append(LaggedFriction(model, parts, bool(at_end), states, target.w, anchors, eps, rule.h))
+        return out
+
+    def _add_contacts(self) -> None:
+        """Add contacts, friction, and the anchors of sticking contacts at the end."""
+        add, first = self.equations.add, 0
+        if len(self.parts.contacts):
+            columns = body_columns(self.parts.bodies.ravel()).reshape(-1, 24)
+            add("q", "q", columns, columns, self.parts.hessian(self.record.end[0]))
+        for f in self.friction:
+            columns = body_columns(f.parts.bodies.ravel()).reshape(-1, 24)[f.pair]
+            shares, first = first + 3 * np.arange(len(f.key))[:, None] + np.arange(3), first + 3 * len(f.key)
+            for part, name in enumerate(("q", "start q", "target state")):
+                of = slice(24 * part, 24 * part + 24)
+                add("q", name, columns, columns, f.by_states[:, :, of])
+                add("anchors", name, shares, columns, -f.shares_by_states[:, :, of])
+            if f.share is not None:
+                add("q", "start anchors", columns, shares, f.by_share)
+                add("anchors", "start anchors", shares, shares, -f.shares_by_share)
+            add("q", "mu", columns, f.materials[:, None], f.by_mu[:, :, None])
+        self.equations.add_diagonal("anchors", "anchors", 1.0)
+
+    def anchors_back(self, before: StepDerivatives, by_start: np.ndarray) -> np.ndarray:
+        """Return derivatives (3 l,) by the anchors at the end of the step `before` from those by the anchors at the start."""
+        out = np.zeros((sum(len(one.key) for one in before.friction), 3))
+        if not len(out) or not len(by_start):
+            return out.ravel()
+        (key, kind, point), (old_key, old_kind, old_point) = (
+            (np.concatenate([getattr(one, name) for one in step.friction]) for name in ("key", "kind", "point"))
+            for step in (self, before)
+        )
+        for row, by_share in enumerate(by_start.reshape(-1, 3)):
+            same = np.flatnonzero((old_key == key[row]) & (old_kind == kind[row]))
+            if len(same):
+                out[same[np.argmin(np.sum((old_point[same] - point[row]) ** 2, axis=1))]] += by_share
+        return out.ravel()

@@ -1,0 +1,206 @@
+"""Gradients by adjoints of recorded steps, compared with central differences of complete simulations."""
+
+import inspect
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from on_device import NAME
+
+import abd
+from abd.errors import NotDifferentiable
+from abd.state import State
+
+DT, STEPS, WARM = 2e-3, 5, 10
+DEVICES = pytest.mark.parametrize("device", ["numpy", pytest.param(NAME, marks=pytest.mark.device)])
+
+
+def chain(
+    device: str, angle: float = 0.0, swing: float = 0.4, rest: float = 0.1, stiffness: float = 3.0, damping: float = 0.02,
+    friction: float = 0.05, drive_stiffness: float = 20.0, drive_damping: float = 0.3, target: float = 0.2, effort: float = 0.3,
+    force: float = 0.5, torque: float = 0.1, integrator: str = "generalized_alpha",
+) -> abd.Simulation:  # fmt: skip
+    """Four bars with hinges at an angle to the horizontal, swinging about the first: a spring, a drive, an effort and loads."""
+    scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-10, "integrator": integrator})
+    spring = {"stiffness": stiffness, "damping": damping, "rest": rest, "friction": friction}
+    drive = {"mode": "pd", "target": target, "stiffness": drive_stiffness, "damping": drive_damping}
+    u = np.array([np.cos(angle), 0.0, -np.sin(angle)])
+    for k in range(4):
+        scene.add_body(
+            f"bar {k}", box=(0.3, 0.05, 0.05), mass=1.0, position=(0.3 * k + 0.15) * u,
+            axis_angle={"axis": (0, 1, 0), "degrees": np.degrees(angle)},
+            velocity=swing * np.cross((0, 1, 0), (0.3 * k + 0.15) * u), angular_velocity=(0, swing, 0),
+        )  # fmt: skip
+        scene.add_hinge(
+            f"pin {k}", f"bar {k - 1}" if k else "world", f"bar {k}", anchor=0.3 * k * u, axis=(0, 1, 0),
+            enforcement="exact" if k % 2 else "penalty",
+            coordinate={"theta": {1: spring, 2: {"drive": drive, "armature": 0.01}}.get(k, {})},
+        )  # fmt: skip
+    sim = abd.Simulation(scene, device=device)
+    sim.joints["pin 2"].coordinate("theta").apply_force(effort)
+    sim.bodies["bar 3"].apply_force((0, 0, force))
+    sim.bodies["bar 0"].apply_torque((0, torque, 0))
+    return sim
+
+
+def box(device: str, radius: float = 0.0, spin: float = 0.0) -> abd.Simulation:
+    """A box, or a rounded one, that slides and spins on a floor."""
+    scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-13})
+    scene.add_material("default", mu=0.3)
+    scene.add_body("floor", half_space={})
+    size = {"sphere": {"radius": radius}} if radius else {"box": (0.2, 0.3, 0.2)}
+    height = 0.1001 if not radius else radius + 1e-4
+    scene.add_body("box", **size, position=(0, 0, height), velocity=(1, 0.3, 0), angular_velocity=(0, 0, spin), mass=1.0)
+    sim = abd.Simulation(scene, device=device)
+    sim.bodies["box"].apply_force((0.5, 0.0, 0.0))
+    return sim
+
+
+def gripper(device: str, mu: float) -> abd.Simulation:
+    """A hand that lifts a box between two jaws."""
+    scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-13})
+    scene.add_material("default", mu=mu)
+    scene.add_body("hand", box=(0.2, 0.1, 0.02), position=(0, 0, 0.1), mass=0.5)
+    scene.add_slider("lift", "world", "hand", anchor=(0, 0, 0.1), axis=(0, 0, 1), enforcement="exact")
+    scene.add_body("box", box=(0.1, 0.1, 0.1), mass=0.5)
+    for name, side in (("left", -1), ("right", 1)):
+        scene.add_body(name, box=(0.02, 0.08, 0.08), position=(side * 0.0602, 0, 0), mass=0.2)
+        scene.add_slider(name, "hand", name, anchor=(0, 0, 0), axis=(-side, 0, 0), enforcement="exact")
+    sim = abd.Simulation(scene, device=device)
+    for name, effort in (("left", 20.0), ("right", 20.0), ("lift", 35.0)):
+        joint = sim.joints[name]
+        joint.coordinate(joint.coordinate_names[0]).apply_force(effort)
+    return sim
+
+
+def value(sim: abd.Simulation, by: np.ndarray) -> float:
+    return float(np.sum(by * np.stack([sim.stepper.q, sim.stepper.qd])))
+
+
+@pytest.mark.parametrize("device, integrator", [("numpy", "generalized_alpha"), (NAME, "generalized_alpha"), (NAME, "bdf1")])
+def test_gradients_of_a_pendulum_chain(device, integrator):
+    """From the first step they equal differences by initial angle and speed, joint parameters, effort, force and torque."""
+    sim = chain(device, integrator=integrator)
+    by = np.random.default_rng(1).normal(size=(2, 4, 12))
+    tape = abd.Tape(sim)
+    for _ in range(STEPS):
+        tape.step()
+    gradient = tape.gradient(*by)
+    found = {name: gradient.coordinates[name][1] for name in ("rest", "stiffness", "damping", "friction")}
+    found |= {name: gradient.coordinates[name][2] for name in ("drive_stiffness", "drive_damping", "target")}
+    found |= {"effort": gradient.efforts[:, 2].sum(), "force": gradient.force[:, 3, 2].sum()}
+    found |= {"torque": gradient.torque[:, 0, 1].sum()}
+    values = {name: one.default for name, one in inspect.signature(chain).parameters.items()}
+    for name in ("angle", "swing", *found):
+        ends = [chain(device, integrator=integrator, **{name: values[name] + e}) for e in (1e-5, -1e-5)]
+        if name not in found:
+            start = [np.stack([one.stepper.q, one.stepper.qd]) for one in ends]
+            found[name] = np.sum(np.stack([gradient.q, gradient.qd]) * (start[0] - start[1])) / 2e-5
+        for one in ends:
+            one.run(steps=STEPS)
+        assert found[name] == pytest.approx((value(ends[0], by) - value(ends[1], by)) / 2e-5, rel=1e-5), name
+
+
+def check(sim: abd.Simulation, change: dict[str, Callable], found: Callable) -> None:
+    """Compare gradients after some steps with differences by the state of body 1, by friction, and by `change`."""
+    sim.run(steps=WARM)
+    saved, mu = sim.checkpoint(), sim.model.materials.mu.copy()
+    by = np.random.default_rng(1).normal(size=(2, *saved["q"].shape))
+    tape = abd.Tape(sim)
+    for _ in range(STEPS):
+        tape.step()
+    gradient = tape.gradient(*by)
+    columns = {"position": ("q", 0, 1e-7), "velocity": ("qd", 0, 1e-4), "turn": ("qd", 4, 1e-4)}
+    expected = {name: getattr(gradient, array)[1, k] for name, (array, k, _) in columns.items()}
+    for name, exact in {**expected, "friction": gradient.friction[0, 0], **found(gradient)}.items():
+        array, k, size = columns.get(name, ("", 0, 1e-4 if name == "friction" else 1e-2))
+        ends = []
+        for e in (size, -size):
+            state = dict(saved)
+            if array:
+                state[array] = saved[array].copy()
+                state[array][1, k] += e
+            sim.restore(state)
+            if name == "friction":
+                sim.set_friction(mu + e)
+            elif not array:
+                change[name](e)
+            for _ in range(STEPS):
+                sim.step()
+            ends.append(value(sim, by))
+        assert exact == pytest.approx((ends[0] - ends[1]) / (2.0 * size), rel=1e-5, abs=1e-7), name
+
+
+@DEVICES
+@pytest.mark.parametrize("shape", [{}, {"spin": 3.0}, {"radius": 0.1}], ids=["box", "spinning box", "ball"])
+def test_gradients_of_a_sliding_body(device, shape):
+    sim = box(device, **shape)
+    push = {"force": lambda e: sim.bodies["box"].apply_force((0.5 + e, 0.0, 0.0))}
+    check(sim, push, lambda gradient: {"force": gradient.force[:, 1, 0].sum()})
+
+
+@DEVICES
+@pytest.mark.parametrize("mu", [0.6, 0.3])
+def test_gradients_of_a_gripper(device, mu):
+    """The box sticks at a high coefficient of friction, and slips at a low one."""
+    sim = gripper(device, mu)
+    order = [sim.model.joints[k].name for k in sim.reader.table.joint]
+
+    def effort(joints: tuple[str, ...], base: float) -> Callable:
+        def change(e: float) -> None:
+            for name in joints:
+                joint = sim.joints[name]
+                joint.coordinate(joint.coordinate_names[0]).apply_force(base + e)
+
+        return change
+
+    change = {"grip": effort(("left", "right"), 20.0), "lift": effort(("lift",), 35.0)}
+    efforts = {"grip": [order.index("left"), order.index("right")], "lift": [order.index("lift")]}
+    check(sim, change, lambda gradient: {name: gradient.efforts[:, of].sum() for name, of in efforts.items()})
+
+
+@DEVICES
+@pytest.mark.parametrize("make, size", [(chain, 1e-5), (lambda device: gripper(device, 0.3), 1e-8)], ids=["chain", "gripper"])
+def test_a_linearised_step_equals_differences(device, make, size):
+    """A and B equal differences of a step from perturbed states, with springs, a drive, friction in hinges, and contact."""
+    sim = make(device)
+    sim.run(steps=WARM)
+    arm, state = sim.reduced(), sim.host_state()
+    A, B = arm.linearize()
+    place, (joint, name) = 2, [(sim.model.joints[k].name, one) for k, one in zip(sim.reader.table.joint, sim.reader.names)][2]
+    effort, nv = sim.control.efforts.constant[2], len(arm.v)
+    for k in range(2 * nv + 1):
+        ends = []
+        for e in (size, -size):
+            dx = e * np.eye(2 * nv + 1)[k]
+            start = arm.mechanism.affine_state(arm.mechanism.moved(arm.q, dx[:nv]), arm.v + dx[nv : 2 * nv])
+            sim.joints[joint].coordinate(name).apply_force(effort + 1e3 * dx[-1])
+            sim.stepper.restore(State(*start, time=state.time, step=state.step, pairs=state.pairs, anchors=state.anchors))
+            sim.step()
+            ends.append(np.concatenate(arm.mechanism.state_of(sim.stepper.q, sim.stepper.qd, last=arm.q)))
+        difference = (ends[0] - ends[1]) / (2.0 * size)
+        exact, found = np.split(difference, [len(arm.q)]), A[:, k] if k < 2 * nv else 1e3 * B[:, place]
+        assert found[nv:] == pytest.approx(exact[1], rel=1e-5, abs=1e-5), (k, "rates")
+        if len(arm.q) == nv:
+            assert found[:nv] == pytest.approx(exact[0], rel=1e-5, abs=1e-7), (k, "values")
+
+
+def test_steps_without_derivatives_name_the_reason():
+    with pytest.raises(NotDifferentiable, match="generalized_alpha or bdf1"):
+        abd.Tape(chain("numpy", integrator="bdf2")).step()
+    scene = abd.Scene(solver={"dt": DT})
+    scene.add_material("default", restitution=0.8)
+    scene.add_body("floor", half_space={})
+    scene.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 0.101), velocity=(0, 0, -1))
+    with pytest.raises(NotDifferentiable, match="impact"):
+        abd.Tape(abd.Simulation(scene, device="numpy")).step()
+    sim = chain("numpy")
+    tape = abd.Tape(sim)
+    with pytest.raises(ValueError, match="record a step"):
+        tape.gradient()
+    tape.step()
+    with pytest.raises(ValueError, match="shape"):
+        tape.gradient(q=np.zeros(12))
+    sim.step()
+    with pytest.raises(NotDifferentiable, match="begin a new tape"):
+        tape.step()
