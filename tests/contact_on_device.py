@@ -13,7 +13,6 @@ from abd.backends.reference.numpy_contacts import body_pair
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.contacts import Contacts
 from abd.backends.warp.terms.friction import Friction
-from abd.backends.warp.terms.impacts import Impacts
 from abd.backends.warp.terms.reduction import Reduction
 from abd.contact.candidates import Candidates, contacts
 from abd.contact.pairs import body_pairs
@@ -66,7 +65,7 @@ def with_stiffness(model: Model) -> Model:
 
 
 class Kernels:
-    """Contact kernels of a model with the candidates of one path; `per_item` selects the sums and marches of CUDA."""
+    """Contact kernels of a model with the candidates of one path; `per_item` selects the sums of CUDA."""
 
     def __init__(self, model: Model, path: Path, device: Device = DEVICE, per_item: bool | None = None):
         model = with_stiffness(model)
@@ -76,7 +75,6 @@ class Kernels:
         self.friction = Friction(model, device, self.contacts)
         for part in (self.contacts, self.friction):
             part.reduction = Reduction(device, len(model.bodies), per_item)
-        self.contacts.impacts = Impacts(device, per_item)
         self.path = upload_path(path)
         unlimited = DEVICE.upload(np.ones(1), wp.float64)
         self.contacts.candidates.build(self.path, DEVICE.zeros(self.n, wp.int32), unlimited)

@@ -1,8 +1,7 @@
 """Proven-safe fractions of single candidates: cheap proofs for all of them, marches for the others.
 
-A march needs many registers and up to hundreds of advances, but few candidates need one. `try_*` proves what it can and marks the
-others, `list_marches` compacts these in order, and neighbouring threads of `march_*` process them. The proofs are those at the
-start of `cuda_kernels.contact.impacts`, with the same bits.
+A march needs many registers and up to hundreds of advances, but few candidates need one. `try_*` proves what it can and lists the
+others, and neighbouring threads of `march_*` process these. The results do not depend on the order of the list.
 """
 
 import warp as wp
@@ -27,17 +26,27 @@ from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
-LOADED_FOR = ("cuda", "contact")
+LOADED_FOR = ("contact",)
 
 
 @wp.struct
 class Marches:
-    """Candidates to march: `open` (count,) marks them, slot (count + 1,) is the number of them before each and, at the end, in
-    all, `item` (count,) lists them."""
+    """Candidates to march: count (1,), initially 0, of the list `item`."""
 
-    open: wp.array(dtype=wp.int32)
-    slot: wp.array(dtype=wp.int32)
+    count: wp.array(dtype=wp.int32)
     item: wp.array(dtype=wp.int32)
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return atomicAdd(&count.data[0], 1);
+#else
+    return __atomic_fetch_add(&count.data[0], 1, __ATOMIC_RELAXED);
+#endif
+""")
+def next_place(count: wp.array(dtype=wp.int32)) -> wp.int32:
+    """Return count[0] and increment it; atomic also on a CPU."""
+    ...
 
 
 @wp.kernel
@@ -49,23 +58,22 @@ def try_impacts(
     ends: Limits,
     marches: Marches,
     toi: wp.array(dtype=wp.float64),
+    batch: wp.int32,
 ):
-    """Set alphas to the limit of the island, and mark candidates not proven safe up to it; arguments as in
-    `cuda_kernels.contact.impacts.times_of_impact`."""
-    k = wp.tid() + first
-    if k >= q.listed[1]:
-        return
-    c = q.candidates[k]
-    pair = q.pairs[c[0]]
-    alpha = ends.limit[ends.island[pair[0]]]
-    is_open = wp.int32(0)
-    if ends.proven == 0 or ends.kept[c[0]] < 0:
-        gap = q.known[k] * activation(s.between, pair[0], pair[1])
-        if not is_far(q.approach[c[0]], gap, alpha):
-            if not barely_moves(s, path, pair[0], pair[1], c, gap, alpha):
-                is_open = 1
-    marches.open[k] = is_open
-    toi[k] = alpha
+    """Set alphas to the limit of the island, and list candidates not proven safe up to it. Known gaps are those at alpha = 0.
+
+    One thread per `batch` candidates, here and in `try_paths`, because a CPU copies the arguments for every thread."""
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), q.listed[1])):
+        c = q.candidates[k]
+        pair = q.pairs[c[0]]
+        alpha = ends.limit[ends.island[pair[0]]]
+        if ends.proven == 0 or ends.kept[c[0]] < 0:
+            gap = q.known[k] * activation(s.between, pair[0], pair[1])
+            if not is_far(q.approach[c[0]], gap, alpha):
+                if not barely_moves(s, path, pair[0], pair[1], c, gap, alpha):
+                    marches.item[next_place(marches.count)] = k
+        toi[k] = alpha
 
 
 @wp.kernel
@@ -77,32 +85,22 @@ def try_paths(
     back: wp.int32,
     marches: Marches,
     fraction: wp.array(dtype=wp.float64),
+    batch: wp.int32,
 ):
-    """Set fractions to 1, and mark candidates not proven free on the whole path; arguments as in
-    `cuda_kernels.contact.impacts.proven_fractions`."""
-    k = wp.tid() + first
-    if k >= q.listed[1]:
-        return
-    if back == 0 and fraction[k] == ONE:
-        marches.open[k] = 0
-        return
-    c = q.candidates[k]
-    pair = q.pairs[c[0]]
-    closer = q.approach[c[0]]
-    gap = gap_on_path(q.known[k], activation(s.between, pair[0], pair[1]), closer, back)
-    is_open = wp.int32(0)
-    if not is_far(closer, gap, ONE):
-        if not barely_moves(s, path, pair[0], pair[1], c, gap, ONE):
-            is_open = 1
-    marches.open[k] = is_open
-    fraction[k] = ONE
+    """Set fractions to 1, and list candidates not proven free on the whole path.
 
-
-@wp.kernel
-def list_marches(first: wp.int32, listed: wp.array(dtype=wp.int32), marches: Marches):
-    k = wp.tid() + first
-    if k < listed[1] and marches.open[k] != 0:
-        marches.item[marches.slot[k]] = k
+    Forward, candidates with a free backward path keep their fraction, because it is the same path."""
+    t = wp.tid() + first
+    for k in range(batch * t, wp.min(batch * (t + 1), q.listed[1])):
+        if back != 0 or fraction[k] != ONE:
+            c = q.candidates[k]
+            pair = q.pairs[c[0]]
+            closer = q.approach[c[0]]
+            gap = gap_on_path(q.known[k], activation(s.between, pair[0], pair[1]), closer, back)
+            if not is_far(closer, gap, ONE):
+                if not barely_moves(s, path, pair[0], pair[1], c, gap, ONE):
+                    marches.item[next_place(marches.count)] = k
+        fraction[k] = ONE
 
 
 # without a grid-stride loop, whose counters would occupy registers during a march
@@ -116,9 +114,9 @@ def march_impacts(
     marches: Marches,
     toi: wp.array(dtype=wp.float64),
 ):
-    """Compute the alphas of the listed candidates."""
+    """Compute proven-safe alphas of the listed candidates; only the smallest one of an island is used (`publish_impact`)."""
     t = wp.tid() + first
-    if t >= marches.slot[q.listed[1]]:
+    if t >= marches.count[0]:
         return
     k = marches.item[t]
     c = q.candidates[k]
@@ -148,7 +146,7 @@ def march_paths(
 ):
     """Compute the fractions of the listed candidates; if `again`, only of those whose path is not proven free yet."""
     t = wp.tid() + first
-    if t >= marches.slot[q.listed[1]]:
+    if t >= marches.count[0]:
         return
     k = marches.item[t]
     if again != 0 and fraction[k] == ONE:

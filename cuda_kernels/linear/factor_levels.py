@@ -186,13 +186,6 @@ def positive(pivot: wp.float64) -> wp.float64:
 
 
 @wp.func
-def eliminate_row(f: Factor, slot: wp.int32, r: wp.int32, i: wp.int32):
-    """Apply step r of the elimination in a diagonal block to its row i > r."""
-    factor = f.entries[slot, r, i] / positive(f.entries[slot, r, r])
-    f.rows[slot, i] = f.rows[slot, i] - factor * f.rows[slot, r]
-
-
-@wp.func
 def scale_row(f: Factor, j: wp.int32, slot: wp.int32, r: wp.int32):
     """Divide row r of an eliminated diagonal block by the root of its pivot, and store the reciprocal root there."""
     pivot = f.entries[slot, r, r]
@@ -224,7 +217,8 @@ def factor_level(first: wp.int32, threads: wp.int32, ahead: wp.int32, l: Levels,
             for r in range(11):
                 for i in range(lane, 12, width):
                     if i > r:
-                        eliminate_row(f, slot, r, i)
+                        factor = f.entries[slot, r, i] / positive(f.entries[slot, r, r])
+                        f.rows[slot, i] = f.rows[slot, i] - factor * f.rows[slot, r]
                 wait_for_group(width)
             for i in range(lane, 12, width):
                 scale_row(f, j, slot, i)

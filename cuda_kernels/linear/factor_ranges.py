@@ -24,23 +24,11 @@ LOADED_FOR = ("cpu",)
 
 
 @wp.kernel
-def factor_ranges(
-    first: wp.int32,
-    p: Pattern,
-    g: Panels,
-    a: Sources,
-    f: Factor,
-    forward: wp.int32,
-    scale: wp.float64,
-    rhs: wp.array(dtype=vec12),
-    x: wp.array(dtype=vec12),
-):
-    """Factor the panels of one range in sequence; if `forward`, solve x = U^-T (scale rhs) while the blocks are in cache."""
+def factor_ranges(first: wp.int32, p: Pattern, g: Panels, a: Sources, f: Factor):
+    """Factor the panels of one range in sequence."""
     t = wp.tid() + first
     for panel in range(p.ranges[t], p.ranges[t + 1]):
         factor_panel(p, g, a, f, panel)
-        if forward != 0:
-            forward_panel(p, g, f, panel, scale, rhs, x)
 
 
 @wp.kernel

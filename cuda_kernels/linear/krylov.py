@@ -66,15 +66,6 @@ def multiply(
 
 
 @wp.kernel
-def begin_merge(first: wp.int32, a: Coupling, blocks: wp.array2d(dtype=vec12), out: wp.array2d(dtype=vec12)):
-    """Copy the block of one pair."""
-    k = wp.tid() + first
-    if k < a.count[0]:
-        for r in range(12):
-            out[k, r] = blocks[k, r]
-
-
-@wp.kernel
 def merge(
     first: wp.int32,
     a: Coupling,
@@ -138,29 +129,6 @@ def begin(
             z[i] = divided(inverse, i, r[i])
 
 
-@wp.func
-def step(
-    i: wp.int32,
-    a: wp.float64,
-    b: wp.float64,
-    z: wp.array(dtype=vec12),
-    w: wp.array(dtype=vec12),
-    p: wp.array(dtype=vec12),
-    q: wp.array(dtype=vec12),
-    x: wp.array(dtype=vec12),
-    r: wp.array(dtype=vec12),
-) -> vec12:
-    """Compute p, q, x and r of body i; return r."""
-    direction = z[i] + b * p[i]
-    change = w[i] + b * q[i]
-    rest = r[i] - a * change
-    p[i] = direction
-    q[i] = change
-    x[i] = x[i] + a * direction
-    r[i] = rest
-    return rest
-
-
 @wp.kernel
 def descend(
     first: wp.int32,
@@ -174,32 +142,20 @@ def descend(
     q: wp.array(dtype=vec12),
     x: wp.array(dtype=vec12),
     r: wp.array(dtype=vec12),
-):
-    """Compute p, q, x and r with the a and b of the body's island, unless a = 0."""
-    i = wp.tid() + first
-    own = island[i]
-    if done[i] == 0 and a[own] != ZERO:
-        step(i, a[own], b[own], z, w, p, q, x, r)
-
-
-@wp.kernel
-def descend_and_divide(
-    first: wp.int32,
-    done: wp.array(dtype=wp.int32),
-    island: wp.array(dtype=wp.int32),
-    a: wp.array(dtype=wp.float64),
-    b: wp.array(dtype=wp.float64),
-    z: wp.array(dtype=vec12),
-    w: wp.array(dtype=vec12),
-    p: wp.array(dtype=vec12),
-    q: wp.array(dtype=vec12),
-    x: wp.array(dtype=vec12),
-    r: wp.array(dtype=vec12),
     inverse: wp.array2d(dtype=vec12),
+    has_inverse: wp.int32,
 ):
-    """Run `descend`, then compute z = M^-1 r by the inverse blocks of block Jacobi."""
+    """Compute p, q, x and r with the a and b of the body's island, unless a = 0; with inverse blocks also z = M^-1 r."""
     i = wp.tid() + first
     own = island[i]
-    if done[i] == 0 and a[own] != ZERO:
-        rest = step(i, a[own], b[own], z, w, p, q, x, r)
+    if done[i] != 0 or a[own] == ZERO:
+        return
+    direction = z[i] + b[own] * p[i]
+    change = w[i] + b[own] * q[i]
+    rest = r[i] - a[own] * change
+    p[i] = direction
+    q[i] = change
+    x[i] = x[i] + a[own] * direction
+    r[i] = rest
+    if has_inverse != 0:
         z[i] = divided(inverse, i, rest)

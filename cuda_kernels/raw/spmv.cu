@@ -33,8 +33,6 @@ __device__ inline void couple(const Address* at, int i, const double* x, const L
     }
 }
 
-__device__ inline double2 axpy(double a, double2 x, double2 y) { return {y.x + a * x.x, y.y + a * x.y}; }
-
 }  // namespace
 
 // y = H x of one body and its shares of r . x and x . y.
@@ -64,28 +62,12 @@ multiply(int first, int count, const int* done, const double* __restrict__ diago
     if (lane.index == 0) products[i] = dots;
 }
 
-// p = z + b p, q = w + b q, x += a p, r -= a q by the numbers of the body's island, unless a = 0; a thread per pair of numbers.
+// p = z + b p, q = w + b q, x += a p, r -= a q by the numbers of the body's island, unless a = 0; with inverse blocks then
+// z = M^-1 r; a warp per body.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-descend(int first, int count, const int* done, const int* island, const double* a, const double* b,
-        const double2* __restrict__ z, const double2* __restrict__ w, double2* __restrict__ p, double2* __restrict__ q,
-        double2* __restrict__ x, double2* __restrict__ r) {
-    const int t = blockIdx.x * BLOCK + threadIdx.x;
-    if (t >= 6 * count) return;
-    const int i = first + t / 6;
-    const double a_i = a[island[i]], b_i = b[island[i]];
-    if (done[i] != 0 || a_i == 0.0) return;
-    const size_t at = 6 * size_t(first) + t;
-    p[at] = axpy(b_i, p[at], z[at]);
-    q[at] = axpy(b_i, q[at], w[at]);
-    x[at] = axpy(a_i, p[at], x[at]);
-    r[at] = axpy(-a_i, q[at], r[at]);
-}
-
-// The same, then z = M^-1 r by inverse blocks; a warp per body.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-descend_and_divide(int first, int count, const int* done, const int* island, const double* a, const double* b,
-                   double* __restrict__ z, const double* __restrict__ w, double* __restrict__ p, double* __restrict__ q,
-                   double* __restrict__ x, double* __restrict__ r, const double* __restrict__ inverse) {
+descend(int first, int count, const int* done, const int* island, const double* a, const double* b, double* __restrict__ z,
+        const double* __restrict__ w, double* __restrict__ p, double* __restrict__ q, double* __restrict__ x,
+        double* __restrict__ r, const double* __restrict__ inverse, int has_inverse) {
     __shared__ Shares shares[WARPS];
     const int warp = threadIdx.x / 32;
     const int item = blockIdx.x * WARPS + warp;
@@ -94,7 +76,8 @@ descend_and_divide(int first, int count, const int* done, const int* island, con
     const double a_i = a[island[i]], b_i = b[island[i]];
     if (done[i] != 0 || a_i == 0.0) return;
     const Lane lane(threadIdx.x);
-    const Tile tile = load_tile(inverse, i, lane);
+    Tile tile;
+    if (has_inverse != 0) tile = load_tile(inverse, i, lane);
     const size_t at = 12 * size_t(i) + lane.index;
     double rest = 0.0;
     if (lane.index < 12) {
@@ -105,6 +88,7 @@ descend_and_divide(int first, int count, const int* done, const int* island, con
         x[at] += a_i * direction;
         r[at] = rest;
     }
+    if (has_inverse == 0) return;
     double part_of_rest[3];
     for (int m = 0; m < 3; ++m) part_of_rest[m] = __shfl_sync(ALL, rest, lane.row + 4 * m);
     Partial part;

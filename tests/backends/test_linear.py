@@ -157,7 +157,8 @@ def test_record_is_valid_for_any_matrix_pattern():
         cholesky.launch_find(1, coupling, capacity)
         first, _, last = (one for one, _ in systems[0].couplings)
         cholesky.set_sources(diagonal, [(first, 0), (coupling, capacity), (last, 0)], done)
-        cholesky.compute_and_solve(-1.0, rhs, x, dots)
+        cholesky.compute()
+        cholesky.solve(-1.0, rhs, x, dots)
 
     levels = set()
     for system, pairs in zip(systems, patterns, strict=True):

@@ -114,8 +114,7 @@ def launch_iteration(device: Device, n: int) -> dict[str, int]:
     addresses = Addresses(device)
     table = addresses.table([empty, contacts, empty])
     device.launch(krylov.multiply, n, done, rows(diagonal), 3, table, z, r, w, products)
-    device.launch(krylov.descend, n, done, island, one, one, z, w, p, q, x, r)
-    device.launch(krylov.descend_and_divide, n, done, island, one, one, z, w, p, q, x, r, rows(inverse))
+    device.launch(krylov.descend, n, done, island, one, one, z, w, p, q, x, r, rows(inverse), 1)
     sums = blocks.PairSums()
     sums.g_i, sums.g_j = numbers.rows(2 * k), numbers.rows(2 * k)
     matrices = [numbers.blocks(2 * k) for _ in range(3)]
@@ -127,8 +126,7 @@ def launch_iteration(device: Device, n: int) -> dict[str, int]:
     device.raw.owners = [diagonal, inverse, matrices, contacts, empty, addresses]
     return {
         "multiply": (n + k) * BLOCK + 3 * n * ROW,
-        "descend": 10 * n * ROW,
-        "descend_and_divide": n * (BLOCK + 11 * ROW),
+        "descend": n * (BLOCK + 11 * ROW),
         "join_runs": 3 * k * (3 * BLOCK + 2 * ROW),
         "gather_bodies": 2 * k * (BLOCK + ROW) + 2 * n * (BLOCK + ROW),
     }

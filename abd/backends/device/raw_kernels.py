@@ -46,8 +46,7 @@ class RawKernel:
 
 RAW_KERNELS = {
     "cuda_kernels.linear.krylov.multiply": RawKernel("spmv", "multiply"),
-    "cuda_kernels.linear.krylov.descend": RawKernel("spmv", "descend", threads=6),
-    "cuda_kernels.linear.krylov.descend_and_divide": RawKernel("spmv", "descend_and_divide"),
+    "cuda_kernels.linear.krylov.descend": RawKernel("spmv", "descend"),
     "cuda_kernels.linear.factor.invert_pivots": RawKernel("factor", "invert_pivots", threads=16),
     "cuda_kernels.contact.blocks.join_runs": RawKernel("reduction", "join_runs", items=12),
     "cuda_kernels.contact.blocks.gather_bodies": RawKernel("reduction", "gather_bodies", items=12),

@@ -102,12 +102,8 @@ class Cholesky:
     def compute(self) -> None:
         self._schedule.factor(self.pattern, self.sources, self.factor)
 
-    def compute_and_solve(self, scale: float, rhs, x, dots) -> None:
-        """Factor the matrix and solve for x = scale H^-1 rhs (n, 12) and dots (n,) = rhs . x."""
-        self._schedule.factor_and_solve(self.pattern, self.sources, self.factor, scale, rhs, x, dots)
-
     def solve(self, scale: float, rhs, x, dots) -> None:
-        """Solve for x and dots, as `compute_and_solve`, with the last factor."""
+        """Solve for x = scale H^-1 rhs (n, 12) and dots (n,) = rhs . x with the last factor."""
         self._schedule.solve(self.pattern, self.factor, scale, rhs, x, dots)
 
     @property

@@ -75,7 +75,8 @@ class ConjugateGradients:
         linear, c, k = self.linear, self.control, self.of_islands
         launch, n, islands, rows = self.device.launch, linear.n, linear.islands, self.device.rows
         r, z, w, p, q = (rows(one) for one in (self.r, self.z, self.w, self.p, self.q))
-        vectors = islands.done, islands.island, k.a, k.b, z, w, p, q, rows(x), r
+        inverse, has_inverse = rows(self.inverse), int(linear.static.is_diagonal)
+        vectors = islands.done, islands.island, k.a, k.b, z, w, p, q, rows(x), r, inverse, has_inverse
         launch(residuals.run_islands, n, c, k, int(is_new), grain=ONE_THREAD)
 
         def iterate() -> None:
@@ -84,10 +85,8 @@ class ConjugateGradients:
                 residuals.judge_residuals,
                 self.products, c, k, tolerance, self.max_iterations, int(is_counted),
             )  # fmt: skip
-            if linear.static.is_diagonal:
-                launch(krylov.descend_and_divide, n, *vectors, rows(self.inverse), grain=256)
-            else:
-                launch(krylov.descend, n, *vectors, grain=1024)
+            launch(krylov.descend, n, *vectors, grain=256)
+            if not has_inverse:
                 linear.static.solve(1.0, self.r, self.z, self.dots)
 
         self.device.repeat(self.running, iterate)

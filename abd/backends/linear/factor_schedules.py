@@ -7,6 +7,7 @@ threads per block, and launches that do not depend on the pattern. `Elimination.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import warp as wp
@@ -15,7 +16,6 @@ from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import WARP
 from abd.backends.linear.elimination import Elimination, starts_of
-from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.linear import factor_levels as level_kernels
 from cuda_kernels.linear import factor_ranges as kernels
 from cuda_kernels.linear import level_solves
@@ -51,7 +51,7 @@ class RangesOfPanels:
 
     def __init__(self, device: Device):
         self.device, self.panels, self.ranges, self.count = device, Panels(), 0, 0
-        self._pool, self._none = Pool(device), device.empty(0, vec12)
+        self._pool = Pool(device)
         self.levels: list[tuple[int, int, int, int, int]] = []
 
     def set_elimination(self, elimination: Elimination, pattern: Arrays, panels: Arrays) -> None:
@@ -79,29 +79,16 @@ class RangesOfPanels:
         self.ranges, self.count, self.levels = ranges, len(levels), levels
 
     def factor(self, p: Pattern, a: Sources, f: Factor) -> None:
-        self._factor_ranges(p, a, f, 0, 0.0, self._none, self._none)
-
-    def factor_and_solve(self, p: Pattern, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
-        """Factor, and solve for x = scale H^-1 rhs (n, 12) and dots (n,) = rhs . x; ranges include their forward solve."""
-        rhs, x = self.device.rows(rhs), self.device.rows(x)
-        self._factor_ranges(p, a, f, 1, scale, rhs, x)
-        self._solve_levels(p, f, scale, rhs, x, dots)
-
-    def solve(self, p: Pattern, f: Factor, scale: float, rhs, x, dots) -> None:
-        rhs, x = self.device.rows(rhs), self.device.rows(x)
-        self.device.launch(kernels.forward_ranges, self.ranges, p, self.panels, f, scale, rhs, x, grain=1)
-        self._solve_levels(p, f, scale, rhs, x, dots)
-
-    def _factor_ranges(self, p: Pattern, a: Sources, f: Factor, solving: int, scale: float, rhs, x) -> None:
         launch, g = self.device.launch, self.panels
-        launch(kernels.factor_ranges, self.ranges, p, g, a, f, solving, scale, rhs, x, grain=1)
+        launch(kernels.factor_ranges, self.ranges, p, g, a, f, grain=1)
         for piece, pieces, grain, panel, panels in self.levels:
             launch(kernels.gather_pieces, pieces, p, g, a, f, begin=piece, grain=grain)
             launch(kernels.factor_corners, panels, p, g, f, begin=panel, grain=8)
             launch(kernels.divide_pieces, pieces, p, g, f, begin=piece, grain=8)
 
-    def _solve_levels(self, p: Pattern, f: Factor, scale: float, rhs, x, dots) -> None:
-        launch, g = self.device.launch, self.panels
+    def solve(self, p: Pattern, f: Factor, scale: float, rhs, x, dots) -> None:
+        launch, g, rhs, x = self.device.launch, self.panels, self.device.rows(rhs), self.device.rows(x)
+        launch(kernels.forward_ranges, self.ranges, p, g, f, scale, rhs, x, grain=1)
         for _, _, _, panel, panels in self.levels:
             launch(kernels.forward_panels, panels, p, g, f, scale, rhs, x, begin=panel, grain=64)
         for _, _, _, panel, panels in reversed(self.levels):
@@ -149,24 +136,15 @@ class LevelsOfRows:
 
         self._through(level)
 
-    def factor_and_solve(self, p: Pattern, a: Sources, f: Factor, scale: float, rhs, x, dots) -> None:
-        """Factor, and solve for x = scale H^-1 rhs (n, 12) and dots (n,) = rhs . x."""
-        self.factor(p, a, f)
-        self.solve(p, f, scale, rhs, x, dots)
-
     def solve(self, p: Pattern, f: Factor, scale: float, rhs, x, dots) -> None:
         launch, l, threads = self.device.launch, self.levels, self._threads
 
-        def forward(ahead: int) -> None:
-            launch(level_solves.sum_forward, threads, threads, ahead, l, p, f, scale, rhs, x)
-            launch(level_solves.solve_forward, threads, threads, ahead, l, p, f, x)
+        def level(backward: int, ahead: int) -> None:
+            launch(level_solves.sum_row, threads, threads, ahead, backward, l, p, f, scale, rhs, x)
+            launch(level_solves.solve_row, threads, threads, ahead, backward, l, p, f, rhs, x, dots)
 
-        def backward(ahead: int) -> None:
-            launch(level_solves.sum_backward, threads, threads, ahead, l, p, f, x)
-            launch(level_solves.solve_backward, threads, threads, ahead, l, p, f, rhs, x, dots)
-
-        self._through(forward)
-        self._through(backward)
+        for backward in (0, 1):
+            self._through(partial(level, backward))
 
     def _through(self, level: Callable[[int], None]) -> None:
         """Run all levels in order; in a record the device counts them."""

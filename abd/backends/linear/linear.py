@@ -171,7 +171,7 @@ class LinearSolver:
         (base, pairs), others = couplings[1], [k for k, (_, capacity) in enumerate(couplings) if k > 1 and capacity]
         if pairs and others:
             blocks[1] = get("blocks", pairs, wp.float64, (12, 12))
-            launch(krylov.begin_merge, pairs, base, rows(base.blocks), rows(blocks[1]), grain=1024)
+            self.device.copy(blocks[1], base.blocks, count=pairs)
             for k in others:
                 c, capacity = couplings[k]
                 merged[k] = get(f"merged {k}", capacity, wp.int32)

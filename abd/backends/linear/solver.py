@@ -58,7 +58,8 @@ class Direct:
     def launch_solve(self, gradient: wp.array, x: wp.array) -> None:
         """Factor and solve; a pivot that is not positive is a failure."""
         linear = self.linear
-        linear.factor.compute_and_solve(-1.0, gradient, x, linear.dots)
+        linear.factor.compute()
+        linear.factor.solve(-1.0, gradient, x, linear.dots)
         linear.device.launch(control.check_pivots, 1, self.control, linear.factor.factor.any_failed)
 
     def launch_tighten(self, x: wp.array) -> None:

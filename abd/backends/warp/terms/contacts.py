@@ -10,8 +10,8 @@ from abd.backends.body_data import smallest_moments
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.warp.iterate import Iterate
-from abd.backends.warp.terms.candidates import Candidates
-from abd.backends.warp.terms.impacts import BATCH, Impacts
+from abd.backends.warp.terms.candidates import BATCH, Candidates
+from abd.backends.warp.terms.impacts import Impacts
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.contact.forces import Pressing
 from abd.contact.pair_law import PairLaw, PairParameters
