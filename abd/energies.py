@@ -8,7 +8,6 @@ import numpy as np
 
 from abd.model import Elasticity, Kind, Model
 from abd.potentials import arap, orthogonality
-from abd.potentials.free_motion import inertia
 from abd.rotations import axial
 
 
@@ -24,7 +23,7 @@ class StepStatistics:
         orthogonality_error: largest |A A^T - 1|_F; residual_force: largest force left on a centre of mass at the last
             linearisation [N].
         contacts: active ones; smallest_gap: infinite without candidates.
-        fastest: largest |dA/dt|_F [1/s]; whirl: largest `whirl` of the dynamic bodies [rad/s].
+        fastest: largest |dA/dt|_F [1/s].
     """
 
     kinetic: float
@@ -43,7 +42,6 @@ class StepStatistics:
     contacts: int
     smallest_gap: float
     fastest: float
-    whirl: float
 
 
 @dataclass(slots=True)
@@ -143,15 +141,6 @@ def external_work(
 def spin(q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """(n, 3) angular velocities ``axial(dA/dt A^-1)`` [rad/s]."""
     return axial(qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(q[:, 3:].reshape(-1, 3, 3)))
-
-
-def whirl(model: Model, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-    """(n,) |L| / J_mid [rad/s], L the angular momentum of the spin ``axial(dA/dt A^-1)``, J_mid the middle moment of inertia of
-    the body at rest; 0 without inertia."""
-    moment = model.bodies.moment
-    L = np.einsum("nij,nj->ni", inertia(q[:, 3:].reshape(-1, 3, 3), moment), spin(q, qd))
-    middle = moment.sum(axis=1) - np.sort(moment, axis=1)[:, 1]
-    return np.linalg.norm(L, axis=1) * np.divide(1.0, middle, out=np.zeros_like(middle), where=middle > 0.0)
 
 
 def orthogonality_error(q: np.ndarray) -> float:

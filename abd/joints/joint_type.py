@@ -65,6 +65,10 @@ class JointType:
         """`constraints` at the pose T_CD (4, 4)."""
         return [one for one in self.at_pose(joint, T) if not one.unilateral] if self.FOLLOWS_POSE else self.constraints(joint)
 
+    def held_axes(self, joint: Joint) -> np.ndarray:
+        """Axes of D and of C (2, 3) whose relative direction is constrained; 0 if all rotations are, or none."""
+        return np.zeros((2, 3))
+
     def coordinates(self, joint: Joint) -> list[Measure]:
         """Coordinates of the free motion [m or rad], in the order of their index."""
         return []

@@ -32,7 +32,7 @@ Alternating joint forces on bodies whose lever arms rotate by x per step can gai
 ``D(z) ~ (z + rho)^3`` near z = -rho; for a rotating arm it is ``Re D(z e^(ix)) ~ (z + rho)^3 - 3 rho^2 x^2 (z + rho)``
 with zeros ``-rho (1 + 3^(1/2) x)``, which are unstable beyond 1. This occurs for a crank whose mass is far from its
 pivot, with rho = 0.9 in steps of 0.1 rad, with 0.8 of 0.3 rad. A mechanism therefore uses the first of the requested
-radius and `RADII` for which the fastest of its arms (`abd.joints.rows.sizes.turning_arms`) satisfies
+radius and `RADII` for which the fastest of its arms and held axes (`abd.joints.rows.sizes.turning_arms`) satisfies
 ``x <= (1/rho - 1) / 3^(1/2)``. a does not change with the radius, which happens a few times per revolution at any h and
 preserves the order; rescaling a would amplify alternating forces. Mechanisms with a body that rotates by more than half
 a radian use `DISSIPATIVE` steps.

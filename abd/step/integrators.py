@@ -11,20 +11,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from abd.energies import StepStatistics
+from abd.energies import StepStatistics, spin
+from abd.joints.rows.sizes import held_axes
 from abd.model import Model
 from abd.potentials import free_motion
 from abd.potentials.integrators import Mode, Scheme, Schemes, longest, scheme
-from abd.rotations import axial
 from abd.step.articulations import Articulations
 
 FAST_TURN = 0.5
-"""Largest turn h |L| / J_mid [rad] of a jointed body in a step of generalized alpha."""
+"""Largest turn [rad] of a jointed body in a step of generalized alpha: h |L| / J_mid, and that of its held axes."""
 AFTER_JUMP = 4
 """Steps of implicit Euler after a change of constraints. Each reduces a penalty joint's velocity error to 1/`strength_ratio`;
 generalized alpha amplifies the rest several times before damping it."""
-STRAINED = 10.0
-"""Bound of the relative change of a body's moments of inertia, over its strain."""
 LONGER = 2.01
 """Ratio of a substep to the last one above which the acceleration history is dropped: its error may exceed the acceleration."""
 
@@ -43,9 +41,9 @@ class Modes:
         self.history = np.zeros(len(model.bodies), dtype=np.int32)
         self._smooth_scheme = self.settings.integrator == "generalized_alpha"
         self._may_turn_fast = self._smooth_scheme and bool(articulations.tumbling.any())
-        S = model.bodies.moment[articulations.tumbling]
-        J = np.sort(S.sum(axis=1, keepdims=True) - S, axis=1)
-        self._slenderness = (J[:, 2] / np.maximum(J[:, 1], np.finfo(float).tiny)) ** 2
+        self._moment = model.bodies.moment[articulations.tumbling]
+        self._middle = self._moment.sum(axis=1) - np.sort(self._moment, axis=1)[:, 1]
+        self._held, self._axis = held_axes(model)
         self._schemes = self._modes = self._last_mode = self._next_history = None  # cached from the last step
 
     @property
@@ -86,25 +84,22 @@ class Modes:
     ) -> np.ndarray:  # fmt: skip
         """Return (n,) bool, bodies that implicit Euler integrates in a step of h [s], scalar or (n,).
 
-        These are bodies with active `contact` (n,) at the start, bodies after a jump, and jointed bodies that turn by more than
+        These are bodies with active `contact` (n,) at the start, bodies after a jump, and jointed bodies that turn further than
         `FAST_TURN`. known: statistics of the state, if available; state: returns q and qd (n, 12)."""
         out = contact
         if self._jumped:
             out = out | (self.history < 0)
-        if not self._may_turn_fast or (
-            known is not None and longest(h) * known.whirl < FAST_TURN * (1.0 - STRAINED * known.orthogonality_error - 1e-9)
-        ):
+        if not self._may_turn_fast or (known is not None and longest(h) * known.fastest < FAST_TURN):
             return out
-        tumbling = self.articulations.tumbling
         q, qd = state()
-        if longest(h) * np.sqrt(np.max(self._slenderness * np.sum(qd[tumbling, 3:] ** 2, axis=1))) < FAST_TURN:
-            return out  # |L| / J_mid <= J_max / J_mid |omega|, and |omega| is |dA/dt|_F / sqrt 2 at most
-        A, Ad = (one[tumbling, 3:].reshape(-1, 3, 3) for one in (q, qd))
-        inertia = free_motion.inertia(A, self.model.bodies.moment[tumbling])
-        L = np.einsum("nij,nj->ni", inertia, axial(Ad @ np.linalg.inv(A)))
-        middle = np.linalg.eigvalsh(inertia)[:, 1]
+        tumbling, held, axis = self.articulations.tumbling, self._held, self._axis
+        w = spin(q, qd)
+        A, h = q[:, 3:].reshape(-1, 3, 3), np.broadcast_to(h, len(q))
+        L = np.linalg.norm(np.einsum("nij,nj->ni", free_motion.inertia(A[tumbling], self._moment), w[tumbling]), axis=1)
         turning_fast = np.zeros(len(contact), dtype=bool)
-        turning_fast[tumbling] = np.broadcast_to(h, len(turning_fast))[tumbling] * np.linalg.norm(L, axis=1) > FAST_TURN * middle
+        turning_fast[tumbling] = h[tumbling] * L > FAST_TURN * self._middle
+        across = np.linalg.norm(np.cross(w[held], np.einsum("kij,kj->ki", A[held], axis)), axis=1)
+        turning_fast[held[h[held] * across > FAST_TURN]] = True
         return out | self.articulations.containing(turning_fast)
 
     def of(self, rule: Scheme | Schemes, dissipative: np.ndarray) -> np.ndarray:

@@ -20,10 +20,10 @@ wp.set_module_options(OPTIONS)
 SMALLEST_VALUE = wp.constant(wp.float64(-wp.inf))
 """Largest value of an empty set."""
 
-BODY_FIGURES = 14
+BODY_FIGURES = 13
 BodyFigures = wp.types.vector(length=BODY_FIGURES, dtype=wp.float64)
 BODY_SUMS = 10
-"""kinetic; linear momentum, 3; angular momentum, 3; gravity; elastic; work: then strain, residual force, |dA/dt|, whirl."""
+"""kinetic; linear momentum, 3; angular momentum, 3; gravity; elastic; work: then strain, residual force, |dA/dt|."""
 ROW_SUMS = 1
 """energy: then the largest residuals [m], [rad]."""
 CONTACT_SUMS = 2
@@ -59,20 +59,6 @@ def spin_of(A: wp.mat33d, D: wp.mat33d) -> wp.vec3d:
     return HALF * wp.vec3d(W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1])
 
 
-@wp.func
-def whirl_of(A: wp.mat33d, D: wp.mat33d, s: wp.vec3d) -> wp.float64:
-    """Return |L| / J_mid [rad/s]: L the angular momentum of the spin of D = dA/dt, J_mid the middle moment of inertia at rest,
-    from the second moments s (`abd.energies.whirl`)."""
-    w = spin_of(A, D)
-    total = wp.trace(A * wp.diag(s) * wp.transpose(A))
-    L = total * w - A * wp.cw_mul(s, wp.transpose(A) * w)
-    middle = wp.max(wp.min(s[0], s[1]), wp.min(wp.max(s[0], s[1]), s[2]))
-    J = s[0] + s[1] + s[2] - middle
-    if J <= ZERO:
-        return ZERO
-    return wp.length(L) / J
-
-
 @wp.kernel
 def body_statistics(
     first: wp.int32,
@@ -92,8 +78,7 @@ def body_statistics(
     """Compute sums over the dynamic bodies (`BODY_SUMS`), and largest values of all bodies.
 
     The work is that of forces and torques along the path from `before`, with rates `earlier` there
-    (`abd.energies.external_work`). Largest values are the strain, the gradient of the centre of mass, |dA/dt|_F, and the
-    `whirl_of` of dynamic bodies."""
+    (`abd.energies.external_work`). Largest values are the strain, the gradient of the centre of mass, and |dA/dt|_F."""
     chunk = wp.tid() + first
     s = BodyFigures()
     for k in range(CHUNK):
@@ -129,7 +114,6 @@ def body_statistics(
                     w = spin_of(A, D) + spin_of(before.A[b], rate_of(earlier, b))
                     work = work + HALF * motions[scheme[b], Mode.SMOOTH, Motion.STEP] * wp.dot(tau, w)
                 s[9] = s[9] + work
-                s[13] = wp.max(s[13], whirl_of(A, D, moment))
     for q in range(BODY_FIGURES):
         partial[q, chunk] = s[q]
 

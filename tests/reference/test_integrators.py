@@ -7,6 +7,7 @@ import reference_cases as cases
 import reference_runs as runs
 from mechanisms import energies
 from on_device import NAME
+from scipy.spatial.transform import Rotation
 
 import abd
 from abd.backends.recorded import small as small_scenes
@@ -117,6 +118,30 @@ def test_a_crank_that_turns_far_in_a_step_gains_no_energy(J, turn, radius):
     change = energies / (0.5 * (J + 0.25) * (100.0 * turn) ** 2) - 1.0
     assert change.max() < 0.0 and change.min() > {0.2: -0.06, 0.3: -0.13, 0.45: -0.5}[turn]
     assert np.ptp(change[-20:]) < 3e-2
+
+
+def chain(kind: str, seed: int, dt: float) -> abd.Simulation:
+    """Three thin bars in random directions on joints of random axes."""
+    random = np.random.default_rng(seed)
+    scene, parent, anchor = abd.Scene(solver={"dt": dt}), abd.WORLD, np.zeros(3)
+    for name in ("b0", "b1", "b2"):
+        along = random.normal(size=3)
+        along /= np.linalg.norm(along)
+        R, _ = Rotation.align_vectors([along], [(0, 0, 1)])
+        center = tuple(anchor + 0.25 * along)
+        scene.add_body(name, box=(0.05, 0.08, 0.4), position=center, quaternion=tuple(R.as_quat(scalar_first=True)))
+        axis = tuple(random.normal(size=3))
+        scene.add_joint(kind, f"on {name}", parent, name, anchor=tuple(anchor), axis=axis, enforcement="exact")
+        parent, anchor = name, anchor + 0.5 * along
+    scene.add_contact_filter("b0", "b1", "b2")
+    return abd.Simulation(scene, device=NAME)
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("hinge", 2), ("universal", 0), ("universal", 5), ("universal", 7)])
+def test_chains_whose_bars_whirl_gain_no_energy(kind, seed):
+    """The bars turn by up to 1 rad per step about their thin axes, which also turns the moments of their joints."""
+    energies = mechanisms.energies(chain(kind, seed, 0.01), 400)
+    assert energies.max() < energies[0] + 0.01 * np.ptp(energies)
 
 
 def test_definitions_and_kernels_use_the_same_radii():

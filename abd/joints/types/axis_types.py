@@ -18,6 +18,8 @@ If C is held along all axes, the anchors coincide in a linear point row [m]. Oth
 
 from __future__ import annotations
 
+import numpy as np
+
 from abd.joints.joint_type import JointType
 from abd.joints.measures.axes import displacement, small_rotation, tilt, turn, zyx_angles
 from abd.joints.measures.combined import Combined
@@ -70,6 +72,10 @@ class AxisType(JointType):
         if self.directions == "z":
             return [*held, tilt("rx"), tilt("ry")]
         return held + [small_rotation(f"r{axis}") for axis in sorted(self.directions)]
+
+    def held_axes(self, joint: Joint) -> np.ndarray:
+        """z of both, if it is held."""
+        return np.array((Z, Z)) * float(self.directions == "z")
 
     def coordinates(self, joint: Joint) -> list[Measure]:
         """Displacements [m], then theta, or roll, pitch and yaw [rad]."""

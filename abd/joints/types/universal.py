@@ -46,6 +46,11 @@ class Universal(AxisType):
         value = functional(M=weight / c * np.outer(roll_axis, axis), constant=-weight * s / c)
         return [measure(name, True, MeasureKind.AFFINE, value)]
 
+    def held_axes(self, joint: Joint) -> np.ndarray:
+        """Roll axis and pitch axis."""
+        axis, _, order = _pitch_axis(joint)
+        return np.array((Z if order == "zy" else X, axis))
+
     def coordinates(self, joint: Joint) -> list[Measure]:
         """roll, pitch [rad]."""
         axis, skew, order = _pitch_axis(joint)
@@ -89,6 +94,10 @@ class RollPitch(AxisType):
         """rx [rad]."""
         return [dot("rx", 1, 2, -1.0)]
 
+    def held_axes(self, joint: Joint) -> np.ndarray:
+        """y and z."""
+        return np.array((Y, Z))
+
     def coordinates(self, joint: Joint) -> list[Measure]:
         """roll, pitch [rad]."""
         return [angle("roll", entry(1, 0, -1.0), entry(1, 1)), angle("pitch", entry(0, 2, -1.0), entry(2, 2))]
@@ -114,6 +123,10 @@ class FixedAxis(JointType):
     def measured(self, joint: Joint) -> list[Measure]:
         """rx [rad]."""
         return [dot("rx", 2, 1)]
+
+    def held_axes(self, joint: Joint) -> np.ndarray:
+        """z and y."""
+        return np.array((Z, Y))
 
     def coordinates(self, joint: Joint) -> list[Measure]:
         """x, y, z [m], roll, pitch [rad]; there is no gimbal lock."""

@@ -18,12 +18,11 @@ from abd.energies import (
     momenta,
     orthogonality_error,
     potential_energies,
-    whirl,
 )
 from abd.joints.coordinates.readings import JointReader
 from abd.joints.coordinates.readings import Readings as JointReadings
 from abd.joints.rows.forces import row_work
-from abd.model import Kind, Model
+from abd.model import Model
 from cuda_kernels.shared import slots
 from cuda_kernels.shared.bodies import RATE_OLD
 
@@ -92,5 +91,4 @@ class Readings:
             contacts=self.contact_count(),
             smallest_gap=self.smallest_gap(),
             fastest=float(np.linalg.norm(qd[:, 3:], axis=1).max(initial=0.0)),
-            whirl=float(whirl(model, q, qd)[model.bodies.kind == Kind.DYNAMIC].max(initial=0.0)),
         )
