@@ -271,6 +271,10 @@ WRONG = {
         *(8, "joint.j.drive.uid", "does not drive theta", "19"),
     ),
     "compliance of a penalty": (f"{HINGE}{PLACE}compliance = 1e-6\n", 8, "joint.j.compliance", "penalty", "compliant"),
+    "compliant without compliance": (
+        f'{HINGE.replace("hinge", "spherical")}anchor = [0, 0, 0]\nenforcement = "compliant"\n',
+        *(7, "joint.j.enforcement", "needs a compliance", "linear_compliance"),
+    ),
     "negative compliance": (
         f'{HINGE}{PLACE}enforcement = "compliant"\ncompliance = [1, -1]\n',
         *(9, "joint.j.compliance", "negative", ""),

@@ -118,6 +118,8 @@ def _check_x_axes(joint: JointSpec) -> Iterator[Finding]:
 UNIFORM = ("linear_compliance", "rotary_compliance")
 COMPLIANT = ("compliance", *UNIFORM, "stiffness", "damping", "critical_damping")
 """Keys of compliant enforcement."""
+FORCE_LAWS = ("stiffness", "damping", "linear_damping")
+"""Parameters of the types that are forces and constrain nothing: bushings, springs, dampers."""
 
 
 def check_parameters(joint: JointSpec) -> Iterator[Finding]:
@@ -186,7 +188,7 @@ def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
         yield from without_effect(joint, own, where, remedy)
         return
     forms = [key for key in ("compliance", "stiffness") if key in own] + given(joint, UNIFORM)[:1]
-    if not given(joint, forms) and not owned:
+    if not given(joint, forms) and not {*FORCE_LAWS} & {*owned}:
         message = "a compliant joint needs a compliance"
         remedy = "give compliance, linear_compliance and rotary_compliance, or stiffness"
         yield Finding(("enforcement",), message, joint.enforcement, remedy)
