@@ -201,13 +201,11 @@ class StepDerivatives:
 
     def anchors_back(self, before: StepDerivatives, by_start: np.ndarray) -> np.ndarray:
         """Return derivatives (3 l,) by the anchors at the end of the step `before` from those by the anchors at the start."""
-        out = np.zeros((sum(len(one.key) for one in before.friction), 3))
-        if not len(out) or not len(by_start):
+        now, old = ([(one.key, one.kind, one.point) for one in step.friction] for step in (self, before))
+        out = np.zeros((sum(len(key) for key, *_ in old), 3))
+        if not (now and old):
             return out.ravel()
-        (key, kind, point), (old_key, old_kind, old_point) = (
-            (np.concatenate([getattr(one, name) for one in step.friction]) for name in ("key", "kind", "point"))
-            for step in (self, before)
-        )
+        (key, kind, point), (old_key, old_kind, old_point) = ([*map(np.concatenate, zip(*each))] for each in (now, old))
         for row, by_share in enumerate(by_start.reshape(-1, 3)):
             same = np.flatnonzero((old_key == key[row]) & (old_kind == kind[row]))
             if len(same):

@@ -43,16 +43,21 @@ def chain(
     return sim
 
 
-def box(device: str, radius: float = 0.0, spin: float = 0.0) -> abd.Simulation:
-    """A box, or a rounded one, that slides and spins on a floor."""
+def box(device: str, radius: float = 0.0, spin: float = 0.0, lifted: float = 0.0, speed: float = 1.0) -> abd.Simulation:
+    """A box or a ball that slides and spins, or sticks, on a floor; a force may lift another box from it."""
     scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-13})
     scene.add_material("default", mu=0.3)
     scene.add_body("floor", half_space={})
+    if lifted:
+        scene.add_body("other", box=(0.1, 0.1, 0.1), position=(0, 2, 0.0501), mass=1.0, force=(0, 0, lifted))
     size = {"sphere": {"radius": radius}} if radius else {"box": (0.2, 0.3, 0.2)}
     height = 0.1001 if not radius else radius + 1e-4
-    scene.add_body("box", **size, position=(0, 0, height), velocity=(1, 0.3, 0), angular_velocity=(0, 0, spin), mass=1.0)
+    motion = {"velocity": (speed, 0.3 * speed, 0), "angular_velocity": (0, 0, spin)}
+    scene.add_body("box", **size, position=(0, 0, height), mass=1.0, **motion)
     sim = abd.Simulation(scene, device=device)
     sim.bodies["box"].apply_force((0.5, 0.0, 0.0))
+    if lifted:
+        sim.bodies["other"].apply_force((0.0, 0.0, -20.0), at=(0.0, 0.0, 0.01), steps=WARM)
     return sim
 
 
@@ -102,16 +107,18 @@ def test_gradients_of_a_pendulum_chain(device, integrator):
 
 
 def check(sim: abd.Simulation, change: dict[str, Callable], found: Callable) -> None:
-    """Compare gradients after some steps with differences by the state of body 1, by friction, and by `change`."""
+    """Compare gradients of the state of the box with differences by its state at the start, by friction, and by `change`."""
+    body = sim.bodies["box"].index
     sim.run(steps=WARM)
     saved, mu = sim.checkpoint(), sim.model.materials.mu.copy()
-    by = np.random.default_rng(1).normal(size=(2, *saved["q"].shape))
+    by = np.zeros((2, *saved["q"].shape))
+    by[:, body] = np.random.default_rng(1).normal(size=by[:, body].shape)
     tape = abd.Tape(sim)
     for _ in range(STEPS):
         tape.step()
     gradient = tape.gradient(*by)
     columns = {"position": ("q", 0, 1e-7), "velocity": ("qd", 0, 1e-4), "turn": ("qd", 4, 1e-4)}
-    expected = {name: getattr(gradient, array)[1, k] for name, (array, k, _) in columns.items()}
+    expected = {name: getattr(gradient, array)[body, k] for name, (array, k, _) in columns.items()}
     for name, exact in {**expected, "friction": gradient.friction[0, 0], **found(gradient)}.items():
         array, k, size = columns.get(name, ("", 0, 1e-4 if name == "friction" else 1e-2))
         ends = []
@@ -119,7 +126,7 @@ def check(sim: abd.Simulation, change: dict[str, Callable], found: Callable) -> 
             state = dict(saved)
             if array:
                 state[array] = saved[array].copy()
-                state[array][1, k] += e
+                state[array][body, k] += e
             sim.restore(state)
             if name == "friction":
                 sim.set_friction(mu + e)
@@ -132,11 +139,13 @@ def check(sim: abd.Simulation, change: dict[str, Callable], found: Callable) -> 
 
 
 @DEVICES
-@pytest.mark.parametrize("shape", [{}, {"spin": 3.0}, {"radius": 0.1}], ids=["box", "spinning box", "ball"])
+@pytest.mark.parametrize(
+    "shape", [{}, {"spin": 3.0}, {"radius": 0.1}, {"lifted": 14.0, "speed": 0.0}], ids=["box", "spinning", "ball", "sticking"]
+)
 def test_gradients_of_a_sliding_body(device, shape):
     sim = box(device, **shape)
     push = {"force": lambda e: sim.bodies["box"].apply_force((0.5 + e, 0.0, 0.0))}
-    check(sim, push, lambda gradient: {"force": gradient.force[:, 1, 0].sum()})
+    check(sim, push, lambda gradient: {"force": gradient.force[:, sim.bodies["box"].index, 0].sum()})
 
 
 @DEVICES
