@@ -19,7 +19,7 @@ from abd.potentials.integrators import longest
 from abd.step.step import Stepper
 
 SLOW_TURN = 1.0
-"""Largest |dA/dt|_F h for which no body rotates by half a turn in a substep."""
+"""Largest sum of |dA/dt|_F h for which no angle between two bodies changes by half a turn."""
 
 
 class Coordinates:
@@ -60,6 +60,7 @@ class Coordinates:
     @values.setter
     def values(self, values: np.ndarray) -> None:
         self._values: np.ndarray | None = values
+        self._turned = 0.0
         self._turns.set(values)
         self.forget_readings()
 
@@ -69,22 +70,21 @@ class Coordinates:
         self.forget_readings()
 
     def _count(self) -> None:
-        """Count the turns of a substep."""
-        if self._counts:
-            self._turns.count(self._rotations())
+        """Count the turns of a substep, as soon as a body may have rotated by more than a radian since the last count."""
+        if not self._counts:
+            return
+        turn = longest(self.stepper.previous_h) * self.stepper.statistics.fastest
+        self._turned += turn
+        if self._turned >= SLOW_TURN:
+            self._turns.count(None if turn < SLOW_TURN else self._rotations())
+            self._turned = 0.0
 
-    def _rotations(self) -> np.ndarray | None:
-        """Return changes (c,) of the angles in the last substep by their mean rates, 0 for excluded bodies.
-
-        None if all bodies rotate by less than a radian, so that the states determine the changes.
-        """
+    def _rotations(self) -> np.ndarray:
+        """Return changes (c,) of the angles in the last substep by their mean rates, 0 for excluded bodies."""
         stepper, reader = self.stepper, self.reader
         h, table = stepper.previous_h, self.reader.table
-        turning = table.counts_turns
-        if longest(h) * stepper.statistics.fastest < SLOW_TURN:
-            return None
         ends = np.where(table.child == WORLD, table.parent, table.child)
-        turning = turning & ~stepper.excluded[ends]
+        turning = table.counts_turns & ~stepper.excluded[ends]
         if isinstance(h, np.ndarray):
             h = h[ends]
         rates = [reader.rates(*state) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]

@@ -121,7 +121,8 @@ class Modes:
 
     def returning(self, dissipative: np.ndarray) -> np.ndarray:
         """Return (n,) bool, jointed bodies that return to generalized alpha."""
-        return (self.history == 1) & ~dissipative if self._smooth_scheme else self.articulations.none
+        is_left = self.history == 1
+        return is_left & ~dissipative if self._smooth_scheme and is_left.any() else self.articulations.none
 
     def smooth(self, mode: np.ndarray) -> np.ndarray:
         """Return (n,) bool, bodies of a smooth scheme, which must not be in contact."""

@@ -63,7 +63,8 @@ class Substeps:
             stepper.modes.jump(jumping, constraints=True)
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
         dissipative = stepper.modes.dissipative(contact, h, stepper.statistics, lambda: (stepper.q, stepper.qd))
-        if (returning := stepper.modes.returning(dissipative)).any() and np.any(stepper.previous_h != 0.0):
+        returning = stepper.modes.returning(dissipative)
+        if returning is not stepper.none and returning.any() and np.any(stepper.previous_h != 0.0):
             stepper.rebounds.fit_velocities(returning, stepper.rows.drive_rates(stepper.time, h))
         if (failure := self._prepare_rows(h)) is not None:
             return failure
@@ -209,7 +210,7 @@ class Substeps:
         stepper.rebounds.forget()
         stepper.forces.forget()
         rebound = None if limited is None else stepper.rebounds.rebound(h, stepper.previous_h, limited)
-        if stepper.off.any():
+        if stepper.off is not stepper.none and stepper.off.any():
             velocity = stepper.qd.copy()
             velocity[stepper.off] = 0.0
             stepper.copies.set_velocity(velocity)
