@@ -79,7 +79,7 @@ class StepReport:
             linear_iterations=progress.linear,
             line_search_trials=progress.trials,
             rejections=progress.rejections,
-            rejected_paths=sum(progress.rejections.get(reason, 0) for reason in ("passed", "fast_contact")),
+            rejected_paths=progress.rejections.get("passed", 0) + progress.rejections.get("fast_contact", 0),
             indirect_paths=progress.indirect_paths,
             stopped=progress.stopped,
             min_gap=statistics.smallest_gap,

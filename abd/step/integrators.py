@@ -38,8 +38,8 @@ class Modes:
 
     def __init__(self, model: Model, articulations: Articulations):
         self.model, self.settings, self.articulations = model, model.settings, articulations
-        self.history = np.zeros(len(model.bodies), dtype=np.int32)
         self._smooth_scheme = self.settings.integrator == "generalized_alpha"
+        self.history = np.zeros(len(model.bodies), dtype=np.int32)
         self._may_turn_fast = self._smooth_scheme and bool(articulations.tumbling.any())
         self._moment = model.bodies.moment[articulations.tumbling]
         self._middle = self._moment.sum(axis=1) - np.sort(self._moment, axis=1)[:, 1]
@@ -53,6 +53,7 @@ class Modes:
     @history.setter
     def history(self, history: np.ndarray) -> None:
         self._history, self._jumped = history, bool((history < 0).any())
+        self._returning = self._smooth_scheme and bool((history == 1).any())
 
     @property
     def last(self) -> np.ndarray:
@@ -121,8 +122,7 @@ class Modes:
 
     def returning(self, dissipative: np.ndarray) -> np.ndarray:
         """Return (n,) bool, jointed bodies that return to generalized alpha."""
-        is_left = self.history == 1
-        return is_left & ~dissipative if self._smooth_scheme and is_left.any() else self.articulations.none
+        return (self.history == 1) & ~dissipative if self._returning else self.articulations.none
 
     def smooth(self, mode: np.ndarray) -> np.ndarray:
         """Return (n,) bool, bodies of a smooth scheme, which must not be in contact."""
