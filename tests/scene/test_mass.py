@@ -31,12 +31,12 @@ CLOSED_FORMS = {
         mass.solid(*shapes.cylinder(0.3, 2.0, 12), 1000.0), 2000 * POLYGON, 2 * POLYGON, (0, 0, 0),
         1000 * np.diag([POLAR, POLAR, POLYGON * 2**3 / 12]),
     ),
-    "shell": (mass.shell(PLATE, PLATE_TRIANGLES, 1000.0, 0.01), 20, 0.02, (1, 0.5, 0), of_box((2, 1, 0.01), 20)),
-    "sheet": (mass.sheet(PLATE, PLATE_TRIANGLES, 10.0), 20, None, (1, 0.5, 0), of_box((2, 1, 0), 20)),
-    "rod": (mass.rods(ROD, EDGE, 1000.0, 0.1), ROD_MASS, 0.03 * np.pi, (1.5, 0, 0), ROD_MASS * np.diag([0.75, 0.0025, 0.0025])),
-    "line": (mass.lines(ROD, EDGE, 2.0), 6, None, (1.5, 0, 0), np.diag([4.5, 0, 0])),
+    "shell": (mass.thick(PLATE, PLATE_TRIANGLES, 1000.0, 0.01), 20, 0.02, (1, 0.5, 0), of_box((2, 1, 0.01), 20)),
+    "sheet": (mass.thin(PLATE, PLATE_TRIANGLES, 10.0), 20, None, (1, 0.5, 0), of_box((2, 1, 0), 20)),
+    "rod": (mass.thick(ROD, EDGE, 1000.0, 0.1), ROD_MASS, 0.03 * np.pi, (1.5, 0, 0), ROD_MASS * np.diag([0.75, 0.0025, 0.0025])),
+    "line": (mass.thin(ROD, EDGE, 2.0), 6, None, (1.5, 0, 0), np.diag([4.5, 0, 0])),
     "balls": (
-        mass.balls(np.array([[-1.0, 0, 0], [1, 0, 0]]), np.array([0, 1]), 3.0, 0.5), 2 * BALL_MASS, 2 * BALL_MASS / 3, (0, 0, 0),
+        mass.thick(np.array([[-1.0, 0, 0], [1, 0, 0]]), np.array([[0], [1]]), 3.0, 0.5), 2 * BALL_MASS, 2 * BALL_MASS / 3, (0, 0, 0),
         2 * BALL_MASS * np.diag([1.05, 0.05, 0.05]),
     ),
 }  # fmt: skip
@@ -72,9 +72,9 @@ def test_agrees_with_trimesh_on_an_irregular_body():
 @pytest.mark.parametrize(
     ("call", "key"),
     [
-        (lambda v, e: mass.shell(v, np.array([[0, 1, 2]]), 1.0, 0.0), "thickness"),
-        (lambda v, e: mass.rods(v, e, 1.0, 0.0), "radius"),
-        (lambda v, e: mass.balls(v, np.array([0]), 1.0, 0.0), "radius"),
+        (lambda v, e: mass.thick(v, np.array([[0, 1, 2]]), 1.0, 0.0), "thickness"),
+        (lambda v, e: mass.thick(v, e, 1.0, 0.0), "radius"),
+        (lambda v, e: mass.thick(v, np.array([[0]]), 1.0, 0.0), "radius"),
     ],
 )
 def test_missing_thickness_is_named(call, key):

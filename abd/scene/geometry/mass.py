@@ -66,49 +66,51 @@ def enclosed_volume(vertices: np.ndarray, triangles: np.ndarray) -> float:
     return float(volume) if abs(volume) > smallest else 0.0
 
 
-def shell(vertices: np.ndarray, triangles: np.ndarray, density: float, thickness: float) -> MassProperties:
-    """Return the mass of a shell of `thickness` t [m]: mass ``area t rho``, plus ``m_f t^2/12 n n^T`` per face.
+def thin(vertices: np.ndarray, elements: np.ndarray, density: float) -> MassProperties:
+    """Return the mass of points, straight lines or triangles without thickness (volume 0).
+
+    Args:
+        elements: (k, n) vertices of elements with n = 1, 2 or 3 corners; density: [kg], [kg/m] or [kg/m^2].
 
     Raises:
-        SceneError: the thickness or the area is not positive.
+        SceneError: the elements have no length or no area.
     """
-    _require_positive(thickness, "thickness", "the mass of an open surface needs a thickness [m]")
-    flat = sheet(vertices, triangles, density * thickness)
-    a, b, c = np.moveaxis(vertices[triangles], 1, 0)
-    normal = np.cross(b - a, c - a)
-    twice_area = np.linalg.norm(normal, axis=1)
-    weights = density * thickness**3 / 24.0 / np.where(twice_area > 0.0, twice_area, 1.0)
-    across = flat.second_moment + _weighted_outer(weights, normal)
-    return replace(flat, volume=thickness * twice_area.sum() / 2.0, second_moment=across)
-
-
-def sheet(vertices: np.ndarray, triangles: np.ndarray, area_density: float) -> MassProperties:
-    """The surface as a sheet of `area_density` [kg/m^2] without thickness (volume 0).
-
-    Raises:
-        SceneError: the surface has no area.
-    """
-    a, b, c = np.moveaxis(vertices[triangles], 1, 0)
-    masses = area_density * np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2.0
+    masses = density * _sizes(vertices[elements])
     if masses.sum() <= 0.0:
-        raise SceneError.of("the surface has no area", value=0.0, remedy="give mass and inertia")
-    return _of_elements(vertices, triangles, masses)
+        message = "the polylines have no length" if elements.shape[1] == 2 else "the surface has no area"
+        raise SceneError.of(message, value=0.0, remedy="give mass and inertia")
+    apex = vertices[np.unique(elements)].mean(axis=0)
+    return _simplices(apex, vertices[elements] - apex, masses)
 
 
-def rods(vertices: np.ndarray, edges: np.ndarray, density: float, radius: float) -> MassProperties:
-    """Straight round rods along `edges` (e, 2): mass ``length pi r^2 rho`` and ``m r^2/4`` transversely.
+def thick(vertices: np.ndarray, elements: np.ndarray, density: float, size: float) -> MassProperties:
+    """Return the mass of balls about points, of straight round rods along lines, or of shells along triangles.
+
+    In addition to `thin` elements, balls have ``m r^2/5`` along every axis, rods ``m r^2/4`` transversely, and shells
+    ``m_f t^2/12 n n^T`` per face.
+
+    Args:
+        elements: as in `thin`; density: [kg/m^3]; size: radius r of balls and rods, thickness t of shells [m].
 
     Raises:
-        SceneError: the radius or the total length is not positive.
+        SceneError: the size, or the length or area of the elements, is not positive.
     """
-    _require_positive(radius, "radius", "the mass of polylines needs a radius [m]")
-    section = np.pi * radius**2
-    thin = lines(vertices, edges, density * section)
-    along = vertices[edges[:, 1]] - vertices[edges[:, 0]]
-    length = np.linalg.norm(along, axis=1)
-    axial = _weighted_outer(density * section / np.where(length > 0.0, length, 1.0), along)
-    across = thin.second_moment + radius**2 / 4.0 * (thin.mass * np.eye(3) - axial)
-    return replace(thin, volume=section * length.sum(), second_moment=across)
+    corners, count = vertices[elements], elements.shape[1]
+    if not (size > 0.0 and np.isfinite(size)):
+        key, kind = (("radius", "points"), ("radius", "polylines"), ("thickness", "an open surface"))[count - 1]
+        message, remedy = f"the mass of {kind} needs a {key} [m]", f"give {key} > 0, or mass and inertia"
+        raise SceneError.of(message, key=key, value=size, remedy=remedy)
+    section = (4.0 / 3.0 * np.pi * size**3, np.pi * size**2, size)[count - 1]
+    flat, sizes = thin(vertices, elements, density * section), _sizes(corners)
+    positive = np.where(sizes > 0.0, sizes, 1.0)
+    if count == 1:
+        across = flat.mass * size**2 / 5.0 * np.eye(3)
+    elif count == 2:
+        axial = _weighted_outer(density * section / positive, corners[:, 1] - corners[:, 0])
+        across = size**2 / 4.0 * (flat.mass * np.eye(3) - axial)
+    else:
+        across = _weighted_outer(density * size**3 / 48.0 / positive, _normals(corners))
+    return replace(flat, volume=section * sizes.sum(), second_moment=flat.second_moment + across)
 
 
 def capsules(vertices: np.ndarray, edges: np.ndarray, density: float, radius: float) -> MassProperties:
@@ -120,7 +122,7 @@ def capsules(vertices: np.ndarray, edges: np.ndarray, density: float, radius: fl
     Raises:
         SceneError: the radius or the total length is not positive.
     """
-    straight = rods(vertices, edges, density, radius)
+    straight = thick(vertices, edges, density, radius)
     a, b = np.moveaxis(vertices[edges], 1, 0)
     volume = 4.0 / 3.0 * np.pi * radius**3
     length = np.linalg.norm(b - a, axis=1)
@@ -146,36 +148,6 @@ def stump(low: float, high: float, length: float) -> MassProperties:
     across = float(slices @ radius**2) / 4.0
     second = np.diag([across, across, float(slices @ (z - center) ** 2)])
     return MassProperties(volume, volume, np.array([0.0, 0.0, center]), second)
-
-
-def lines(vertices: np.ndarray, edges: np.ndarray, line_density: float) -> MassProperties:
-    """Straight lines along `edges` (e, 2) of `line_density` [kg/m] without thickness (volume 0).
-
-    Raises:
-        SceneError: the lines have no length.
-    """
-    masses = line_density * np.linalg.norm(vertices[edges[:, 1]] - vertices[edges[:, 0]], axis=1)
-    if masses.sum() <= 0.0:
-        raise SceneError.of("the polylines have no length", value=0.0, remedy="give mass and inertia")
-    return _of_elements(vertices, edges, masses)
-
-
-def balls(vertices: np.ndarray, points: np.ndarray, density: float, radius: float) -> MassProperties:
-    """Isolated `points` (p,) as balls of a `radius` [m]: ``4/3 pi r^3 rho`` and ``m r^2/5`` along every axis.
-
-    Raises:
-        SceneError: the radius is not positive.
-    """
-    _require_positive(radius, "radius", "the mass of points needs a radius [m]")
-    volume = 4.0 / 3.0 * np.pi * radius**3
-    centers = _of_elements(vertices, points[:, None], np.full(len(points), density * volume))
-    second = centers.second_moment + centers.mass * radius**2 / 5.0 * np.eye(3)
-    return replace(centers, volume=volume * len(points), second_moment=second)
-
-
-def dots(vertices: np.ndarray, points: np.ndarray) -> MassProperties:
-    """Isolated `points` (p,) of 1 kg each, without extent (volume 0)."""
-    return _of_elements(vertices, points[:, None], np.ones(len(points)))
 
 
 def explicit(mass: float, center: np.ndarray, inertia: np.ndarray, volume: float) -> MassProperties:
@@ -253,10 +225,16 @@ def _tetrahedra(vertices: np.ndarray, triangles: np.ndarray):
     return apex, corners, np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2]))
 
 
-def _of_elements(vertices: np.ndarray, elements: np.ndarray, masses: np.ndarray) -> MassProperties:
-    """Elements (k, n) between vertices, of these masses (k,), without thickness (volume 0)."""
-    apex = vertices[np.unique(elements)].mean(axis=0)
-    return _simplices(apex, vertices[elements] - apex, masses)
+def _sizes(corners: np.ndarray) -> np.ndarray:
+    """1, lengths [m] or areas [m^2] (k,) of points, lines or triangles with corners (k, n, 3)."""
+    if corners.shape[1] == 3:
+        return np.linalg.norm(_normals(corners), axis=1) / 2.0
+    return np.linalg.norm(corners[:, 1] - corners[:, 0], axis=1) if corners.shape[1] == 2 else np.ones(len(corners))
+
+
+def _normals(corners: np.ndarray) -> np.ndarray:
+    """(k, 3) normals of triangles, twice as long as their areas."""
+    return np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
 
 
 def _simplices(apex: np.ndarray, corners: np.ndarray, masses: np.ndarray, volume: float = 0.0, notes=()) -> MassProperties:
@@ -275,8 +253,3 @@ def _weighted_outer(weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def _symmetric(matrix: np.ndarray) -> np.ndarray:
     return (matrix + matrix.T) / 2.0
-
-
-def _require_positive(value: float | None, key: str, message: str) -> None:
-    if value is None or not value > 0.0 or not np.isfinite(value):
-        raise SceneError.of(message, key=key, value=value, remedy=f"give {key} > 0, or mass and inertia")

@@ -103,38 +103,33 @@ class MatterSource:
 
 def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
     """Mass properties of the triangles, lines and points of a surface at unit density, with notes."""
-    vertices, triangles, lines, points = surface.vertices, surface.triangles, surface.codim_edges, surface.points
+    vertices, triangles, lines, points = surface.vertices, surface.triangles, surface.codim_edges, surface.points[:, None]
     if surface.radius > 0.0:
         if len(lines):
             yield mass.capsules(vertices, lines, 1.0, surface.radius)
         if len(points):
-            yield mass.balls(vertices, points, 1.0, surface.radius)
+            yield mass.thick(vertices, points, 1.0, surface.radius)
         return
     # Without a thickness, a given mass can be distributed only over parts of one dimension.
     spread = spread and sum(len(part) > 0 for part in (triangles, lines, points)) == 1
     if len(triangles) and surface.closed:
         solid = mass.solid(vertices, triangles, 1.0)
         yield replace(solid, notes=tuple(f"surface '{surface.name}': {note}" for note in solid.notes))
-    elif len(triangles) and spread and thickness == 0.0:
-        yield mass.sheet(vertices, triangles, 1.0)
-    elif len(triangles) and thickness == 0.0:
+        triangles = triangles[:0]
+    elif len(triangles) and thickness == 0.0 and not spread:
         sides = open_sides(vertices, triangles)
         message = f"surface '{surface.name}' is open ({told(vertices, sides)}) and needs a thickness for its mass"
         remedy = "close it, or give a thickness > 0, or mass and inertia"
         raise SceneError.of(message, key="thickness", value=thickness, remedy=remedy)
-    elif len(triangles):
-        note = f"surface '{surface.name}' is open: its mass is that of a shell of thickness {thickness:g} m"
-        yield replace(mass.shell(vertices, triangles, 1.0, thickness), notes=(note,))
-    if len(lines) and spread and radius == 0.0:
-        yield mass.lines(vertices, lines, 1.0)
-    elif len(lines):
-        note = f"the mass of the lines of surface '{surface.name}' is that of rods of radius {radius:g} m"
-        yield replace(mass.rods(vertices, lines, 1.0, radius), notes=(note,))
-    if len(points) and spread and radius == 0.0:
-        yield mass.dots(vertices, points)
-    elif len(points):
-        note = f"the mass of the points of surface '{surface.name}' is that of balls of radius {radius:g} m"
-        yield replace(mass.balls(vertices, points, 1.0, radius), notes=(note,))
+    for elements, size, note in (
+        (triangles, thickness, "surface '{}' is open: its mass is that of a shell of thickness {:g} m"),
+        (lines, radius, "the mass of the lines of surface '{}' is that of rods of radius {:g} m"),
+        (points, radius, "the mass of the points of surface '{}' is that of balls of radius {:g} m"),
+    ):
+        if len(elements) and spread and size == 0.0:
+            yield mass.thin(vertices, elements, 1.0)
+        elif len(elements):
+            yield replace(mass.thick(vertices, elements, 1.0, size), notes=(note.format(surface.name, size),))
 
 
 def _has_matter(spec: BodySpec, surface: Surface) -> bool:

@@ -49,7 +49,7 @@ class Collider:
         """An exact sphere [m]."""
         self.make_solid(*shapes.sphere(radius, SUBDIVISIONS), own={"sphere": {"radius": radius}})
         self.round_vertices, self.points, self.radius = np.zeros((1, 3)), np.array([0]), radius
-        self.matter = mass.balls(self.round_vertices, self.points, 1.0, radius)
+        self.matter = mass.thick(self.round_vertices, self.points[:, None], 1.0, radius)
 
     def make_capsule(self, radius: float, length: float) -> None:
         """An exact capsule along z [m]; `length` without its ends."""

@@ -308,13 +308,8 @@ class _Importer:
 
 def _thin_matter(surface: Surface, density: float) -> MassProperties | None:
     """Return mass properties of an open mesh as in rigid-ipc; None for closed meshes and point clouds."""
-    if surface.closed:
-        return None
-    if len(surface.triangles):
-        return mass.sheet(surface.vertices, surface.triangles, density)
-    if len(surface.codim_edges):
-        return mass.lines(surface.vertices, surface.codim_edges, density)
-    return None
+    elements = surface.triangles if len(surface.triangles) else surface.codim_edges
+    return mass.thin(surface.vertices, elements, density) if len(elements) and not surface.closed else None
 
 
 def _upstream_axes(inertia: np.ndarray) -> np.ndarray:

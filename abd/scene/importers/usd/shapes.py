@@ -185,7 +185,7 @@ def _sphere_points(stage: Stage, one, out: Collider) -> Collider | None:
     numbers = np.arange(len(centers))
     if (radii == radii[0]).all():
         out.round_vertices, out.points, out.radius = centers, numbers, float(radii[0])
-    parts = [mass.balls(centers, numbers[k : k + 1], 1.0, float(radii[k])) for k in numbers]
+    parts = [mass.thick(centers, numbers[k : k + 1, None], 1.0, float(radii[k])) for k in numbers]
     out.matter = mass.united(parts)
     return out
 
