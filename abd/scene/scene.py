@@ -21,7 +21,7 @@ from abd.scene.files.reader import (
     read_text,
 )
 from abd.scene.files.toml_text import scene_toml
-from abd.scene.importers.formats import ImportOptions, find_scene, format_of
+from abd.scene.importers.formats import ImportOptions, find_scene, is_imported, read_imported
 from abd.scene.joint_methods import JointMethods
 from abd.scene.schema.findings import as_problem, did_you_mean, key_name
 from abd.scene.schema.joint_schema import CouplingSpec, JointSpec
@@ -36,7 +36,6 @@ from abd.scene.schema.schema import (
     SolverSpec,
     absolute_in,
     body_with_paths,
-    with_paths,
 )
 from abd.scene.schema.tables import plain, scene_keys, table
 
@@ -335,30 +334,20 @@ def load(
 
 
 def _read(path: Path, options: ImportOptions) -> Scene:
-    imported = format_of(path)
-    if imported is not None:
-        spec, notes = imported.read(path, options)
-        return Scene.from_spec(spec, notes)
+    if is_imported(path):
+        return Scene.from_spec(*read_imported(path, options))
     if _is_rigid_ipc(path):
-        return _load_rigid_ipc(path)
+        from abd.scene.importers.rigid_ipc import read_rigid_ipc
+
+        return Scene.from_spec(*read_rigid_ipc(path, parse(read_text(path), path)), path)
     return Scene.from_spec(read_scene(path, options.allow_code), path=path)
 
 
 def is_native(path: Path) -> bool:
     """Whether a file is a scene of ours, which the schema describes."""
-    return format_of(path) is None and not _is_rigid_ipc(path)
+    return not is_imported(path) and not _is_rigid_ipc(path)
 
 
 def _is_rigid_ipc(path: Path) -> bool:
     """Whether a file is a JSON scene of rigid-ipc."""
     return is_json(path) and any(key in parse(read_text(path), path) for key in RIGID_IPC_KEYS)
-
-
-def _load_rigid_ipc(path: Path) -> Scene:
-    from abd.scene.importers.rigid_ipc import read_rigid_ipc
-
-    spec, notes = read_rigid_ipc(path)
-    spec = with_paths(spec, absolute_in(path.parent))
-    if not spec.name:
-        spec.name = path.stem
-    return Scene.from_spec(spec, notes, path)

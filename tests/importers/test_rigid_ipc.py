@@ -12,7 +12,6 @@ from abd.errors import SceneError
 from abd.model import Kind
 from abd.scene.checks.checks import check_scene
 from abd.scene.compile.compile import compile_scene
-from abd.scene.importers.rigid_ipc import read_rigid_ipc
 from abd.scene.overlaps.intersections import find_initial_intersections
 
 FAMILIES = ("rigid-ipc/scenes/**/*.json", "affine-body-dynamics/scenes/*.json")
@@ -36,10 +35,15 @@ def folder(tmp_path):
     return tmp_path
 
 
+def imported(path):
+    scene = abd.load(path)
+    return scene.spec, scene.notes
+
+
 def read(folder, *bodies, problem=None, **top):
     path = folder / "scenes" / "group" / "scene.json"
     path.write_text(json.dumps({"rigid_body_problem": {"rigid_bodies": list(bodies), **(problem or {})}, **top}))
-    spec, notes = read_rigid_ipc(path)
+    spec, notes = imported(path)
     assert check_scene(spec) == []
     return spec, notes, compile_scene(spec)
 
@@ -191,7 +195,7 @@ def test_inline_meshes_and_saved_simulations(folder):
     faces, edges = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], [[0, 1], [1, 2], [0, 2], [0, 3], [1, 3], [2, 3]]
     body = {"vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], "faces": faces, "edges": edges}
     path.write_text(json.dumps({"args": {"rigid_body_problem": {"rigid_bodies": [body]}, "max_time": 1}}))
-    spec, notes = read_rigid_ipc(path)
+    spec, notes = imported(path)
     assert any("saved simulation" in note for note in notes)
     model = compile_scene(spec)
     assert model.bodies.mass[0] == pytest.approx(1000 / 6) and len(model.meshes[0].codim_edges) == 0
@@ -242,7 +246,7 @@ def test_broken_json_names_the_line(folder):
     path = folder / "scenes" / "broken.json"
     path.write_text('{\n"timestep": 0.1,\n}')
     with pytest.raises(SceneError) as error:
-        read_rigid_ipc(path)
+        imported(path)
     assert error.value.problems[0].line == 3
 
 
@@ -253,7 +257,7 @@ def test_fixture_scenes_load_without_problems_and_round_trip(path, tmp_path):
     assert scene.name == path.stem and scene.check() == []
     scene.save(tmp_path / "copy.toml")
     assert abd.load(tmp_path / "copy.toml") == scene
-    spec, notes = read_rigid_ipc(path)
+    spec, notes = imported(path)
     assert not any("unknown key" in note for note in notes)
     model = compile_scene(spec)
     assert find_initial_intersections(model) == []

@@ -36,7 +36,8 @@ CLOSED_FORMS = {
     "rod": (mass.thick(ROD, EDGE, 1000.0, 0.1), ROD_MASS, 0.03 * np.pi, (1.5, 0, 0), ROD_MASS * np.diag([0.75, 0.0025, 0.0025])),
     "line": (mass.thin(ROD, EDGE, 2.0), 6, None, (1.5, 0, 0), np.diag([4.5, 0, 0])),
     "balls": (
-        mass.thick(np.array([[-1.0, 0, 0], [1, 0, 0]]), np.array([[0], [1]]), 3.0, 0.5), 2 * BALL_MASS, 2 * BALL_MASS / 3, (0, 0, 0),
+        mass.thick(np.array([[-1.0, 0, 0], [1, 0, 0]]), np.array([[0], [1]]), 3.0, 0.5),
+        2 * BALL_MASS, 2 * BALL_MASS / 3, (0, 0, 0),
         2 * BALL_MASS * np.diag([1.05, 0.05, 0.05]),
     ),
 }  # fmt: skip
@@ -97,14 +98,14 @@ def test_union_of_two_halves_is_the_whole():
 
 def test_explicit_inertia_round_trip():
     inertia = np.array([[3.0, 0.2, 0.0], [0.2, 4.0, -0.1], [0.0, -0.1, 5.0]])
-    body = mass.explicit(2.0, np.array([1.0, 2, 3]), inertia, 0.5)
+    body = mass.MassProperties(2.0, 0.5, np.array([1.0, 2, 3]), mass.second_moment_of_inertia(inertia))
     np.testing.assert_allclose(body.inertia, inertia, atol=1e-14)
-    np.testing.assert_allclose(mass.explicit(1.0, np.zeros(3), (1.0, 1.0, 2.0), 1.0).second_moment, np.diag([1, 1, 0]))
+    np.testing.assert_allclose(mass.second_moment_of_inertia((1.0, 1.0, 2.0)), np.diag([1, 1, 0]))
 
 
 def test_unsymmetric_inertia_is_refused():
     with pytest.raises(SceneError, match="must be symmetric"):
-        mass.explicit(1.0, np.zeros(3), np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]]), 1.0)
+        mass.second_moment_of_inertia(np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]]))
 
 
 @pytest.mark.parametrize("seed", range(20))

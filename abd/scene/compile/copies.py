@@ -25,20 +25,8 @@ def copy_names(name: str, repeat: RepeatSpec | None) -> Sequence[str]:
     return [name] if repeat is None else CopyNames(name, repeat.count)
 
 
-def copies(body: BodySpec) -> list[BodySpec]:
-    """Return the copies of a body in the order of their grid index, z fastest.
-
-    A copy is named ``name_i_j_k`` and is displaced by ``(i, j, k) * step`` [m]; its other fields are those of the original, which
-    is not modified. No returned body has `repeat`.
-    """
-    if body.repeat is None:
-        return [body]
-    names = copy_names(body.name, body.repeat)
-    return [copy_of(body, name, position) for name, position in zip(names, copy_positions(body).tolist(), strict=True)]
-
-
 def copy_of(body: BodySpec, name: str, position: Sequence[float]) -> BodySpec:
-    """Return one copy of a repeated body."""
+    """Return one copy of a repeated body, without `repeat`."""
     return body.model_copy(update={"name": name, "position": tuple(position), "repeat": None})
 
 

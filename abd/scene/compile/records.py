@@ -11,7 +11,7 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.names import CopyNames, Names
 from abd.scene.compile.bodies import BodyRecord, Records, compile_body
-from abd.scene.compile.copies import copies, copy_names, copy_of, copy_positions
+from abd.scene.compile.copies import copy_names, copy_of, copy_positions
 from abd.scene.geometry.matter import MatterSource
 from abd.scene.geometry.surfaces import Piece, SurfaceSource
 from abd.scene.schema.schema import BodySpec, SceneSpec
@@ -122,10 +122,12 @@ def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, Sequence[str]]]:
 
     The first copy represents all, unless they split into components or have a motion.
     """
-    if body.repeat is None or body.split_components or body.motion is not None:
-        return [(one, [one.name]) for one in copies(body)]
-    names = copy_names(body.name, body.repeat)
-    return [(copy_of(body, names[0], copy_positions(body)[0].tolist()), names)]
+    if body.repeat is None:
+        return [(body, [body.name])]
+    names, positions = copy_names(body.name, body.repeat), copy_positions(body).tolist()
+    if body.split_components or body.motion is not None:
+        return [(copy_of(body, name, position), [name]) for name, position in zip(names, positions, strict=True)]
+    return [(copy_of(body, names[0], positions[0]), names)]
 
 
 def located(problem: Problem, key: str) -> Problem:

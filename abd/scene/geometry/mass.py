@@ -150,21 +150,6 @@ def stump(low: float, high: float, length: float) -> MassProperties:
     return MassProperties(volume, volume, np.array([0.0, 0.0, center]), second)
 
 
-def explicit(mass: float, center: np.ndarray, inertia: np.ndarray, volume: float) -> MassProperties:
-    """Return explicit mass properties of the user.
-
-    Args:
-        mass: [kg].
-        center: (3,) centre of mass [m], mesh axes.
-        inertia: (3,) principal moments or (3, 3) tensor about the centre of mass, mesh axes [kg m^2].
-        volume: [m^3], scales the near-rigidity energy.
-
-    Raises:
-        SceneError: as `second_moment_of_inertia`.
-    """
-    return MassProperties(mass, volume, np.asarray(center, dtype=float), second_moment_of_inertia(inertia))
-
-
 def second_moment_of_inertia(inertia) -> np.ndarray:
     """``S = tr(I)/2 1 - I`` (3, 3) of a rigid inertia tensor about the same point, or of three principal moments.
 

@@ -89,7 +89,7 @@ class MatterSource:
             center = np.zeros(3) if piece is None else self._unit(spec, piece).center
         if piece is not None and (piece.surface.closed or piece.surface.radius > 0.0):
             volume = self._unit(spec, piece).volume
-        return Matter.of(mass.explicit(spec.mass, np.array(center), np.array(spec.inertia), volume))
+        return Matter.of(MassProperties(spec.mass, volume, np.array(center), mass.second_moment_of_inertia(spec.inertia)))
 
     def _unit(self, spec: BodySpec, piece: Piece) -> Matter:
         """Return properties at unit density of the surface; per area or length for an explicit mass without thickness."""

@@ -41,57 +41,40 @@ class ImportOptions:
         object.__setattr__(self, "assets", tuple(Path(folder) for folder in self.assets))
 
 
-@dataclass(frozen=True)
-class Format:
-    """Formats with a common reader.
+ROBOTS, USD = "abd.scene.importers.robots", "abd.scene.importers.usd"
+FORMATS = {
+    **dict.fromkeys((".urdf", ".xacro", ".xml", ".mjcf"), ROBOTS),
+    **dict.fromkeys((".usd", ".usda", ".usdc", ".usdz"), USD),
+}
+"""Reader of every suffix: a module whose ``read(path, options)`` returns the tables of a scene with absolute paths, and notes."""
+SCENE_FILES = (".toml", ".json")
+SUFFIXES = (*SCENE_FILES, *FORMATS)
 
-    Attributes:
-        suffixes: of its files, in lower case.
-        module: its ``read(path, options)`` returns the tables of a scene, with absolute paths, and notes on ignored content.
+
+def is_imported(path: Path) -> bool:
+    """Return whether a file has one of `FORMATS`."""
+    return path.suffix.lower() in FORMATS
+
+
+def read_imported(path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
+    """Return the scene of a file of one of `FORMATS`, and notes.
+
+    Raises:
+        SceneError: the file has problems, or values of a wrong type or out of range.
     """
-
-    suffixes: tuple[str, ...]
-    module: str
-
-    def read(self, path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
-        """Return the scene of a file, and notes.
-
-        Raises:
-            SceneError: the file has problems, or values of a wrong type or out of range.
-        """
-        try:
-            tables, notes = importlib.import_module(self.module).read(path, options)
-            return SceneSpec.model_validate(tables), notes
-        except ValidationError as error:
-            found = schema_findings(error, SceneSpec, tables)
-            raise SceneError([as_problem(finding, tables, str(path)) for finding in found]) from None
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            message = f"cannot be imported: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            remedy = (
-                "check the file for values out of range or of the wrong type; otherwise report it as a bug"
-            )
-            raise SceneError.of(message, file=str(path), remedy=remedy) from None
-
-
-FORMATS = (
-    Format((".urdf", ".xacro", ".xml", ".mjcf"), "abd.scene.importers.robots"),
-    Format((".usd", ".usda", ".usdc", ".usdz"), "abd.scene.importers.usd"),
-)
-
-
-def format_of(path: Path) -> Format | None:
-    """Return the format of a file by its suffix; None for native scenes."""
-    suffix = path.suffix.lower()
-    return next((one for one in FORMATS if suffix in one.suffixes), None)
-
-
-def imported_suffixes() -> tuple[str, ...]:
-    """All suffixes of `FORMATS`."""
-    return tuple(suffix for one in FORMATS for suffix in one.suffixes)
+    try:
+        tables, notes = importlib.import_module(FORMATS[path.suffix.lower()]).read(path, options)
+        return SceneSpec.model_validate(tables), notes
+    except ValidationError as error:
+        found = schema_findings(error, SceneSpec, tables)
+        raise SceneError([as_problem(finding, tables, str(path)) for finding in found]) from None
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        message = f"cannot be imported: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        remedy = "check the file for values out of range or of the wrong type; otherwise report it as a bug"
+        raise SceneError.of(message, file=str(path), remedy=remedy) from None
 
 
 PACKAGE = Path(__file__).resolve().parents[2]
-SCENE_FILES = (".toml", ".json")
 
 
 def scenes_directory() -> Path:
@@ -114,9 +97,8 @@ def find_scene(source: str | Path) -> Path:
     path = Path(source).expanduser()
     shipped = shipped_scenes()
     if path.is_file():
-        known = (*SCENE_FILES, *imported_suffixes())
-        if path.suffix.lower() not in known:
-            remedy = f"use {enumerated(known, 'or')}"
+        if path.suffix.lower() not in SUFFIXES:
+            remedy = f"use {enumerated(SUFFIXES, 'or')}"
             raise SceneError.of(f"'{path.suffix}' is not the suffix of a scene file", file=str(path), remedy=remedy)
         return path
     if str(source) in shipped:
@@ -124,10 +106,10 @@ def find_scene(source: str | Path) -> Path:
     if path.is_symlink() and not path.exists():
         raise SceneError.of(f"is a link to {path.readlink()}, which does not exist", file=str(path))
     if path.is_dir():
-        inside = sorted(item.name for item in path.iterdir() if item.suffix in (*SCENE_FILES, *imported_suffixes()))
+        inside = sorted(item.name for item in path.iterdir() if item.suffix in SUFFIXES)
         remedy = f"give a file in it, such as '{inside[0]}'" if inside else "give a scene file"
         raise SceneError.of("is a folder, not a scene", file=str(path), remedy=remedy)
     neighbours = [str(item) for item in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
-    files = [name for name in neighbours if name.endswith((*SCENE_FILES, *imported_suffixes()))]
+    files = [name for name in neighbours if name.endswith(SUFFIXES)]
     listed = f"shipped scenes: {', '.join(shipped)}" if shipped else "give the path of a scene file"
     raise SceneError.of(f"no such scene: '{source}'", remedy=did_you_mean(str(source), [*shipped, *files]) or listed)

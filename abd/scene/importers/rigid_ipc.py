@@ -19,7 +19,6 @@ In scenes of the extended family angles are radians and `is_dof_fixed` is not ho
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections import Counter
@@ -67,22 +66,17 @@ BODY_KEYS = (
 DOF_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
 
-def read_rigid_ipc(path: str | Path) -> tuple[SceneSpec, list[str]]:
+def read_rigid_ipc(path: Path, data: object) -> tuple[SceneSpec, list[str]]:
     """Return the scene of a rigid-ipc JSON file, and notes about changed or ignored content.
 
     Mesh paths of the returned scene are absolute.
 
+    Args:
+        data: content of the file.
+
     Raises:
-        SceneError: all problems at once: syntax, invalid values, missing or unusable meshes.
+        SceneError: all problems at once: invalid values, missing or unusable meshes.
     """
-    path = Path(path)
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SceneError.of(f"cannot be read: {error.strerror}", file=str(path)) from None
-    except ValueError as error:
-        line = getattr(error, "lineno", None)
-        raise SceneError.of(f"is not valid JSON: {error}", file=str(path), line=line) from None
     return _Importer(path).scene(data)
 
 

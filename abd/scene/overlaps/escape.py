@@ -33,14 +33,13 @@ def escape(a: Placed, b: Placed, separation: float, convex: bool) -> np.ndarray:
     Args:
         separation: distance that has to be left [m]; convex: whether both are.
     """
-    directions = _directions(a, b)
-    heights_a, heights_b = a.vertices @ directions.T, b.vertices @ directions.T
-    whole = heights_b.max(axis=0) - heights_a.min(axis=0) + separation
-    best = int(np.argmin(whole))
-    out = whole[best] * BEYOND * directions[best]
+    directions, _ = _directions(a, b)
+    gap, direction = _largest_gap(a, b, directions)
+    whole = separation - gap
+    out = whole * BEYOND * direction
     if convex:
         return out
-    for length, direction in _shorter(a, b, separation, directions, whole[best]):
+    for length, direction in _shorter(a, b, separation, directions, whole):
         step = length * BEYOND * direction
         if overlap(a.shifted(step), b, separation) is None:
             return step
@@ -50,10 +49,12 @@ def escape(a: Placed, b: Placed, separation: float, convex: bool) -> np.ndarray:
 def least_penetration(a: Placed, b: Placed) -> tuple[float, np.ndarray] | None:
     """Largest gap [m] of two convex surfaces over their face normals and the cross products of their edges, and its
     direction (3,) from `b` to `a`: minus the smallest penetration if negative. None with too many directions."""
-    edges = [unique(_unit(x.ends[:, 1] - x.ends[:, 0])) for x in (a, b)]
-    if len(edges[0]) * len(edges[1]) > MOST_DIRECTIONS:
-        return None
-    directions = _directions(a, b)
+    directions, are_all = _directions(a, b)
+    return _largest_gap(a, b, directions) if are_all else None
+
+
+def _largest_gap(a: Placed, b: Placed, directions: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the largest gap [m] of the hulls of two surfaces over directions (k, 3) from `b` to `a`, and its direction (3,)."""
     gaps = (a.vertices @ directions.T).min(axis=0) - (b.vertices @ directions.T).max(axis=0)
     best = int(np.argmax(gaps))
     return float(gaps[best]), directions[best]
@@ -80,16 +81,17 @@ def part(a: Placed, b: Placed, separation: float, amount: float) -> list[np.ndar
     return None
 
 
-def _directions(a: Placed, b: Placed) -> np.ndarray:
-    """(k, 3) unit directions, of both signs, along which the least penetration is looked for."""
+def _directions(a: Placed, b: Placed) -> tuple[np.ndarray, bool]:
+    """Unit directions (k, 3), of both signs, along which the least penetration is looked for; whether they suffice if both are
+    convex."""
     middle = (a.low + a.high - b.low - b.high) / 2.0
     parts = [np.eye(3), middle[None], _normals(a), _normals(b)]
     edges = [unique(_unit(x.ends[:, 1] - x.ends[:, 0])) for x in (a, b)]
-    if len(edges[0]) * len(edges[1]) <= MOST_DIRECTIONS:
+    if are_all := len(edges[0]) * len(edges[1]) <= MOST_DIRECTIONS:
         parts.append(np.cross(edges[0][:, None], edges[1][None]).reshape(-1, 3))
     found = unique(_unit(np.concatenate(parts)))
     found = found[:: 1 + len(found) // MOST_DIRECTIONS]
-    return np.concatenate([found, -found])
+    return np.concatenate([found, -found]), are_all
 
 
 def _shorter(a: Placed, b: Placed, separation: float, directions: np.ndarray, bound: float):

@@ -92,7 +92,11 @@ def filter_overlaps(scene) -> list[str]:
     found: dict[tuple[str, str], float] = {}
     while True:
         model = scene.compile()
-        new = _overlapping(model) or _stuck(model)
+        surveyor, q = Surveyor(model), model.bodies.q
+        survey = surveyor.survey(q)
+        new = _named(model, survey.deep)
+        if not new and survey.touching:
+            new = _named(model, [(way.first, way.second, 0.0) for way in separate(surveyor, q, survey)[1]])
         if not new:
             break
         spec.contact_filter += [ContactFilterSpec(bodies=list(pair)) for pair in new]
@@ -103,21 +107,6 @@ def filter_overlaps(scene) -> list[str]:
     named = ", ".join(f"'{a}' and '{b}' by {found[a, b]:.3g} m" for a, b in deepest[:LISTED])
     more = f" and {len(found) - LISTED} more" if len(found) > LISTED else ""
     return [f"initial overlaps, excluded by contact filters for {len(found)} pairs: {named}{more}"]
-
-
-def _overlapping(model: Model) -> dict[tuple[str, str], float]:
-    """Return the names of overlapping bodies, with their depth [m]."""
-    surveyor = Surveyor(model)
-    deep = surveyor.survey(model.bodies.q).deep
-    return _named(model, [(i, j, depth) for i, j, depth in deep])
-
-
-def _stuck(model: Model) -> dict[tuple[str, str], float]:
-    """Return the names of touching bodies that cannot be separated, with the depth 0."""
-    surveyor, q = Surveyor(model), model.bodies.q
-    found = surveyor.survey(q)
-    stuck = separate(surveyor, q, found)[1] if found.touching else []
-    return _named(model, [(way.first, way.second, 0.0) for way in stuck])
 
 
 def _named(model: Model, pairs: list[tuple[int, int, float]]) -> dict[tuple[str, str], float]:

@@ -25,15 +25,15 @@ def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[st
     stage = open_stage(Path(path), options)
     bodies = Bodies(stage)
     place_instances(stage, bodies)
-    bodies.complete()
+    body_tables = bodies.tables()
     joints, couplings = joints_and_couplings(stage, bodies)
     tables = {
         "name": Path(path).stem,
         "gravity": stage.gravity(),
         "solver": stage.solver(),
         "output": stage.output(),
-        "material": bodies.materials.tables(),
-        "body": bodies.tables(),
+        "material": bodies.materials.tables,
+        "body": body_tables,
         "contact_filter": contact_filters(stage, bodies),
         "joint": joints,
         "coupling": couplings,

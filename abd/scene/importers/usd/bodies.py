@@ -59,13 +59,10 @@ class Bodies:
             for one in stage.of(kind):
                 self._add_collider(kind, one)
 
-    def complete(self) -> None:
-        """Add mass, colliders and materials to the keys of all bodies."""
+    def tables(self) -> list[dict]:
+        """Tables of the scene, with mass, colliders and materials."""
         for body in self.all:
             self._complete(body)
-
-    def tables(self) -> list[dict]:
-        """Tables of a scene."""
         return [{"name": body.name, **body.keys} for body in self.all]
 
     def _add_rigid(self, one) -> None:
@@ -170,13 +167,13 @@ class Bodies:
                 body.keys["quaternion"] = quaternion(body.pose[:3, :3]).tolist()
             if body.dynamic:
                 body.keys |= self._matter(body)
-        names = {self.materials.name(one.material) for one in body.colliders}
+        names = {self.materials.names.get(one.material, "") for one in body.colliders}
         if len(names) > 1:
             stage.notes.append(
                 f"{body.path} has colliders of several materials; that of {body.colliders[0].path} is used"
             )
         if body.colliders:
-            name = self.materials.name(body.colliders[0].material)
+            name = self.materials.names.get(body.colliders[0].material)
             body.keys |= {"material": name} if name else {}
         color = next((found for one in body.colliders if (found := color_of(stage, one.path))), None)
         color = color or color_of(stage, body.path)
@@ -213,7 +210,7 @@ class Bodies:
             inertia = total * (whole.inertia / whole.mass) if center is not None else total * tensor
         inertia = 0.5 * (inertia + inertia.T)
         try:
-            mass.explicit(total, middle, inertia, 1.0)
+            mass.second_moment_of_inertia(inertia)
         except SceneError as error:
             nearest = mass.nearest_inertia(inertia, 1e-3)
             message = (
@@ -234,7 +231,7 @@ class Bodies:
             candidates = (
                 given.get("density", 0.0),
                 own.get("density", 0.0),
-                self.materials.density(one.material),
+                self.materials.densities.get(one.material, 0.0),
                 WATER,
             )
             density = known = next(value for value in candidates if value > 0.0)

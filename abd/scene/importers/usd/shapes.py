@@ -12,13 +12,16 @@ from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdShade
 
 
 class Materials:
-    """Materials that colliders name."""
+    """Materials that colliders name.
+
+    Attributes:
+        names: by path; tables: of the scene; densities: [kg/m^3] by path, 0 for those without one.
+    """
 
     def __init__(self, stage: Stage):
-        self.stage = stage
-        self._names: dict[str, str] = {}
-        self._tables: list[dict] = []
-        self._densities: dict[str, float] = {}
+        self.names: dict[str, str] = {}
+        self.tables: list[dict] = []
+        self.densities: dict[str, float] = {}
         taken = {"default"}
         for one in stage.of("RigidBodyMaterial"):
             path = str(one.primPath)
@@ -32,21 +35,9 @@ class Materials:
             if not (np.isfinite(mu) and mu >= 0.0 and 0.0 <= rest <= 1.0):
                 stage.problem("friction or restitution is out of range", path, [mu, rest], "correct the stage")
                 continue
-            self._names[path] = name
-            self._tables.append({"name": name, "mu": mu} | ({"restitution": rest} if rest > 0.0 else {}))
-            self._densities[path] = float(one.density) * stage.mass / stage.length**3
-
-    def tables(self) -> list[dict]:
-        """Tables of a scene."""
-        return self._tables
-
-    def name(self, path: str) -> str:
-        """Name of a material; "" for none."""
-        return self._names.get(path, "")
-
-    def density(self, path: str) -> float:
-        """Return the density [kg/m^3], 0 without one."""
-        return self._densities.get(path, 0.0)
+            self.names[path] = name
+            self.tables.append({"name": name, "mu": mu} | ({"restitution": rest} if rest > 0.0 else {}))
+            self.densities[path] = float(one.density) * stage.mass / stage.length**3
 
 
 def color_of(stage: Stage, path: str) -> list[float] | None:
