@@ -77,13 +77,28 @@ def rotation(w: wp.vec3d) -> wp.mat33d:
 
 
 @wp.func
-def rate_of(velocity: wp.array2d(dtype=wp.float64), b: wp.int32) -> wp.mat33d:
-    """dA/dt of a body, from velocities (n, 12)."""
-    D = wp.mat33d()
+def triple(q: wp.array2d(dtype=wp.float64), b: wp.int32, k: wp.int32) -> wp.vec3d:
+    """Entries k to k + 2 of a row (n, 12)."""
+    return wp.vec3d(q[b, k], q[b, k + 1], q[b, k + 2])
+
+
+@wp.func
+def map_of(q: wp.array2d(dtype=wp.float64), b: wp.int32) -> wp.mat33d:
+    """Affine part of a row of states, rates or directions (n, 12)."""
+    A = wp.mat33d()
     for r in range(3):
         for c in range(3):
-            D[r, c] = velocity[b, 3 + 3 * r + c]
-    return D
+            A[r, c] = q[b, 3 + 3 * r + c]
+    return A
+
+
+@wp.func
+def set_row(q: wp.array2d(dtype=wp.float64), b: wp.int32, p: wp.vec3d, A: wp.mat33d):
+    """Set a row (n, 12) to (p, rows of A)."""
+    for r in range(3):
+        q[b, r] = p[r]
+        for c in range(3):
+            q[b, 3 + 3 * r + c] = A[r, c]
 
 
 @wp.func

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, Pose, rate_of
+from cuda_kernels.bodies.affine import ONE, Pose, map_of, set_row, triple
 from cuda_kernels.bodies.bodies import BodyData
 from cuda_kernels.bodies.integrators import Lead, turning_of
 from cuda_kernels.options import OPTIONS
@@ -44,20 +44,29 @@ def predict(
     weights = schemes[scheme[b]]
     p = weights[1, TARGET_NOW] * now.p[b] + weights[1, TARGET_BEFORE] * before.p[b]
     A = weights[1, TARGET_NOW] * now.A[b] + weights[1, TARGET_BEFORE] * before.A[b]
-    for r in range(3):
-        p[r] = p[r] + weights[1, TARGET_RATE] * velocity[b, r] + weights[1, TARGET_RATE_BEFORE] * earlier[b, r]
-        for c in range(3):
-            k = 3 + 3 * r + c
-            A[r, c] = A[r, c] + weights[1, TARGET_RATE] * velocity[b, k] + weights[1, TARGET_RATE_BEFORE] * earlier[b, k]
+    p = p + weights[1, TARGET_RATE] * triple(velocity, b, 0) + weights[1, TARGET_RATE_BEFORE] * triple(earlier, b, 0)
+    A = A + weights[1, TARGET_RATE] * map_of(velocity, b) + weights[1, TARGET_RATE_BEFORE] * map_of(earlier, b)
     target.p[b] = p
     target.A[b] = A
     scale[b] = ONE
     lead.dp[b] = p - now.p[b]
-    lead.w[b] = turning_of(body, b, now.A[b], rate_of(velocity, b)) / weights[1, PER_H]
+    lead.w[b] = turning_of(body, b, now.A[b], map_of(velocity, b)) / weights[1, PER_H]
     lead.load[b] = ch2[b]
     surface = (now.A[b] * body.surface[b]) / weights[1, RATE_NEW]
     rest.p[b] = weights[1, REST_NOW] * now.p[b] + weights[1, REST_BEFORE] * before.p[b] - surface
     rest.A[b] = weights[1, REST_NOW] * now.A[b] + weights[1, REST_BEFORE] * before.A[b]
+
+
+@wp.func
+def set_difference(
+    pose: Pose, now: Pose, before: Pose, weights: wp.array2d(dtype=wp.float64), b: wp.int32,
+    velocity: wp.array2d(dtype=wp.float64),
+):  # fmt: skip
+    """velocity = w6 (pose - now) + w8 (before - now), with pose the new state."""
+    w = weights[1, RATE_NEW]
+    v = weights[1, RATE_OLD]
+    dp = w * (pose.p[b] - now.p[b]) + v * (before.p[b] - now.p[b])
+    set_row(velocity, b, dp, w * (pose.A[b] - now.A[b]) + v * (before.A[b] - now.A[b]))
 
 
 @wp.kernel
@@ -70,14 +79,6 @@ def differentiate(
     schemes: wp.array3d(dtype=wp.float64),
     velocity: wp.array2d(dtype=wp.float64),
 ):
-    """velocity = w6 (pose - now) + w8 (before - now), with pose the new state."""
+    """Compute `set_difference` of every body."""
     b = wp.tid() + first
-    weights = schemes[scheme[b]]
-    w = weights[1, RATE_NEW]
-    v = weights[1, RATE_OLD]
-    dp = w * (pose.p[b] - now.p[b]) + v * (before.p[b] - now.p[b])
-    dA = w * (pose.A[b] - now.A[b]) + v * (before.A[b] - now.A[b])
-    for r in range(3):
-        velocity[b, r] = dp[r]
-        for c in range(3):
-            velocity[b, 3 + 3 * r + c] = dA[r, c]
+    set_difference(pose, now, before, schemes[scheme[b]], b, velocity)

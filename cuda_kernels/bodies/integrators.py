@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, rate_of, rotation
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, map_of, rotation, triple
 from cuda_kernels.bodies.bodies import BodyData
 from cuda_kernels.bodies.free_motion import (
     Principal,
@@ -35,11 +35,6 @@ class Lead:
     load: wp.array(dtype=wp.float64)
     push: wp.array(dtype=wp.vec3d)
     twist: wp.array(dtype=wp.vec3d)
-
-
-@wp.func
-def triple(values: wp.array2d(dtype=wp.float64), b: wp.int32, k: wp.int32) -> wp.vec3d:
-    return wp.vec3d(values[b, k], values[b, k + 1], values[b, k + 2])
 
 
 @wp.func
@@ -106,7 +101,7 @@ def levels_of_arms(
     b = armed[k]
     motion = motions[scheme[b]]
     A = now.A[b]
-    turn = wp.length(wp.cross(turning_of(body, b, A, rate_of(velocity, b)), A * arm[k]))
+    turn = wp.length(wp.cross(turning_of(body, b, A, map_of(velocity, b)), A * arm[k]))
     i = wp.int32(0)
     while turn * motion[Mode.SMOOTH + i, Motion.STEP] > motion[Mode.SMOOTH + i, Motion.TURN]:
         i = i + 1
@@ -191,7 +186,7 @@ def coast(
     factors = wp.vec3d()
     more = ZERO
     if body.rotation[b] != Turning.HELD:
-        w = turning_of(body, b, A, rate_of(velocity, b))
+        w = turning_of(body, b, A, map_of(velocity, b))
         inertia = moments_about(A, body.moment[b])
         L = inertia * w
     if body.rotation[b] == Turning.FREE:

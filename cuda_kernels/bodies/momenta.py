@@ -2,8 +2,9 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of, skew
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, map_of, set_row, skew, triple
 from cuda_kernels.bodies.bodies import BodyData
+from cuda_kernels.bodies.chords import set_difference
 from cuda_kernels.bodies.free_motion import (
     Principal,
     free_rotation,
@@ -18,12 +19,11 @@ from cuda_kernels.bodies.integrators import (
     persistent_force,
     row_of,
     spin_of,
-    triple,
     turning_of,
 )
 from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.options import OPTIONS
-from cuda_kernels.shared.bodies import RATE_NEW, RATE_OLD, Kind, Mode, Motion, Turning
+from cuda_kernels.shared.bodies import Kind, Mode, Motion, Turning
 
 wp.set_module_options(OPTIONS)
 
@@ -69,14 +69,7 @@ def keep_momentum(
     b = wp.tid() + first
     A = pose.A[b]
     if body.kind[b] != Kind.DYNAMIC:
-        new = weights[scheme[b], 1, RATE_NEW]
-        old = weights[scheme[b], 1, RATE_OLD]
-        dp = new * (pose.p[b] - now.p[b]) + old * (before.p[b] - now.p[b])
-        dA = new * (A - now.A[b]) + old * (before.A[b] - now.A[b])
-        for r in range(3):
-            velocity[b, r] = dp[r]
-            for c in range(3):
-                velocity[b, 3 + 3 * r + c] = dA[r, c]
+        set_difference(pose, now, before, weights[scheme[b]], b, velocity)
         return
     i = row_of(mode, mechanism, level, b)
     motion = motions[scheme[b], i]
@@ -104,7 +97,7 @@ def keep_momentum(
     # otherwise values loaded so far would occupy registers during the following rotations
     b = opaque(b)
     inertia = moments_about(now.A[b], s)
-    known = inertia * turning_of(body, b, now.A[b], rate_of(earlier, b))
+    known = inertia * turning_of(body, b, now.A[b], map_of(earlier, b))
     L = known + whirl
     free = wp.vec3d()
     at = wp.mat33d()
@@ -138,6 +131,4 @@ def keep_momentum(
         memory[b, 3 + r] = torque[r]
         memory[b, 6 + r] = mean[r]
         memory[b, 9 + r] = turned[r]
-        velocity[b, r] = v[r]
-        for c in range(3):
-            velocity[b, 3 + 3 * r + c] = rate[r, c]
+    set_row(velocity, b, v, rate)

@@ -12,9 +12,11 @@ from cuda_kernels.bodies.affine import (
     arc_rate,
     axial,
     identity3,
+    map_of,
     rotation,
     skew,
     spectral_bound,
+    triple,
 )
 from cuda_kernels.bodies.bodies import BodyData, StepData
 from cuda_kernels.bodies.integrators import Lead
@@ -97,10 +99,8 @@ def direction_paths(
     D = wp.mat33d()
     dp = wp.vec3d()
     if done[b] == 0:
-        for r in range(3):
-            dp[r] = direction[b, r]
-            for c in range(3):
-                D[r, c] = direction[b, 3 + 3 * r + c]
+        dp = triple(direction, b, 0)
+        D = map_of(direction, b)
     S = wp.mat33d()
     w = wp.vec3d()
     if wp.ddot(D, D) > ZERO:

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ZERO, Pose
+from cuda_kernels.bodies.affine import ZERO, Pose, map_of, set_row, triple
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -12,38 +12,24 @@ wp.set_module_options(OPTIONS)
 def unpack(first: wp.int32, q: wp.array2d(dtype=wp.float64), pose: Pose):
     """Pose of a state q (n, 12)."""
     b = wp.tid() + first
-    A = wp.mat33d()
-    for r in range(3):
-        for c in range(3):
-            A[r, c] = q[b, 3 + 3 * r + c]
-    pose.p[b] = wp.vec3d(q[b, 0], q[b, 1], q[b, 2])
-    pose.A[b] = A
+    pose.p[b] = triple(q, b, 0)
+    pose.A[b] = map_of(q, b)
 
 
 @wp.kernel
 def unpack_some(first: wp.int32, chosen: wp.array(dtype=wp.int32), q: wp.array2d(dtype=wp.float64), pose: Pose):
     """Poses of chosen bodies (k,) from their states q (k, 12)."""
     k = wp.tid() + first
-    A = wp.mat33d()
-    for r in range(3):
-        for c in range(3):
-            A[r, c] = q[k, 3 + 3 * r + c]
-    pose.p[chosen[k]] = wp.vec3d(q[k, 0], q[k, 1], q[k, 2])
-    pose.A[chosen[k]] = A
+    pose.p[chosen[k]] = triple(q, k, 0)
+    pose.A[chosen[k]] = map_of(q, k)
 
 
 @wp.kernel
 def go_straight(first: wp.int32, pose: Pose, d: wp.array2d(dtype=wp.float64), out: Pose):
     """out = pose + d, a straight step (n, 12)."""
     b = wp.tid() + first
-    p = pose.p[b]
-    A = pose.A[b]
-    for r in range(3):
-        p[r] = p[r] + d[b, r]
-        for c in range(3):
-            A[r, c] = A[r, c] + d[b, 3 + 3 * r + c]
-    out.p[b] = p
-    out.A[b] = A
+    out.p[b] = pose.p[b] + triple(d, b, 0)
+    out.A[b] = pose.A[b] + map_of(d, b)
 
 
 @wp.kernel
@@ -66,24 +52,14 @@ def add_rows(
 def pack(first: wp.int32, pose: Pose, q: wp.array2d(dtype=wp.float64)):
     """State q (n, 12) of a pose."""
     b = wp.tid() + first
-    p = pose.p[b]
-    A = pose.A[b]
-    for r in range(3):
-        q[b, r] = p[r]
-        for c in range(3):
-            q[b, 3 + 3 * r + c] = A[r, c]
+    set_row(q, b, pose.p[b], pose.A[b])
 
 
 @wp.kernel
 def pack_some(first: wp.int32, chosen: wp.array(dtype=wp.int32), pose: Pose, q: wp.array2d(dtype=wp.float64)):
     """States q (k, 12) of the poses of chosen bodies (k,)."""
     k = wp.tid() + first
-    p = pose.p[chosen[k]]
-    A = pose.A[chosen[k]]
-    for r in range(3):
-        q[k, r] = p[r]
-        for c in range(3):
-            q[k, 3 + 3 * r + c] = A[r, c]
+    set_row(q, k, pose.p[chosen[k]], pose.A[chosen[k]])
 
 
 @wp.kernel

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Path, Pose, axial, identity3, rotation
+from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Path, Pose, axial, identity3, map_of, rotation
 from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.bodies.paths import bound_arc, deformed_radius
 from cuda_kernels.options import OPTIONS
@@ -68,11 +68,7 @@ def swept_path_boxes(
     b = wp.tid() + first
     A0 = now.A[b]
     A1 = pose.A[b]
-    D = wp.mat33d()
-    for r in range(3):
-        for c in range(3):
-            D[r, c] = velocity[b, 3 + 3 * r + c]
-    near = h[b] * axial(D * wp.inverse(A0))
+    near = h[b] * axial(map_of(velocity, b) * wp.inverse(A0))
     w = nearest_rotation_vector(polar(A1) * wp.transpose(polar(A0)), near)
     p = now.p[b]
     dp = pose.p[b] - now.p[b]

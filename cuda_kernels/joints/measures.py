@@ -7,7 +7,7 @@ measure is a function of the features ``z = (M = D^T C ; r = D^T d ; s = C^T d ;
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
+from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose, set_row
 from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.joints.special_measures import special_function
 from cuda_kernels.options import OPTIONS
@@ -182,15 +182,6 @@ def by_features(measures: Measures, e: wp.int32, D: wp.mat33d, C: wp.mat33d, d: 
     return g
 
 
-@wp.func
-def store(rows: wp.array2d(dtype=wp.float64), e: wp.int32, g_p: wp.vec3d, g_A: wp.mat33d):
-    """Write a derivative by q = (p ; rows of A)."""
-    for r in range(3):
-        rows[e, r] = g_p[r]
-        for c in range(3):
-            rows[e, 3 + 3 * r + c] = g_A[r, c]
-
-
 @wp.kernel
 def measure_values(first: wp.int32, measures: Measures, pose: Pose, values: wp.array(dtype=wp.float64)):
     """Compute the values (m,) of all measures, with angles nearest to their references."""
@@ -226,16 +217,12 @@ def measure_gradients(
     if measures.kind[e] == MeasureKind.LENGTH:
         g_o = measures.scale[e] * d / wp.max(wp.length(d), TINY)
     g_C = D * G_M + wp.outer(d, g_s)
-    store(
-        child_gradient,
-        e,
-        g_o,
-        wp.outer(g_o, measures.child_point[e]) + g_C * wp.transpose(measures.child_axes[e]),
-    )
+    g_A = wp.outer(g_o, measures.child_point[e]) + g_C * wp.transpose(measures.child_axes[e])
+    set_row(child_gradient, e, g_o, g_A)
     g_p = wp.vec3d()
     g_A = wp.mat33d()
     if measures.parent[e] >= 0:
         g_D = C * wp.transpose(G_M) + wp.outer(d, g_r)
         g_p = -g_o
         g_A = g_D * wp.transpose(measures.parent_axes[e]) - wp.outer(g_o, measures.parent_point[e])
-    store(parent_gradient, e, g_p, g_A)
+    set_row(parent_gradient, e, g_p, g_A)

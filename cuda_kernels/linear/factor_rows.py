@@ -239,9 +239,12 @@ def solve_transposed(f: Factor, slot: wp.int32, v: vec12) -> vec12:
 
 
 @wp.func
-def backward_row(p: Pattern, f: Factor, j: wp.int32, x: wp.array(dtype=vec12)):
-    """Compute x of row j = U_jj^-1 (x_j - sum_i U_ji x_i)."""
-    v = x[p.body[j]]
+def finish_row(
+    p: Pattern, f: Factor, j: wp.int32, rhs: wp.array(dtype=vec12), x: wp.array(dtype=vec12), dots: wp.array(dtype=wp.float64)
+):
+    """Compute x of row j = U_jj^-1 (x_j - sum_i U_ji x_i), and rhs . x of its body."""
+    b = p.body[j]
+    v = x[b]
     slot = p.starts[j]
     for s in range(slot + 1, p.starts[j + 1]):
         y = x[p.body[p.column[s]]]
@@ -253,19 +256,5 @@ def backward_row(p: Pattern, f: Factor, j: wp.int32, x: wp.array(dtype=vec12)):
         row = f.rows[slot, r]
         out[r] = v[r] * row[r]
         v = v - out[r] * row
-    x[p.body[j]] = out
-
-
-@wp.func
-def finish_row(
-    p: Pattern,
-    f: Factor,
-    j: wp.int32,
-    rhs: wp.array(dtype=vec12),
-    x: wp.array(dtype=vec12),
-    dots: wp.array(dtype=wp.float64),
-):
-    """Run the backward solve of row j; compute its body's rhs . x."""
-    backward_row(p, f, j, x)
-    b = p.body[j]
-    dots[b] = wp.dot(rhs[b], x[b])
+    x[b] = out
+    dots[b] = wp.dot(rhs[b], out)

@@ -7,7 +7,7 @@ device: launches may cover more, with the same sums.
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, rate_of
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, map_of, triple
 from cuda_kernels.bodies.bodies import BodyData, StepData, elastic_energy
 from cuda_kernels.contact.pair_law import PairLaw, activation
 from cuda_kernels.joints.rows import Rows, residual
@@ -52,13 +52,6 @@ def column(m: wp.mat33d, c: wp.int32) -> wp.vec3d:
     return wp.vec3d(m[0, c], m[1, c], m[2, c])
 
 
-@wp.func
-def spin_of(A: wp.mat33d, D: wp.mat33d) -> wp.vec3d:
-    """Return the angular velocity [rad/s] of D = dA/dt."""
-    W = D * wp.inverse(A)
-    return HALF * wp.vec3d(W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1])
-
-
 @wp.kernel
 def body_statistics(
     first: wp.int32,
@@ -85,7 +78,7 @@ def body_statistics(
         b = item(chunk, k, count, across)
         if b < count:
             A = pose.A[b]
-            D = rate_of(velocity, b)
+            D = map_of(velocity, b)
             s[10] = wp.max(s[10], strain_of(A))
             for r in range(3):
                 s[11] = wp.max(s[11], wp.abs(gradient[b, r]) / step.ch2[b])
@@ -94,7 +87,7 @@ def body_statistics(
                 m = body.mass[b]
                 moment = body.moment[b]
                 p = pose.p[b]
-                v = wp.vec3d(velocity[b, 0], velocity[b, 1], velocity[b, 2])
+                v = triple(velocity, b, 0)
                 spin = m * wp.cross(p, v)
                 energy = m * wp.dot(v, v)
                 for c in range(3):
@@ -111,7 +104,7 @@ def body_statistics(
                 tau = body.torque[b]
                 # excluded bodies keep a rate, but do not turn
                 if wp.dot(tau, tau) > ZERO and step.held[b] == 0:
-                    w = spin_of(A, D) + spin_of(before.A[b], rate_of(earlier, b))
+                    w = axial(D * wp.inverse(A)) + axial(map_of(earlier, b) * wp.inverse(before.A[b]))
                     work = work + HALF * motions[scheme[b], Mode.SMOOTH, Motion.STEP] * wp.dot(tau, w)
                 s[9] = s[9] + work
     for q in range(BODY_FIGURES):
@@ -265,9 +258,8 @@ def vertex_speeds(
 ):
     """Compute a bound (n,) of the speed of a body's surface, from its bounding box [m/s]."""
     b = wp.tid() + first
-    D = rate_of(velocity, b)
+    D = map_of(velocity, b)
     corner = wp.vec3d()
     for r in range(3):
         corner[r] = wp.max(wp.abs(lower[b][r]), wp.abs(upper[b][r]))
-    v = wp.vec3d(velocity[b, 0], velocity[b, 1], velocity[b, 2])
-    out[b] = wp.length(v) + wp.length(corner) * wp.sqrt(wp.ddot(D, D))
+    out[b] = wp.length(triple(velocity, b, 0)) + wp.length(corner) * wp.sqrt(wp.ddot(D, D))

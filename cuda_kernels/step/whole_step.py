@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.contact.broad_phase import Filters, half_reach, is_near_plane, may_touch
+from cuda_kernels.contact.broad_phase import Filters, half_reach, is_near_plane, may_touch, overlap
 from cuda_kernels.contact.surfaces import Surfaces
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.shared.bodies import Kind, Mode
@@ -64,10 +64,7 @@ def find_near(
     is_near = bool(False)
     for c in range(b):
         if s.mesh[c] >= 0 and not is_near:
-            is_separate = bool(False)
-            for r in range(3):
-                is_separate = is_separate or lo[r] > upper[c][r] or lower[c][r] > hi[r]
-            if not is_separate:
+            if overlap(lower, upper, b, c):
                 is_near = may_touch(f, b, c)
     if f.kind[b] == 0:
         for k in range(f.near_planes[b][0], f.near_planes[b][1]):
