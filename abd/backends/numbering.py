@@ -131,3 +131,26 @@ class Numbering:
         if not sleeping.any():
             return np.zeros(self.count, dtype=bool)
         return self.whole(sleeping | ~mobile)
+
+
+class Sleep:
+    """Bodies that sleep in a step.
+
+    Attributes:
+        mobile, excluded, sleeping: (n,) bool, bodies that may move in this step, that are excluded, that are asleep or excluded.
+    """
+
+    def __init__(self, islands: Numbering, mobile: np.ndarray):
+        self.islands, self.mobile = islands, mobile
+        self.excluded, self.sleeping = (np.zeros(len(mobile), dtype=bool) for _ in range(2))
+
+    def sleep(self, may_sleep: np.ndarray) -> None:
+        """See `abd.backends.protocol.Inactive`."""
+        self.sleeping = self.islands.sleepers(may_sleep, self.mobile) | self.excluded
+
+    def asleep(self, moving: np.ndarray | None = None) -> np.ndarray:
+        """Return (islands,) bool, whether all mobile bodies of an island are asleep or not `moving` (n,), by default all moving.
+
+        No island wakes up while the candidate list lasts."""
+        resting = self.sleeping if moving is None else self.sleeping | ~moving
+        return self.islands.asleep(resting, self.mobile)

@@ -74,15 +74,7 @@ class Iteration:
         moving: np.ndarray | None = None,
         loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0, touching: bool = False,
     ) -> bool:  # fmt: skip
-        """Begin a minimisation; return whether any island takes part.
-
-        Args:
-            tolerance: Newton's [m/s]; friction_tolerance: that of islands with friction [m/s]; h: step [s], scalar or (n,).
-            tightest: relative tolerance of exact linear solves; loose: sufficient tolerance [m/s], scalar or (n,);
-                balanced: bound of residual forces on bodies near others [m/s], scalar or (n,), 0 without a bound.
-            moving: (n,) bool, bodies whose islands take part, by default all.
-            touching: whether the host reads the bodies in contact after every iteration.
-        """
+        """See `abd.backends.protocol.Iteration`."""
         b, c, write = self.backend, self.control, self.device.write
         self._reads_touching = touching and not b.contacts.candidates.is_empty
         flags = np.zeros(control.FLAGS, dtype=np.int32)

@@ -54,26 +54,25 @@ class Start:
             StepFailure: no fraction of the path satisfies the joint limits, or there are too many candidates.
         """
         b = self.backend
-        key = (touching,)
         self.device.write(b.trial_path.moving, moving.astype(np.int32))
-        self.graphs.run(("start path", *key), self.leave)
+        self.graphs.run(("start path", touching), self.leave)
         b.friction.untie()
         self._renew()
         b.inactive.sleep(may_sleep)
         # the record evaluates them
         b.potential.has_contact_energies = True
-        status = self._run_record(("start", *key), lambda: self._follow_first(touching))
+        status = self._run_record(("start", touching), lambda: self._follow_first(touching))
         while status.failure == control.NO_CAPACITY and not status.covered:
             b.friction.grow(status.frozen)
             for reduction in (b.contacts.reduction, b.friction.reduction):
                 reduction.grow(*map(int, self.device.read(reduction.needed)))
-            status = self._run_record(("start", *key), lambda: self._follow_first(touching))
+            status = self._run_record(("start", touching), lambda: self._follow_first(touching))
         b.friction.set_count(status.frozen)
         if not (status.failure or status.covered):
             contacts = b.contacts.arrays("current")
             self._renew()
             b.touch.carry(contacts)
-            status = self._run_record(("start on a new list", *key), self._follow_second)
+            status = self._run_record(("start on a new list", touching), self._follow_second)
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.numbering import Sleep
 from abd.backends.recorded import small
 from abd.backends.warp.potential import Potential
 from abd.model import Kind, Model
 
 
-class Inactive:
+class Inactive(Sleep):
     """Implementation of `abd.backends.protocol.Inactive`.
 
     Attributes:
-        immobile: (n,) 1 for static bodies; mobile: (n,) bool, bodies that may move in this step.
+        immobile: (n,) 1 for static bodies.
     """
 
     def __init__(self, model: Model, potential: Potential):
-        self.potential, self.device, self.islands = potential, potential.device, potential.islands
+        self.potential, self.device = potential, potential.device
         n, bodies = len(model.bodies), model.bodies
         self.immobile = (bodies.kind == Kind.STATIC).astype(np.int32)
-        self.mobile = self.immobile == 0
-        self.excluded, self.sleeping = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        super().__init__(potential.islands, self.immobile == 0)
         fixed = (bodies.free_rotation != 3) | ~bodies.free_translation.all(axis=1)
         self._has_fixed = potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
         self._few = 0 if self.device.records or n > small.MOST_BODIES else min(small.FEW, small.SMALL)
@@ -33,16 +33,6 @@ class Inactive:
         held = np.maximum(self.immobile | self.excluded, held).astype(np.int32)
         self.mobile = held == 0
         self.device.write(self.held, held)
-
-    def sleep(self, may_sleep: np.ndarray) -> None:
-        self.sleeping = self.islands.sleepers(may_sleep, self.mobile) | self.excluded
-
-    def asleep(self, moving: np.ndarray | None = None) -> np.ndarray:
-        """(islands,) bool, whether all mobile bodies of an island are asleep or not `moving` (n,), by default all moving.
-
-        No island wakes up while the candidate list lasts."""
-        resting = self.sleeping if moving is None else self.sleeping | ~moving
-        return self.islands.asleep(resting, self.mobile)
 
     def exclude(self, excluded: np.ndarray) -> None:
         if np.array_equal(excluded, self.excluded):

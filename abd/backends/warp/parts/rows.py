@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import warp as wp
 
@@ -74,18 +76,18 @@ class Rows:
     def limited(self) -> np.ndarray:
         if not self.memory.has_limits:
             return np.zeros(self.n, dtype=bool)
-        marks = self.scratch.marks
-        self.device.fill(marks)
-        self.memory.mark_limited(self.at.current, marks)
-        return self.device.read(marks) != 0
+        return self._marked(lambda marks: self.memory.mark_limited(self.at.current, marks))
 
     def turned(self, limit: float) -> np.ndarray:
         if not self.potential.joints.system.counts_turns:
             return np.zeros(self.n, dtype=bool)
-        marks = self.scratch.marks
-        self.device.fill(marks)
-        self.memory.mark_turned(self.at.current, limit, marks)
-        return self.device.read(marks) != 0
+        return self._marked(lambda marks: self.memory.mark_turned(self.at.current, limit, marks))
+
+    def _marked(self, mark: Callable[[wp.array], None]) -> np.ndarray:
+        """(n,) bool, bodies that launches set to 1 in an array."""
+        self.device.fill(self.scratch.marks)
+        mark(self.scratch.marks)
+        return self.device.read(self.scratch.marks) != 0
 
     def joint_memory(self) -> JointMemory:
         return self.memory.read()
