@@ -184,9 +184,10 @@ class Device:
         finally:
             self.rehearsing = False
 
-    def empty(self, shape, dtype) -> wp.array:
-        """Uninitialised array."""
-        self._allocate()
+    def empty(self, shape, dtype, is_recorded: bool = True) -> wp.array:
+        """Uninitialised array; records stay valid if they cannot contain it."""
+        if is_recorded:
+            self._allocate()
         with self.turn:
             return wp.empty(shape, dtype=dtype, device=self.warp)
 

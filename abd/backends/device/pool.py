@@ -25,10 +25,12 @@ def arrays_of(struct) -> dict[str, wp.array]:
 
 
 class Pool:
-    """Named arrays that grow; growth discards their contents."""
+    """Named arrays that grow; growth discards their contents.
 
-    def __init__(self, device: Device):
-        self.device = device
+    is_recorded: whether records may contain the arrays, so that growth invalidates records."""
+
+    def __init__(self, device: Device, is_recorded: bool = True):
+        self.device, self._is_recorded = device, is_recorded
         self._arrays: dict[str, wp.array] = {}
 
     def get(self, name: str, count: int, dtype, tail: tuple[int, ...] = ()) -> wp.array:
@@ -36,7 +38,7 @@ class Pool:
         array = self._arrays.get(name)
         if array is None or array.shape[0] < count:
             capacity = capacity_for(count)
-            array = self.device.empty((capacity, *tail) if tail else capacity, dtype)
+            array = self.device.empty((capacity, *tail) if tail else capacity, dtype, self._is_recorded)
             self._arrays[name] = array
         return array
 

@@ -28,6 +28,8 @@ from cuda_kernels.parallel import sums
 
 KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int32}
 """Arrays per candidate in a slot."""
+OWN, PAIRS = ("key", "activation", "factor"), 4096
+"""Arrays of pairs with contact parameters of their own, and their initial capacity."""
 _COUNT = np.array([bits.bit_count() for bits in range(1 << PARTS)], dtype=np.int32)
 """Number of parts in every bit set."""
 
@@ -47,7 +49,7 @@ class Contacts:
 
     def __init__(self, model: Model, device: Device, done: wp.array | None = None):
         settings = model.settings
-        self.device, self.pool = device, Pool(device)
+        self.device, self.pool, self._reading = device, Pool(device), Pool(device, is_recorded=False)
         self.n = len(model.bodies)
         self.done = device.zeros(self.n, wp.int32) if done is None else done
         self.pair_law = PairLaw(model)
@@ -59,6 +61,7 @@ class Contacts:
         self.law.stiffness = device.upload(model.materials.stiffness, wp.float64)
         self.law.inertia = device.upload(smallest_moments(model), wp.float64)
         self.law.regularisation = device.upload(np.ones(self.n), wp.float64)
+        self.pool.reserve(self.surfaces.between.own, PAIRS, *OWN)
         self.reduction = Reduction(device, self.n)
         self.impacts = Impacts(device)
         self.without = device.zeros((self.n, 12), wp.float64)
@@ -84,9 +87,8 @@ class Contacts:
         self.pair_law.own = own
         count, write, device = len(own), self.device.write, self.surfaces.between.own
         if count:
-            names = "key", "activation", "factor"
-            self.pool.reserve(device, count, *names)
-            for name in names:
+            self.pool.reserve(device, count, *OWN)
+            for name in OWN:
                 write(getattr(device, name), getattr(own, name))
         write(device.count, np.array([count], dtype=np.int32))
 
@@ -243,7 +245,7 @@ class Contacts:
         """Return the points of active contacts at the current pose, on the host. The first call compiles the kernel."""
         from cuda_kernels.contact.pressing import Points, press
 
-        c, device, read, get = self.candidates, self.device, self.device.read, self.pool.get
+        c, device, read, get = self.candidates, self.device, self.device.read, self._reading.get
         if c.count == 0:
             return Pressing.nothing()
         energy, _, parts = self.arrays("current")
@@ -255,7 +257,7 @@ class Contacts:
             return Pressing.nothing()
         points = Points()
         vectors = ("normal", "place", "force", "torque_i", "torque_j")
-        self.pool.reserve(points, total)
+        self._reading.reserve(points, total)
         selected, first = get("selected", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
         device.write(selected, chosen)
         device.write(first, offset)
