@@ -115,7 +115,7 @@ class Tape:
             "a joint broke: begin a tape after it": bool(report.broken),
             "joint rows are functions of Python, or of the pose": system.has_user_functions or bool(system.followers),
             "velocities were fitted to joints when a mechanism returned to generalized_alpha: use solver.integrator = 'bdf1'":
-                not all(map(np.array_equal, start, (stepper.previous_q, stepper.previous_qd))),
+                report.substeps == 1 and not all(map(np.array_equal, start, (stepper.previous_q, stepper.previous_qd))),
         }  # fmt: skip
         if found := [reason for reason, applies in reasons.items() if applies]:
             raise NotDifferentiable(f"step {sim.frame} has no derivative: {'; '.join(found)}")

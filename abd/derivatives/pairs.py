@@ -12,6 +12,7 @@ from abd.contact.minima import Minima, Queries
 from abd.contact.pair_law import PairParameters
 from abd.contact.path import standing
 from abd.derivatives.equations import jacobian
+from abd.errors import NotDifferentiable
 from abd.model import Model
 from abd.potentials import arc_slip, contact, friction
 from abd.potentials.arc_slip import Course
@@ -25,6 +26,9 @@ from cuda_kernels.shared.contact import SLIDE, STEEP
 
 STEP = 3e-4
 """Displacements of points in central differences, over the smallest gap: error 1e-7 by curvature, 1e-9 by rounding."""
+
+NEGLIGIBLE = 1e-9
+"""Load of contacts without friction, such as those of nearly parallel edges, over the largest."""
 
 
 @dataclass
@@ -44,20 +48,29 @@ class Parts:
     step: np.ndarray
 
     @classmethod
-    def of(cls, touching: NumpyContacts, q: np.ndarray, own: PairParameters, ch2: float, chosen: np.ndarray) -> Parts:
-        """Return the contacts of bodies `chosen` (n,) bool in the state q (n, 12), with parameters `own` of single pairs."""
+    def of(
+        cls, touching: NumpyContacts, q: np.ndarray, own: PairParameters, ch2: float, chosen: np.ndarray | None = None
+    ) -> Parts:
+        """Return the contacts in the state q (n, 12), with parameters `own` of single pairs.
+
+        chosen: (n,) bool, return contacts of these bodies with a normal force; by default also those of parallel edges."""
         touching.pair_law.own = own
         touching.set_scale(ch2)
         touching.search(standing(q))
         contacts, parameters, minima, n = touching.parts, touching.part_parameters, touching.minima, len(q)
         x = contacts.positions(q)
         gap = np.sqrt(closest(x, contacts).D) - contacts.xi
-        active = (gap < parameters.d_hat) & chosen[owners_of(contacts, touching.model)]
+        active, weights = gap < parameters.d_hat, touching.weights(q)
+        if chosen is not None:
+            lagged = friction.lag(x, replace(contacts, mu=np.ones(len(x))), parameters, weights)
+            item, load = np.arange(len(x)) if weights is None else weights.item, np.zeros(len(x))
+            load[item[lagged.source]] = np.abs(lagged.load)
+            active &= chosen[owners_of(contacts, touching.model)] & (load[item] > NEGLIGIBLE * load.max(initial=0.0))
         smallest = np.min(gap, where=active, initial=np.inf)
         active &= gap < parameters.d_hat - 2.0 * STEP * smallest  # also in the differences
         if minima is not None:
+            active &= weights.value != 0.0
             constant, crossing = minima.vertex_coefficients(q, x), minima.crossing[active[minima.crossing[:, 0]]]
-            active &= constant != 0.0
             active[crossing] = True
             none = {one.name: getattr(minima.queries, one.name)[:0] for one in fields(Queries)}
             columns = {name: getattr(minima, name)[active] for name in ("source", "role", "weight", "share")}
@@ -170,6 +183,8 @@ class LaggedFriction:
     def _quantities(self, x: np.ndarray, share: np.ndarray | None = None) -> np.ndarray:
         """Return (c l, 15) of c copies: stretches [m], shares at the end, loads [N], points (4,) with signs on both bodies."""
         lagged, points, end, start, rest = self._lag(x, share)
+        if len(lagged) * len(self.parts.bodies) != len(x) * len(self.key):
+            raise NotDifferentiable("contacts with friction begin or end in the state of this step: change it slightly")
         e = friction.stretch(lagged, points.positions(end - rest), self.eps)
         turned = axial(end[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(start[:, 3:].reshape(-1, 3, 3)))
         spin = 0.5 * np.sum((turned[points.first] + turned[points.second]) * lagged.n, axis=1)

@@ -165,11 +165,10 @@ class StepDerivatives:
     def _lagged(self, touching: NumpyContacts, target) -> list[LaggedFriction]:
         """Return the friction that was lagged at the start, and that lagged at the end; set the contacts at the end."""
         record, model, rule, settings, out = self.record, self.model, self.record.rule, self.model.settings, []
-        every = np.ones(len(record.mobile), dtype=bool)
-        self.parts = Parts.of(touching, record.end[0], record.own[1], self.ch2, every)
+        self.parts = Parts.of(touching, record.end[0], record.own[1], self.ch2)
         if not Resistances.of(model).any or settings.friction_iterations == 0:
             return out
-        again = record.relagged if settings.friction_iterations > 0 else every
+        again = record.relagged if settings.friction_iterations > 0 else np.ones(len(record.mobile), dtype=bool)
         anchors = record.anchors if settings.stick == "elastic" else None
         states, eps = np.stack([record.end[0], record.start[0], target.q]), settings.eps_v * rule.beta * rule.h
         for at_end, chosen in enumerate((~again, again)):
