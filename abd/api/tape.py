@@ -95,7 +95,7 @@ class Tape:
             rule=stepper.modes.rule(stepper.previous_h, previous_h), mode=stepper.modes.last, time=stepper.time,
             start=start, end=(stepper.q.copy(), stepper.qd.copy()), forces=forces, memory=memory, end_memory=stepper.memory,
             own=(own, stepper.forces.own), anchors=anchors, mobile=backend.inactive.mobile & ~backend.inactive.sleeping,
-            relagged=stepper.loaded, resolved=resolved(model, backend.system) & smooth, is_first=not np.any(previous_h),
+            resolved=resolved(model, backend.system) & smooth, is_first=not np.any(previous_h),
         )  # fmt: skip
         present = sim._switches.present(model)
         if self._touching is None or self._touching.model is not present:
@@ -110,6 +110,8 @@ class Tape:
         reasons = {
             f"it had {report.substeps} substeps: reduce solver.dt": report.substeps > 1,
             "an impact changed velocities: begin a tape after it": stepper.forces.rebound is not None,
+            "friction was lagged at an iterate: use solver.friction_iterations = -1, or begin a tape when loads are steady":
+                bool(stepper.loaded.any()) or sim.model.settings.friction_iterations > 1,
             "worlds have different time steps": not isinstance(rule, Scheme),
             "the integrator is bdf2: use generalized_alpha or bdf1": rule.chord,
             "a joint broke: begin a tape after it": bool(report.broken),

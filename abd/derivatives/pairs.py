@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from abd.backends.reference.numpy_contacts import NumpyContacts, owners_of
+from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.reference.numpy_friction import signs
 from abd.contact.minima import Minima, Queries
 from abd.contact.pair_law import PairParameters
@@ -48,12 +48,10 @@ class Parts:
     step: np.ndarray
 
     @classmethod
-    def of(
-        cls, touching: NumpyContacts, q: np.ndarray, own: PairParameters, ch2: float, chosen: np.ndarray | None = None
-    ) -> Parts:
+    def of(cls, touching: NumpyContacts, q: np.ndarray, own: PairParameters, ch2: float, resist: bool = False) -> Parts:
         """Return the contacts in the state q (n, 12), with parameters `own` of single pairs.
 
-        chosen: (n,) bool, return contacts of these bodies with a normal force; by default also those of parallel edges."""
+        resist: without contacts that have no load, such as those of parallel edges."""
         touching.pair_law.own = own
         touching.set_scale(ch2)
         touching.search(standing(q))
@@ -61,11 +59,11 @@ class Parts:
         x = contacts.positions(q)
         gap = np.sqrt(closest(x, contacts).D) - contacts.xi
         active, weights = gap < parameters.d_hat, touching.weights(q)
-        if chosen is not None:
+        if resist:
             lagged = friction.lag(x, replace(contacts, mu=np.ones(len(x))), parameters, weights)
             item, load = np.arange(len(x)) if weights is None else weights.item, np.zeros(len(x))
             load[item[lagged.source]] = np.abs(lagged.load)
-            active &= chosen[owners_of(contacts, touching.model)] & (load[item] > NEGLIGIBLE * load.max(initial=0.0))
+            active &= load[item] > NEGLIGIBLE * load.max(initial=0.0)
         smallest = np.min(gap, where=active, initial=np.inf)
         active &= gap < parameters.d_hat - 2.0 * STEP * smallest  # also in the differences
         if minima is not None:

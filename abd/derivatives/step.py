@@ -51,7 +51,7 @@ class StepRecord:
         rule: scheme; mode: (n,) of the bodies; time: at the end [s].
         start, end: (q, qd), each (n, 12), at the start and at the end; forces: (n, 12) acceleration history at the start.
         memory, end_memory: of the joints; own: parameters of pairs at the start and in the step; anchors: at the start.
-        mobile: (n,) bool; relagged: (n,) bool, bodies whose friction was lagged twice.
+        mobile: (n,) bool.
         resolved: (R,) bool, springs with the trapezoidal rule; is_first: whether the simulation starts with this step.
     """
 
@@ -66,7 +66,6 @@ class StepRecord:
     own: tuple[PairParameters, PairParameters]
     anchors: Anchors
     mobile: np.ndarray
-    relagged: np.ndarray
     resolved: np.ndarray
     is_first: bool
 
@@ -95,7 +94,7 @@ class StepDerivatives:
         pulled = self.pulled[0] if self.pulled else np.zeros((n, 12))
         target = self.motion.coast(record.rule, self.rows, *record.start, record.forces, pulled)
         self.friction = self._lagged(touching, target)
-        R, m, count = len(system.rows), len(model.materials.mu), sum(len(one.key) for one in self.friction)
+        R, m, count = len(system.rows), len(model.materials.mu), 0 if self.friction is None else len(self.friction.key)
         state = dict(zip(STATE, (12 * n, 12 * n, 12 * n, 3 * R, 3 * count), strict=True))
         inputs = {f"start {name}": size for name, size in state.items()}
         extra = {"target state": 12 * n, "linear": 3 * len(system.linear)} | dict.fromkeys(("now", "value", "measured"), R)
@@ -106,7 +105,7 @@ class StepDerivatives:
         self.equations = Equations(state | extra, inputs | parameters)
         self._add_motion()
         self._add_bodies()
-        self._add_contacts()
+        self._add_contacts(touching)
         self.joints.add_to(self.equations, coordinates)
         self.equations.factorise(projectors(self.data, ~self.moves), (model.bodies.kind != Kind.KINEMATIC).astype(float))
 
@@ -162,51 +161,45 @@ class StepDerivatives:
         equations.add("q", "wrench", columns[:, :3], of_wrench[:, :3], np.tile(-self.ch2 * np.eye(3), (len(A), 1, 1)))
         equations.add("q", "wrench", columns[:, 3:], of_wrench[:, 3:], -self.ch2 * by_torque)
 
-    def _lagged(self, touching: NumpyContacts, target) -> list[LaggedFriction]:
-        """Return the friction that was lagged at the start, and that lagged at the end; set the contacts at the end."""
-        record, model, rule, settings, out = self.record, self.model, self.record.rule, self.model.settings, []
-        self.parts = Parts.of(touching, record.end[0], record.own[1], self.ch2)
+    def _lagged(self, touching: NumpyContacts, target) -> LaggedFriction | None:
+        """Return the lagged friction, if any."""
+        record, model, rule, settings = self.record, self.model, self.record.rule, self.model.settings
         if not Resistances.of(model).any or settings.friction_iterations == 0:
-            return out
-        again = record.relagged if settings.friction_iterations > 0 else np.ones(len(record.mobile), dtype=bool)
+            return None
+        at_end = settings.friction_iterations < 0
+        parts = Parts.of(touching, (record.end if at_end else record.start)[0], record.own[at_end], self.ch2, resist=True)
+        if not len(parts.contacts):
+            return None
         anchors = record.anchors if settings.stick == "elastic" else None
         states, eps = np.stack([record.end[0], record.start[0], target.q]), settings.eps_v * rule.beta * rule.h
-        for at_end, chosen in enumerate((~again, again)):
-            if chosen.any():
-                q = record.end[0] if at_end else record.start[0]
-                parts = Parts.of(touching, q, record.own[at_end], self.ch2, chosen)
-                if len(parts.contacts):
-                    out.append(LaggedFriction(model, parts, bool(at_end), states, target.w, anchors, eps, rule.h))
-        return out
+        return LaggedFriction(model, parts, at_end, states, target.w, anchors, eps, rule.h)
 
-    def _add_contacts(self) -> None:
+    def _add_contacts(self, touching: NumpyContacts) -> None:
         """Add contacts, friction, and the anchors of sticking contacts at the end."""
-        add, first = self.equations.add, 0
-        if len(self.parts.contacts):
-            columns = body_columns(self.parts.bodies.ravel()).reshape(-1, 24)
-            add("q", "q", columns, columns, self.parts.hessian(self.record.end[0]))
-        for f in self.friction:
-            columns = body_columns(f.parts.bodies.ravel()).reshape(-1, 24)[f.pair]
-            shares, first = first + 3 * np.arange(len(f.key))[:, None] + np.arange(3), first + 3 * len(f.key)
-            for part, name in enumerate(("q", "start q", "target state")):
-                of = slice(24 * part, 24 * part + 24)
-                add("q", name, columns, columns, f.by_states[:, :, of])
-                add("anchors", name, shares, columns, -f.shares_by_states[:, :, of])
-            if f.share is not None:
-                add("q", "start anchors", columns, shares, f.by_share)
-                add("anchors", "start anchors", shares, shares, -f.shares_by_share)
-            add("q", "mu", columns, f.materials[:, None], f.by_mu[:, :, None])
+        add, f, q = self.equations.add, self.friction, self.record.end[0]
+        parts = Parts.of(touching, q, self.record.own[1], self.ch2)
+        if len(parts.contacts):
+            columns = body_columns(parts.bodies.ravel()).reshape(-1, 24)
+            add("q", "q", columns, columns, parts.hessian(q))
         self.equations.add_diagonal("anchors", "anchors", 1.0)
+        if f is None:
+            return
+        columns, shares = body_columns(f.parts.bodies.ravel()).reshape(-1, 24)[f.pair], np.arange(3 * len(f.key)).reshape(-1, 3)
+        for part, name in enumerate(("q", "start q", "target state")):
+            of = slice(24 * part, 24 * part + 24)
+            add("q", name, columns, columns, f.by_states[:, :, of])
+            add("anchors", name, shares, columns, -f.shares_by_states[:, :, of])
+        if f.share is not None:
+            add("q", "start anchors", columns, shares, f.by_share)
+            add("anchors", "start anchors", shares, shares, -f.shares_by_share)
+        add("q", "mu", columns, f.materials[:, None], f.by_mu[:, :, None])
 
     def anchors_back(self, before: StepDerivatives, by_start: np.ndarray) -> np.ndarray:
         """Return derivatives (3 l,) by the anchors at the end of the step `before` from those by the anchors at the start."""
-        now, old = ([(one.key, one.kind, one.point) for one in step.friction] for step in (self, before))
-        out = np.zeros((sum(len(key) for key, *_ in old), 3))
-        if not (now and old):
-            return out.ravel()
-        (key, kind, point), (old_key, old_kind, old_point) = ([*map(np.concatenate, zip(*each))] for each in (now, old))
-        for row, by_share in enumerate(by_start.reshape(-1, 3)):
-            same = np.flatnonzero((old_key == key[row]) & (old_kind == kind[row]))
+        now, old = self.friction, before.friction
+        out = np.zeros((0 if old is None else len(old.key), 3))
+        for row, by_share in enumerate(by_start.reshape(-1, 3) if len(out) else ()):
+            same = np.flatnonzero((old.key == now.key[row]) & (old.kind == now.kind[row]))
             if len(same):
-                out[same[np.argmin(np.sum((old_point[same] - point[row]) ** 2, axis=1))]] += by_share
+                out[same[np.argmin(np.sum((old.point[same] - now.point[row]) ** 2, axis=1))]] += by_share
         return out.ravel()

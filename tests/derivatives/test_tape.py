@@ -43,9 +43,9 @@ def chain(
     return sim
 
 
-def box(device: str, radius: float = 0.0, spin: float = 0.0, lifted: float = 0.0, speed: float = 1.0) -> abd.Simulation:
+def box(device: str, radius: float = 0.0, spin: float = 0.0, lifted: float = 0.0, speed: float = 1.0, laggings: int = 1):
     """A box or a ball that slides and spins, or sticks, on a floor; a force may lift another box from it."""
-    scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-13})
+    scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-13 if laggings == 1 else 1e-11, "friction_iterations": laggings})
     scene.add_material("default", mu=0.3)
     scene.add_body("floor", half_space={})
     if lifted:
@@ -106,10 +106,10 @@ def test_gradients_of_a_pendulum_chain(device, integrator):
         assert found[name] == pytest.approx((value(ends[0], by) - value(ends[1], by)) / 2e-5, rel=1e-5), name
 
 
-def check(sim: abd.Simulation, change: dict[str, Callable], found: Callable) -> None:
+def check(sim: abd.Simulation, change: dict[str, Callable], found: Callable, warm: int = WARM) -> None:
     """Compare gradients of the state of the box with differences by its state at the start, by friction, and by `change`."""
     body = sim.bodies["box"].index
-    sim.run(steps=WARM)
+    sim.run(steps=warm)
     saved, mu = sim.checkpoint(), sim.model.materials.mu.copy()
     by = np.zeros((2, *saved["q"].shape))
     by[:, body] = np.random.default_rng(1).normal(size=by[:, body].shape)
@@ -133,7 +133,7 @@ def check(sim: abd.Simulation, change: dict[str, Callable], found: Callable) -> 
             elif not array:
                 change[name](e)
             for _ in range(STEPS):
-                sim.step()
+                assert sim.step().substeps == 1
             ends.append(value(sim, by))
         assert exact == pytest.approx((ends[0] - ends[1]) / (2.0 * size), rel=1e-5, abs=1e-7), name
 
@@ -146,6 +146,16 @@ def test_gradients_of_a_sliding_body(device, shape):
     sim = box(device, **shape)
     push = {"force": lambda e: sim.bodies["box"].apply_force((0.5 + e, 0.0, 0.0))}
     check(sim, push, lambda gradient: {"force": gradient.force[:, sim.bodies["box"].index, 0].sum()})
+
+
+@DEVICES
+def test_gradients_from_the_first_step_in_contact(device):
+    """Friction that is lagged until it converges has gradients where a contact begins; other repeated laggings have none."""
+    sim = box(device, laggings=-1)
+    check(sim, {}, lambda gradient: {}, warm=0)
+    for laggings in (1, 2):
+        with pytest.raises(NotDifferentiable, match="friction_iterations = -1"):
+            abd.Tape(box(device, laggings=laggings)).step()
 
 
 @DEVICES
