@@ -100,9 +100,9 @@ def without_contact(model, robot):
         getattr(model, f"{kind}_solimp")[:, :2] = HARD
         getattr(model, f"{kind}_solref")[:] = (4.0 * FINE, 1.0)
     data = mujoco.MjData(model)
-    data.qpos[:] = robot.start.qpos
-    data.qvel[:] = robot.start.data.qvel
-    data.ctrl[:], data.act[:] = robot.start.control, robot.start.activation
+    data.qpos[:] = robot.data.qpos
+    data.qvel[:] = robot.data.qvel
+    data.ctrl[:], data.act[:] = robot.data.ctrl, robot.data.act
     return data
 
 

@@ -57,33 +57,16 @@ def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray 
     return motion
 
 
-def _velocities(spec: MotionSpec) -> tuple[np.ndarray, np.ndarray]:
-    """Return constant velocity (3,) [m/s] and angular velocity (3,) [rad/s] of a motion; default zero."""
-    spin = in_radians(spec, "angular_velocity")
-    return np.array(spec.velocity or (0.0, 0.0, 0.0)), np.array(spin or (0.0, 0.0, 0.0))
-
-
 def _moved_frame(spec: MotionSpec, start: np.ndarray) -> Motion:
     if spec.formulas is not None:
         return _by_formulas(spec.formulas, start)
-    if spec.keyframes is not None or spec.file is not None:
-        if spec.keyframes is not None:
-            times, positions, rotations = _poses_of_keyframes(spec.keyframes, start)
-        else:
-            times, positions, quaternions = read_poses(spec.file)
-            rotations = Rotation.from_quat(quaternions[:, [1, 2, 3, 0]]).as_matrix()
-        return _by_poses(spec, times, positions, rotations, start)
-    return _by_velocity(*_velocities(spec), start)
-
-
-def _by_velocity(velocity: np.ndarray, spin: np.ndarray, start: np.ndarray) -> Motion:
-    """``p = p0 + v t``, ``R = exp(t [w]) R0``."""
-
-    def moved(t: float) -> np.ndarray:
-        rotation = Rotation.from_rotvec(t * spin).as_matrix() @ start[:3, :3]
-        return pose(rotation, start[:3, 3] + t * velocity)
-
-    return moved
+    if spec.keyframes is not None:
+        return _by_poses(spec, *_poses_of_keyframes(spec.keyframes, start), start)
+    if spec.file is not None:
+        times, positions, quaternions = read_poses(spec.file)
+        return _by_poses(spec, times, positions, Rotation.from_quat(quaternions[:, [1, 2, 3, 0]]).as_matrix(), start)
+    constant = spec.model_copy(update={"after": "continue"})
+    return _by_poses(constant, np.zeros(1), start[None, :3, 3], start[None, :3, :3], start)
 
 
 def _poses_of_keyframes(keyframes: list[Keyframe], start: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -110,13 +93,14 @@ def _by_poses(
     duration = np.diff(times)
     # world rotation vector of every segment: R_{k+1} = exp(turn_k) R_k
     turns = Rotation.from_matrix(rotations[1:] @ rotations[:-1].transpose(0, 2, 1)).as_rotvec().reshape(-1, 3)
-    end_velocity, end_spin = _velocities(spec)
-    if spec.velocity is None and spec.angular_velocity is None and spec.angular_velocity_deg is None and len(duration):
+    spin = in_radians(spec, "angular_velocity")
+    end_velocity, end_spin = np.array(spec.velocity or (0.0, 0.0, 0.0)), np.array(spin or (0.0, 0.0, 0.0))
+    if spec.velocity is None and spin is None and len(duration):
         end_velocity = (positions[-1] - positions[-2]) / duration[-1]
         end_spin = turns[-1] / duration[-1]
 
     def moved(t: float) -> np.ndarray:
-        if t >= times[-1]:
+        if t >= times[-1] or len(times) == 1:
             beyond = t - times[-1] if spec.after == "continue" else 0.0
             rotation = Rotation.from_rotvec(beyond * end_spin).as_matrix() @ rotations[-1]
             return pose(rotation, positions[-1] + beyond * end_velocity)

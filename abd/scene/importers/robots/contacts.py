@@ -60,7 +60,6 @@ class Contacts:
     model: object
     notes: list[str]
     rules: dict[str, Rules] = field(default_factory=dict)
-    _names: dict[Rules, str] = field(default_factory=dict)
 
     def __post_init__(self):
         model = self.model
@@ -95,10 +94,9 @@ class Contacts:
             if len({float(model.geom_friction[g, 0]) for g in geoms}) > 1:
                 self.notes.append(f"'{name}': its shapes have different friction; {friction[0]:g} is used")
             rules = Rules(masks, friction, int(model.geom_condim[leading].max()), priority, pairs)
-        if rules not in self._names:
-            self._names[rules] = self._name(rules)
-            self.rules[self._names[rules]] = rules
-        return self._names[rules]
+        name = next((known for known, one in self.rules.items() if one == rules), None) or self._name(rules)
+        self.rules[name] = rules
+        return name
 
     def _name(self, rules: Rules) -> str:
         if not rules.touches:

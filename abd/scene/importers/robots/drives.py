@@ -26,19 +26,11 @@ class _Effort:
     varying: tuple[str, ...] = ()
 
 
-def add_drives(
-    model,
-    control: np.ndarray,
-    activation: np.ndarray,
-    names: list[str],
-    coordinates: dict[int, Coordinate],
-    notes: list[str],
-) -> set[int]:
+def add_drives(model, data, names: list[str], coordinates: dict[int, Coordinate], notes: list[str]) -> set[int]:
     """Add the drives of actuators to the coordinates; notes list the other actuators.
 
     Args:
-        control: (nu,) constant controls; activation: (na,) at the start.
-        names: of the actuators.
+        data: MuJoCo's state at the start, with constant controls; names: of the actuators.
 
     Returns:
         numbers of the actuators that became drives.
@@ -54,7 +46,7 @@ def add_drives(
             unknown.setdefault(target, []).append(names[k])
             continue
         joint, gear = target
-        effort = _effort(model, k, gear, float(control[k]), activation)
+        effort = _effort(model, k, gear, float(data.ctrl[k]), data.act)
         if isinstance(effort, str):
             unknown.setdefault(effort, []).append(names[k])
         else:

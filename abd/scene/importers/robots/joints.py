@@ -51,8 +51,7 @@ class Joints:
     """
 
     model: object
-    qpos: np.ndarray
-    qvel: np.ndarray
+    data: object
     names: list[str]
     links: list[Link]
     bodies: list[str]
@@ -189,20 +188,20 @@ class Joints:
 
         Twists are the velocity of the point at the world's origin, and the angular velocity.
         """
-        model, qvel = self.model, self.qvel
+        model, qpos, qvel = self.model, self.data.qpos, self.data.qvel
         for axis in part:
             at, dof = int(model.jnt_qposadr[axis.number]), int(model.jnt_dofadr[axis.number])
             point, along = pose[:3, :3] @ axis.point + pose[:3, 3], pose[:3, :3] @ axis.axis
             step, about, turned = np.eye(4), np.eye(4), np.eye(4)
             if axis.kind == SLIDE:
-                step[:3, 3] = (self.qpos[at] - model.qpos0[at]) * axis.axis
+                step[:3, 3] = (qpos[at] - model.qpos0[at]) * axis.axis
                 twist = twist + np.append(qvel[dof] * along, np.zeros(3))
             else:
                 if axis.kind == BALL:
-                    turned = pose_of(np.zeros(3), self.qpos[at : at + 4])
+                    turned = pose_of(np.zeros(3), qpos[at : at + 4])
                     spin = pose[:3, :3] @ turned[:3, :3] @ qvel[dof : dof + 3]
                 else:
-                    angle = 0.5 * (self.qpos[at] - model.qpos0[at])
+                    angle = 0.5 * (qpos[at] - model.qpos0[at])
                     turned = pose_of(np.zeros(3), np.append(np.cos(angle), np.sin(angle) * axis.axis))
                     spin = qvel[dof] * along
                 about[:3, 3] = axis.point - turned[:3, :3] @ axis.point
@@ -259,7 +258,7 @@ class Joints:
         """Keys of the table of a hinge's or slide's coordinate."""
         model, dof, at = self.model, int(self.model.jnt_dofadr[number]), int(self.model.jnt_qposadr[number])
         keys: dict[str, object] = {}
-        start = one.value(float(self.qpos[at]))
+        start = one.value(float(self.data.qpos[at]))
         if abs(start) > 3.0:
             keys["initial"] = start
         if self._limited(number):

@@ -20,23 +20,6 @@ HOLDS = 1e-6
 """Residual of an equality at the start [rad or m], up to which the pose of the file holds it."""
 
 
-@dataclass
-class Start:
-    """MuJoCo's state at the start.
-
-    Attributes:
-        data: `MjData`, kinematics done; qpos: (nq,); control: (nu,); activation: (na,).
-        keyframes: names of all; keyframe: name of the selected one, "" for none.
-    """
-
-    data: object
-    qpos: np.ndarray
-    control: np.ndarray
-    activation: np.ndarray
-    keyframes: list[str]
-    keyframe: str
-
-
 def start_of(
     model,
     keyframe: str,
@@ -44,8 +27,8 @@ def start_of(
     path: Path,
     notes: list[str],
     state: tuple[np.ndarray, np.ndarray] | None = None,
-) -> Start:
-    """Return the initial state of a scene.
+):
+    """Return MuJoCo's state at the start (`MjData`), kinematics done, and the names of the other keyframes.
 
     Args:
         keyframe: name or number, "" for the reference pose; names: of the joints;
@@ -55,7 +38,7 @@ def start_of(
         SceneError: there is no such keyframe.
     """
     keys = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_KEY, k) or str(k) for k in range(model.nkey)]
-    data = mujoco.MjData(model)
+    data, number = mujoco.MjData(model), -1
     if keyframe:
         number = keys.index(keyframe) if keyframe in keys else int(keyframe) if keyframe.isdecimal() else -1
         if not 0 <= number < model.nkey:
@@ -63,7 +46,6 @@ def start_of(
             message = f"there is no keyframe '{keyframe}'"
             raise SceneError.of(message, file=str(path), value=keyframe, remedy=remedy)
         mujoco.mj_resetDataKeyframe(model, data, number)
-        keyframe = keys[number]
     if state is not None:
         data.qpos[:], data.qvel[:] = state
     _follow(model, data, names, notes)
@@ -71,7 +53,7 @@ def start_of(
     mujoco.mj_normalizeQuat(model, data.qpos)
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)
-    return Start(data, data.qpos.copy(), data.ctrl.copy(), data.act.copy(), keys, keyframe)
+    return data, [name for k, name in enumerate(keys) if k != number]
 
 
 def _follow(model, data, names: list[str], notes: list[str]) -> None:

@@ -17,7 +17,7 @@ from abd.scene.importers.robots.contacts import Contacts, note_contacts
 from abd.scene.importers.robots.couplings import Ties
 from abd.scene.importers.robots.drives import add_drives
 from abd.scene.importers.robots.joints import Joints
-from abd.scene.importers.robots.links import STATIC, Link, Start, find_links, quaternion_of, start_of
+from abd.scene.importers.robots.links import STATIC, Link, find_links, quaternion_of, start_of
 from abd.scene.importers.robots.mjcf import Mjcf
 from abd.scene.importers.robots.surfaces import ShapeSource
 from abd.scene.importers.robots.urdf import Urdf
@@ -57,7 +57,7 @@ class Robot:
     Attributes:
         source: data of the file that MuJoCo does not store.
         links, joints: filled by `scene`; joints.coordinates maps MuJoCo's joints;
-            driving: the actuators that became drives.
+            data: MuJoCo's state at the start; driving: the actuators that became drives.
     """
 
     path: Path
@@ -66,7 +66,7 @@ class Robot:
     compiled: Compiled
     links: list[Link] = field(default_factory=list)
     joints: Joints | None = None
-    start: Start | None = None
+    data: object = None
     driving: set[int] = field(default_factory=set)
 
     def scene(self, state: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[dict[str, object], list[str]]:
@@ -81,16 +81,15 @@ class Robot:
         kinds = mujoco.mjtObj
         names = _names(model, kinds.mjOBJ_BODY, model.nbody, "body", set(), notes)
         joint_names = _names(model, kinds.mjOBJ_JOINT, model.njnt, "joint", set(), notes)
-        self.start = start_of(model, self.options.keyframe, joint_names, self.path, notes, state)
-        self.links, of_body = find_links(model, self.start.data, names, notes)
+        self.data, keyframes = start_of(model, self.options.keyframe, joint_names, self.path, notes, state)
+        self.links, of_body = find_links(model, self.data, names, notes)
         shapes = ShapeSource(self.compiled)
         contacts = Contacts(model, notes)
         bodies, statics = self._bodies(shapes, contacts, names, of_body, notes)
         link_names = [WORLD_NAME, *(link.name for link in self.links[1:])]
         self.joints = joints = Joints(
             model,
-            self.start.qpos,
-            self.start.data.qvel,
+            self.data,
             joint_names,
             self.links,
             link_names,
@@ -119,8 +118,7 @@ class Robot:
             notes,
         )
         actuators = _names(model, kinds.mjOBJ_ACTUATOR, model.nu, "actuator", set(), notes)
-        start = self.start
-        self.driving = add_drives(model, start.control, start.activation, actuators, joints.coordinates, notes)
+        self.driving = add_drives(model, self.data, actuators, joints.coordinates, notes)
         ties.add_all()
         for coordinate in joints.coordinates.values():
             if coordinate.settings:
@@ -133,6 +131,8 @@ class Robot:
                 body["group"] = 0
         note_contacts(model, notes)
         self._note_options(notes)
+        if keyframes:
+            notes.append(f"other initial poses for --keyframe: {', '.join(keyframes)}")
         materials, material_pairs = contacts.tables()
         tables = {
             "name": model_name(model) or self.path.stem,
@@ -152,7 +152,7 @@ class Robot:
         self, shapes: ShapeSource, contacts: Contacts, names: list[str], of_body: np.ndarray, notes: list[str]
     ) -> tuple[list[dict[str, object]], dict[str, int]]:
         """Keys of all bodies, and MuJoCo's bodies, by name, of static ones with a surface."""
-        model, data = self.compiled.model, self.start.data
+        model, data = self.compiled.model, self.data
         out: list[dict[str, object]] = []
         statics: dict[str, int] = {}
         taken = set(names)
@@ -221,7 +221,7 @@ class Robot:
         return [geom for geom in geoms if contacts.touches(geom)] or geoms
 
     def _plane(self, geom: int, contacts: Contacts, taken: set[str], notes: list[str]) -> dict[str, object]:
-        data = self.start.data
+        data = self.data
         normal = data.geom_xmat[geom].reshape(3, 3)[:, 2]
         offset = float(normal @ data.geom_xpos[geom]) + 0.0
         name = self._free_name(geom, taken, notes)
@@ -287,9 +287,6 @@ class Robot:
         option = self.compiled.model.opt
         if option.viscosity or (option.density and np.any(option.wind)) or option.density:
             notes.append("not supported: density, viscosity and wind of the medium")
-        keys = [name for name in self.start.keyframes if name != self.start.keyframe]
-        if keys:
-            notes.append(f"other initial poses for --keyframe: {', '.join(keys)}")
 
 
 def model_name(model) -> str:
