@@ -72,7 +72,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
         settings=settings_of(spec, records),
         motions={k: motion_of[records.first[k]] for k in records.chosen(one is not None for one in motion_of).tolist()},
     )
-    model, moved = _closed(with_tolerances(_rigid(model), spec))
+    model, moved = _closed(_rigid(with_tolerances(model, spec.solver)))
     model, fitted = fitting_velocities(model)
     notes += [*moved, *fitted, *start_notes(model), *plausibility_notes(spec, records, model)]
     return replace(model, notes=list(dict.fromkeys(notes)))

@@ -110,9 +110,7 @@ def _outweighed(model: Model, dynamic: np.ndarray) -> np.ndarray:
 
 def _unrounded(model: Model) -> np.ndarray:
     """Return the largest kappa over rho l (n,) [m/s^2] with negligible rounding."""
-    settings = model.settings
-    tolerance = default_tolerance(model) if np.isnan(settings.tolerance) else settings.tolerance
-    return ROUNDED * tolerance / (np.finfo(float).eps * model.step_lengths)
+    return ROUNDED * model.settings.tolerance / (np.finfo(float).eps * model.step_lengths)
 
 
 def _carried(model: Model, dynamic: np.ndarray) -> np.ndarray:

@@ -23,39 +23,32 @@ LIMIT_RATIO = 0.05
 
 
 def settings_of(spec: SceneSpec, records: Records) -> Settings:
-    """Return the settings; tolerances from the bodies are still NaN (`with_tolerances`)."""
+    """Return the settings; both tolerances are still NaN (`with_tolerances`)."""
     diagonal = _diagonal(records)
     solver, output = spec.solver, spec.output
     frames = output.frames or 100
     if output.duration is not None:
         frames = max(1, steps_in(output.duration, max(solver.world_dt, default=solver.dt)))
-    tolerance = np.nan if solver.tolerance is None else solver.tolerance
-    if solver.tolerance_relative is not None:
-        tolerance = solver.tolerance_relative * diagonal
-    friction_tolerance = solver.friction_tolerance
-    if friction_tolerance is None:
-        friction_tolerance = tolerance if solver.tolerance_relative is not None else min(tolerance, 0.05 * solver.eps_v)
     own = {one.name: getattr(solver, one.name) for one in fields(Settings) if one.name in SolverSpec.model_fields}
     own |= {
         "gravity": np.array(spec.gravity),
         "limit_reach": _limit_reach(solver, diagonal, _body_size(records)),
         "contact_stiffness": None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
-        "tolerance": tolerance,
-        "friction_tolerance": friction_tolerance,
+        "tolerance": np.nan,
+        "friction_tolerance": np.nan,
     }
     return Settings(**own, frames=frames, diagonal=diagonal)
 
 
-def with_tolerances(model: Model, spec: SceneSpec) -> Model:
-    """Return the model with default tolerances from its bodies."""
-    solver, settings = spec.solver, model.settings
-    if not np.isnan(settings.tolerance):
-        return model
-    tolerance = default_tolerance(model)
-    friction = settings.friction_tolerance
-    if solver.friction_tolerance is None:
-        friction = min(tolerance, 0.05 * solver.eps_v)
-    return replace(model, settings=replace(settings, tolerance=tolerance, friction_tolerance=friction))
+def with_tolerances(model: Model, solver: SolverSpec) -> Model:
+    """Return the model with tolerances, by default from its bodies."""
+    tolerance, friction = solver.tolerance, solver.friction_tolerance
+    is_relative = solver.tolerance_relative is not None
+    if tolerance is None:
+        tolerance = solver.tolerance_relative * model.settings.diagonal if is_relative else default_tolerance(model)
+    if friction is None:
+        friction = tolerance if is_relative else min(tolerance, 0.05 * solver.eps_v)
+    return replace(model, settings=replace(model.settings, tolerance=tolerance, friction_tolerance=friction))
 
 
 def _limit_reach(solver: SolverSpec, diagonal: float, body_size: float) -> float:

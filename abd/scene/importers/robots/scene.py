@@ -169,13 +169,8 @@ class Robot:
                 name = names[body] if body else self._free_name(group[0], taken, notes)
                 pose = np.eye(4)
                 pose[:3, :3], pose[:3, 3] = data.xmat[body].reshape(3, 3), data.xpos[body]
-                keys = {
-                    "name": name,
-                    "kind": "static",
-                    **self._placed([shapes.collider(g, None) for g in kept], pose),
-                }
-                keys["material"] = contacts.material(name, kept)
-                out.append(self._colored(keys, kept))
+                keys = {"name": name, "kind": "static", **self._placed([shapes.collider(g, None) for g in kept], pose)}
+                out.append(self._covered(keys, kept, contacts))
                 statics[name] = body
         for link in self.links[1:]:
             out.append(self._moving(link, shapes, contacts, notes))
@@ -194,8 +189,7 @@ class Robot:
             keys |= {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 0.0)}}
         keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
         if "kind" in keys:
-            keys |= {"material": contacts.material(link.name, kept)} if kept else {}
-            return self._colored(keys, kept)
+            return self._covered(keys, kept, contacts)
         keys |= {"mass": link.mass, "inertia": _rows(link.inertia)}
         keys["center_of_mass"] = tuple(link.center.tolist())
         keys |= {"velocity": tuple(link.velocity.tolist())} if link.velocity.any() else {}
@@ -206,9 +200,7 @@ class Robot:
             if len(set(gravcomp[masses > 0.0])) > 1:
                 notes.append(f"'{link.name}': gravcomp of its parts acts at their common centre of mass, without torque")
             keys["force"] = tuple((-lifted * np.array(self._gravity())).tolist())
-        if kept:
-            keys["material"] = contacts.material(link.name, kept)
-        return self._colored(keys, kept)
+        return self._covered(keys, kept, contacts)
 
     def _placed(self, found: list[Collider], pose: np.ndarray) -> dict[str, object]:
         """Shape, position and rotation."""
@@ -226,8 +218,7 @@ class Robot:
         offset = float(normal @ data.geom_xpos[geom]) + 0.0
         name = self._free_name(geom, taken, notes)
         half_space = {"normal": tuple((normal + 0.0).tolist()), "offset": offset}
-        keys = {"name": name, "kind": "static", "half_space": half_space, "material": contacts.material(name, [geom])}
-        return self._colored(keys, [geom])
+        return self._covered({"name": name, "kind": "static", "half_space": half_space}, [geom], contacts)
 
     def _free_name(self, geom: int, taken: set[str], notes: list[str]) -> str:
         """Return a unique name for a geom of the world."""
@@ -241,9 +232,10 @@ class Robot:
         taken.add(name)
         return name
 
-    def _colored(self, keys: dict[str, object], geoms: list[int]) -> dict[str, object]:
-        """With the color of the first geom that has one."""
+    def _covered(self, keys: dict[str, object], geoms: list[int], contacts: Contacts) -> dict[str, object]:
+        """Return the keys of a body with the material of its geoms, and the color of the first geom that has one."""
         model = self.compiled.model
+        keys = keys | ({"material": contacts.material(str(keys["name"]), geoms)} if geoms else {})
         for geom in geoms:
             own, material = model.geom_rgba[geom].tolist(), int(model.geom_matid[geom])
             if tuple(own) == GREY and material < 0:

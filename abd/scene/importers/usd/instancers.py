@@ -30,7 +30,7 @@ def place_instances(stage: Stage, bodies: Bodies) -> None:
     instancers = [UsdGeom.PointInstancer(prim) for prim in prims if prim.IsA(UsdGeom.PointInstancer)]
     prototypes: dict[str, Body] = {}
     for instancer in instancers:
-        prototypes |= _Instances(stage, bodies, instancer).add()
+        prototypes |= _add_instances(stage, bodies, instancer)
     hidden = hidden_prototypes(stage.usd)
     prototypes = {path: body for path, body in prototypes.items() if any(_below(path, root) for root in hidden)}
     bodies.prototypes = set(prototypes)
@@ -40,71 +40,58 @@ def place_instances(stage: Stage, bodies: Bodies) -> None:
             del table[path]
 
 
-class _Instances:
-    """The instances of one instancer."""
-
-    def __init__(self, stage: Stage, bodies: Bodies, instancer):
-        self.stage, self.bodies, self.path = stage, bodies, str(instancer.GetPath())
-        self.instancer = instancer
-        self.skipped = 0
-
-    def add(self) -> dict[str, Body]:
-        """Add bodies; returns those of the prototypes by their paths."""
-        stage, instancer = self.stage, self.instancer
-        roots = [str(path) for path in instancer.GetPrototypesRel().GetForwardedTargets()]
-        found = [[body for body in self.bodies.all if _below(body.path, root)] for root in roots]
-        if not any(found):
-            stage.notes.append(f"instances of {self.path} without bodies and colliders are ignored")
-            return {}
-        indices = np.array(instancer.GetProtoIndicesAttr().Get() or [], dtype=int)
-        time = Usd.TimeCode.EarliestTime()
-        maps = instancer.ComputeInstanceTransformsAtTime(
-            time, time, UsdGeom.PointInstancer.IncludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
-        )
-        shown = instancer.ComputeMaskAtTime(time)
-        if len(maps) != len(indices) or len(indices) > MOST or (indices >= len(roots)).any() or (indices < 0).any():
-            message = "positions, orientations, scales and prototypes of the instances must have the same length"
-            stage.problem(message, self.path, len(indices), "correct the stage")
-            return {}
-        here = stage.to_world(self.path)
-        for number, (root, one) in enumerate(zip(indices.tolist(), maps)):
-            if len(shown) and not shown[number]:
-                continue
-            move = here @ np.array(one, dtype=float).T @ np.linalg.inv(stage.to_world(roots[root]))
-            for body in found[root]:
-                self._add(body, number, stage.finite(move, self.path, f"the transform of instance {number}"))
-        if self.skipped:
-            stage.notes.append(f"{self.skipped} scaled or mirrored instances of {self.path} are ignored")
-        self._note_missing(roots)
-        return {body.path: body for own in found for body in own}
-
-    def _add(self, body: Body, number: int, move: np.ndarray) -> None:
+def _add_instances(stage: Stage, bodies: Bodies, instancer) -> dict[str, Body]:
+    """Add the bodies of the instances of one instancer; return those of the prototypes by their paths."""
+    path = str(instancer.GetPath())
+    roots = [str(root) for root in instancer.GetPrototypesRel().GetForwardedTargets()]
+    found = [[body for body in bodies.all if _below(body.path, root)] for root in roots]
+    if not any(found):
+        stage.notes.append(f"instances of {path} without bodies and colliders are ignored")
+        return {}
+    indices = np.array(instancer.GetProtoIndicesAttr().Get() or [], dtype=int)
+    time = Usd.TimeCode.EarliestTime()
+    maps = instancer.ComputeInstanceTransformsAtTime(
+        time, time, UsdGeom.PointInstancer.IncludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
+    )
+    shown = instancer.ComputeMaskAtTime(time)
+    if len(maps) != len(indices) or len(indices) > MOST or (indices >= len(roots)).any() or (indices < 0).any():
+        message = "positions, orientations, scales and prototypes of the instances must have the same length"
+        stage.problem(message, path, len(indices), "correct the stage")
+        return {}
+    here, skipped = stage.to_world(path), 0
+    for number, (root, one) in enumerate(zip(indices.tolist(), maps)):
+        if (len(shown) and not shown[number]) or not found[root]:
+            continue
+        move = here @ np.array(one, dtype=float).T @ np.linalg.inv(stage.to_world(roots[root]))
+        move = stage.finite(move, path, f"the transform of instance {number}")
         A = move[:3, :3]
         if np.abs(A.T @ A - np.eye(3)).max() > RIGID or np.linalg.det(A) < 0.0:
-            self.skipped += 1
-            return
-        U, _, Vt = np.linalg.svd(A)
-        move = pose(U @ Vt, move[:3, 3] * self.stage.length)
-        keys = dict(body.keys)
-        for name in ("velocity", "angular_velocity_deg"):
-            if name in keys:
-                keys[name] = (move[:3, :3] @ keys[name]).tolist()
-        if "motion" in keys:
-            self.stage.notes.append(f"{body.path} has a motion of its own: its instances are static")
-            keys = {"kind": "static"}
-        name = self.bodies.free_name(f"{body.name}_{number}")
-        self.bodies.all.append(replace(body, name=name, pose=move @ body.pose, keys=keys))
+            skipped += len(found[root])
+        else:
+            U, _, Vt = np.linalg.svd(A)
+            rigid = pose(U @ Vt, move[:3, 3] * stage.length)
+            bodies.all += [_instance(stage, bodies, body, number, rigid) for body in found[root]]
+    if skipped:
+        stage.notes.append(f"{skipped} scaled or mirrored instances of {path} are ignored")
+    # properties of prototypes that instances do not receive
+    own = [one for one in stage.of("RigidBody", *KINDS) if any(_below(str(one.primPath), root) for root in roots)]
+    if any(len(one.filteredCollisions) or len(getattr(one, "collisionGroups", ())) for one in own):
+        stage.notes.append(f"collision groups and filters of prototypes of {path} are ignored for their instances")
+    if instancer.GetVelocitiesAttr().HasAuthoredValue():
+        stage.notes.append(f"velocities of the instances of {path} are ignored: they are for motion blur")
+    return {body.path: body for own in found for body in own}
 
-    def _note_missing(self, roots: list[str]) -> None:
-        """Note the properties of prototypes that instances do not receive."""
-        stage = self.stage
-        own = [one for one in stage.of("RigidBody", *KINDS) if any(_below(str(one.primPath), root) for root in roots)]
-        if any(len(one.filteredCollisions) or len(getattr(one, "collisionGroups", ())) for one in own):
-            stage.notes.append(
-                f"collision groups and filters of prototypes of {self.path} are ignored for their instances"
-            )
-        if self.instancer.GetVelocitiesAttr().HasAuthoredValue():
-            stage.notes.append(f"velocities of the instances of {self.path} are ignored: they are for motion blur")
+
+def _instance(stage: Stage, bodies: Bodies, body: Body, number: int, move: np.ndarray) -> Body:
+    """Return the body of an instance, moved by a pose (4, 4)."""
+    keys = dict(body.keys)
+    for name in ("velocity", "angular_velocity_deg"):
+        if name in keys:
+            keys[name] = (move[:3, :3] @ keys[name]).tolist()
+    if "motion" in keys:
+        stage.notes.append(f"{body.path} has a motion of its own: its instances are static")
+        keys = {"kind": "static"}
+    return replace(body, name=bodies.free_name(f"{body.name}_{number}"), pose=move @ body.pose, keys=keys)
 
 
 def _below(path: str, root: str) -> bool:
