@@ -54,6 +54,11 @@ WRONG = {
     "two surfaces": (f"{BALL}box = [1, 1, 1]\n", 3, "sphere", "'box' and 'sphere' are given", "keep one"),
     "radius of a table": ('[[body]]\nname = "b"\n[body.sphere]\nradius = 0\n', 4, "body.b.sphere.radius", "than 0", ""),
     "flat box": ('[[body]]\nname = "b"\nbox = [1, 0, 1]\n', 3, "body.b.box", "greater than 0", ""),
+    "scale of zero": (f"{BALL}scale = 0\n", 4, "body.ball.scale", "should be one or three factors other than 0, not 0", "mirrors"),
+    "camera in its target": (
+        f"[camera]\nposition = [0, 0, 1]\ntarget = [0, 0, 1]\n{BALL}",
+        *(1, "camera", "should be a table whose position and target are not the same point", ""),
+    ),
     "negative density": (f"{BALL}density = -5\n", 4, "body.ball.density", "greater than 0, not -5", ""),
     "proxy without mass": ('[[body]]\nname = "p"\nproxy = true\ninertia = [1, 1, 1]\n', 1, "body.p", "needs mass", "give"),
     "inertia without mass": (f"{BALL}inertia = [1, 1, 1]\n", 4, "inertia", "needs mass", "give mass"),

@@ -340,7 +340,7 @@ class CameraSpec(Spec):
     @model_validator(mode="after")
     def _not_into_itself(self) -> CameraSpec:
         if self.position is not None and self.position == self.target:
-            raise PydanticCustomError("camera", "position and target are the same point")
+            raise PydanticCustomError("camera", "should be a table whose position and target are not the same point")
         return self
 
 

@@ -136,7 +136,7 @@ def scale_value(value: Any) -> Any:
     """Validate one or three scale factors other than 0."""
     factors = _scale_value(value)
     if 0 in (factors if isinstance(factors, tuple) else (factors,)):
-        raise PydanticCustomError("scale", "should not be 0; a negative factor mirrors")
+        raise PydanticCustomError("scale", "should be one or three factors other than 0", {"remedy": "a negative factor mirrors"})
     return factors
 
 
