@@ -11,11 +11,11 @@ from abd.errors import SceneError
 from abd.model import WORLD
 from abd.scene.checks.coupling_checks import check_coupling
 from abd.scene.checks.joint_checks import check_joint
-from abd.scene.schema.findings import Finding
+from abd.scene.schema.findings import Finding, as_problem, located
 from abd.scene.schema.joint_schema import WORLD_NAME, CouplingSpec, JointFrames, JointSpec
 from abd.scene.schema.schema import SceneSpec
 from abd.scene.schema.sensor_schema import SensorSpec, check_sensor
-from abd.scene.schema.tables import below, table
+from abd.scene.schema.tables import table
 
 if TYPE_CHECKING:
     from abd.scene.schema.keys import CouplingKeys, DistanceKeys, JointKeys, SpringKeys, Table
@@ -140,7 +140,7 @@ class JointMethods:
             message = f"there is already a {key} '{item.name}'"
             findings.append(Finding(("name",), message, item.name, "give a unique name"))
         if findings:
-            raise SceneError([below(f"{key}.{item.name}", finding) for finding in findings])
+            raise SceneError([located(as_problem(finding, {}), f"{key}.{item.name}") for finding in findings])
         items.append(item)
         self._taken[key].add(item.name)
 

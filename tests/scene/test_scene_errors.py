@@ -54,7 +54,7 @@ WRONG = {
     "two surfaces": (f"{BALL}box = [1, 1, 1]\n", 3, "sphere", "'box' and 'sphere' are given", "keep one"),
     "radius of a table": ('[[body]]\nname = "b"\n[body.sphere]\nradius = 0\n', 4, "body.b.sphere.radius", "than 0", ""),
     "flat box": ('[[body]]\nname = "b"\nbox = [1, 0, 1]\n', 3, "body.b.box", "greater than 0", ""),
-    "scale of zero": (f"{BALL}scale = 0\n", 4, "body.ball.scale", "should be one or three factors other than 0, not 0", "mirrors"),
+    "scale of zero": (f"{BALL}scale = 0\n", 4, "body.ball.scale", "one or three factors other than 0, not 0", "mirrors"),
     "camera in its target": (
         f"[camera]\nposition = [0, 0, 1]\ntarget = [0, 0, 1]\n{BALL}",
         *(1, "camera", "should be a table whose position and target are not the same point", ""),

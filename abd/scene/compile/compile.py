@@ -20,10 +20,10 @@ from abd.scene.compile.copies import compile_joint_copies
 from abd.scene.compile.couplings import compile_coupling, start_notes
 from abd.scene.compile.joints import compile_joint, joint_ends
 from abd.scene.compile.plausibility import plausibility_notes
-from abd.scene.compile.records import compile_bodies, located, notes_of
+from abd.scene.compile.records import compile_bodies, notes_of
 from abd.scene.compile.scales import default_kappa
 from abd.scene.compile.settings import filtered_pairs, materials_of, settings_of, with_tolerances
-from abd.scene.schema.findings import as_problem, did_you_mean
+from abd.scene.schema.findings import as_problem, did_you_mean, located
 from abd.scene.schema.schema import SceneSpec, absolute_in, with_paths
 
 

@@ -14,6 +14,7 @@ from abd.scene.compile.bodies import BodyRecord, Records, compile_body
 from abd.scene.compile.copies import copy_names, copy_of, copy_positions
 from abd.scene.geometry.matter import MatterSource
 from abd.scene.geometry.surfaces import Piece, SurfaceSource
+from abd.scene.schema.findings import located
 from abd.scene.schema.schema import BodySpec, SceneSpec
 
 UNSHARED = ("name", "world", "position")
@@ -128,11 +129,6 @@ def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, Sequence[str]]]:
     if body.split_components or body.motion is not None:
         return [(copy_of(body, name, position), [name]) for name, position in zip(names, positions, strict=True)]
     return [(copy_of(body, names[0], positions[0]), names)]
-
-
-def located(problem: Problem, key: str) -> Problem:
-    """Return the problem with its key below `key`."""
-    return replace(problem, key=f"{key}.{problem.key}" if problem.key else key)
 
 
 def _suffixes(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece | None]]:

@@ -154,6 +154,11 @@ def as_problem(finding: Finding, data: Any, file: str = "", line: int | None = N
     return Problem(finding.message, key=key, value=finding.value, file=file, line=line, remedy=finding.remedy)
 
 
+def located(problem: Problem, key: str) -> Problem:
+    """Return the problem of a table or value with its key below `key`."""
+    return replace(problem, key=f"{key}.{problem.key}" if problem.key else key)
+
+
 def schema_findings(error: ValidationError, model: type[BaseModel], data: Any, at: Path = ()) -> list[Finding]:
     """Return pydantic's errors about `data`, the table `at` this path of a `model`, as findings. Errors of the members of a
     union are joined by "or"."""

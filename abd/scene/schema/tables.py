@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,9 +10,9 @@ import numpy as np
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.scene.schema.fields import ROTATION_KEYS, Spec
-from abd.scene.schema.findings import Finding, as_problem, schema_findings
+from abd.scene.schema.findings import as_problem, located, schema_findings
 from abd.scene.schema.values import numbers_value
 
 Table = TypeVar("Table", bound=Spec)
@@ -26,13 +25,7 @@ def table(model: type[Table], key: str, fields: Mapping[str, Any]) -> Table:
         return model.model_validate(given)
     except ValidationError as error:
         findings = schema_findings(error, model, given)
-        raise SceneError([below(key, finding) for finding in findings]) from None
-
-
-def below(key: str, finding: Finding) -> Problem:
-    """The finding as a problem of the table with this key."""
-    problem = as_problem(finding, {})
-    return replace(problem, key=f"{key}.{problem.key}" if problem.key else key)
+        raise SceneError([located(as_problem(finding, {}), key) for finding in findings]) from None
 
 
 def plain(value: Any) -> Any:
