@@ -125,10 +125,10 @@ def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, Sequence[str]]]:
     """
     if body.repeat is None:
         return [(body, [body.name])]
-    names, positions = copy_names(body.name, body.repeat), copy_positions(body).tolist()
+    names, positions = copy_names(body.name, body.repeat), copy_positions(body)
     if body.split_components or body.motion is not None:
-        return [(copy_of(body, name, position), [name]) for name, position in zip(names, positions, strict=True)]
-    return [(copy_of(body, names[0], positions[0]), names)]
+        return [(copy_of(body, name, place), [name]) for name, place in zip(names, positions.tolist(), strict=True)]
+    return [(copy_of(body, names[0], positions[0].tolist()), names)]
 
 
 def _suffixes(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece | None]]:
