@@ -88,7 +88,7 @@ class _Rest:
     def __init__(self, examined: Examined):
         self.spec: SceneSpec = examined.spec.model_copy()
         self.doubtful: set[str] = set()
-        self._names = BodyNames.of(self.spec.body, examined.unreadable.get("body", []))
+        self._names = BodyNames(self.spec.body, examined.unreadable.get("body", []))
 
     def places(self, problems: Iterable[Problem]) -> Iterator[tuple]:
         """Return the locations of the entries and settings with compilation problems."""
@@ -141,7 +141,7 @@ class _Rest:
             self._keep_apart(lists["contact_filter"][k].bodies, lists)
         for key in LISTS:
             lists[key] = [item for k, item in enumerate(lists[key]) if k not in out[key]]
-        names = BodyNames.of(lists["body"], [])
+        names = BodyNames(lists["body"], [])
         materials = {DEFAULT_MATERIAL, *(item.name for item in lists["material"])}
         lists["body"] = [item if item.material in materials else _without(item, "material") for item in lists["body"]]
         filters = ([name for name in one.bodies if names.knows(name)] for one in lists["contact_filter"])

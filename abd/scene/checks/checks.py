@@ -51,7 +51,7 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
     """
     unreadable = unreadable or {}
     materials = [DEFAULT_MATERIAL, *(material.name for material in spec.material), *unreadable.get("material", [])]
-    names = BodyNames.of(spec.body, unreadable.get("body", []))
+    names = BodyNames(spec.body, unreadable.get("body", []))
     findings = list(chain(_check_settings(spec), _check_names(spec), _check_materials(spec, materials)))
     if not spec.body and not unreadable.get("body"):
         findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]"))

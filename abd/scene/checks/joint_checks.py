@@ -266,12 +266,12 @@ def _check_copies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
     copied = False
     for key in ("parent", "child"):
         name = getattr(joint, key)
-        if name != WORLD_NAME and names.find(name) is None:
+        if name != WORLD_NAME and names.body(name) is None:
             return  # the table of this body could not be read
         end = copy_end(name, last, names.repeated)
         copied |= copy_end(name, (1, 1, 1), names.repeated) != name
         if end not in names and end != WORLD_NAME:
-            body = names.find(name)
+            body = names.body(name)
             message = (
                 f"the last copy has the {key} '{end}', but '{body.name}' has {shown(body.repeat.count)} copies"
             )
@@ -282,7 +282,7 @@ def _check_copies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
 
 
 def _check_pair(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
-    parent, child = names.find(joint.parent), names.find(joint.child)
+    parent, child = names.body(joint.parent), names.body(joint.child)
     if child is None or (parent is None and joint.parent != WORLD_NAME):
         return
     for key, body in (("parent", parent), ("child", child)):

@@ -6,14 +6,13 @@ One table makes chains, rows and nets of thousands of joints.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 from abd.joint_list import JointCopies
 from abd.model import WORLD, Joint
-from abd.names import CopyNames, copy_place
+from abd.names import CopyNames, Names, copy_place
 from abd.scene.compile.bodies import Records
 from abd.scene.compile.joints import compile_joint
 from abd.scene.schema.joint_schema import WORLD_NAME, FrameSpec, JointSpec
@@ -44,60 +43,40 @@ NUMBER = re.compile(r"_\d+$")
 NUMBERS = re.compile(r"(_\d+)+$")
 
 
-@dataclass
-class BodyNames:
-    """Names of bodies for joints.
+class BodyNames(Names):
+    """Names of the bodies of a scene, for joints and filters.
 
     Attributes:
-        single: bodies without copies by name; None for one whose table could not be read.
         repeated: bodies with copies, by the name of their table.
         unreadable: names of bodies whose own tables are wrong; they may stand for copies or components.
     """
 
-    single: dict[str, BodySpec | None]
-    repeated: dict[str, BodySpec]
-    unreadable: list[str]
+    def __init__(self, bodies: list[BodySpec], unreadable: list[str]):
+        copied = (body.name if body.repeat is None else CopyNames(body.name, body.repeat.count) for body in bodies)
+        super().__init__([*unreadable, *copied])
+        self.repeated, self.unreadable = repeated_bodies(bodies), unreadable
+        self._bodies = {body.name: body for body in bodies if body.repeat is None}
 
-    @classmethod
-    def of(cls, bodies: list[BodySpec], unreadable: list[str]) -> BodyNames:
-        """Return the names of the bodies of a scene and of unreadable bodies."""
-        names = cls(dict.fromkeys(unreadable), repeated_bodies(bodies), unreadable)
-        names.single.update({body.name: body for body in bodies if body.repeat is None})
-        return names
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self.single
-        for name, body in self.repeated.items():
-            yield from copy_names(name, body.repeat)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.single or self._original(name) is not None
-
-    def find(self, name: str) -> BodySpec | None:
-        """Return the body of a name, components of split bodies included; None if unknown or unreadable."""
-        if name in self:
-            return self.single.get(name) or self._original(name)
-        return self._whole(name)
+    def body(self, name: str) -> BodySpec | None:
+        """Return the body of a name, copies and components of split bodies included; None if unknown or unreadable."""
+        if name in self._bodies or name not in self:
+            return self._bodies.get(name) or self._whole(name)
+        place = copy_place(name)
+        return None if place is None else self.repeated.get(place[0])
 
     def is_split(self, name: str) -> bool:
         """Return whether the name is that of a body with components, whose number is unknown here."""
-        body = self.find(name) if name in self else None
+        body = self.body(name) if name in self else None
         return body is not None and body.split_components
 
     def knows(self, name: str) -> bool:
         """Return whether the name is that of a body."""
         return name in self or self._whole(name) is not None or NUMBERS.sub("", name) in self.unreadable
 
-    def _original(self, name: str) -> BodySpec | None:
-        """Return the original of a copy with this name."""
-        found = copy_place(name)
-        body = None if found is None else self.repeated.get(found[0])
-        return None if body is None or copy_names(body.name, body.repeat).number(found[1]) is None else body
-
     def _whole(self, name: str) -> BodySpec | None:
         """Return the body with a component of this name."""
         whole = NUMBER.sub("", name)
-        return self.find(whole) if whole != name and self.is_split(whole) else None
+        return self.body(whole) if whole != name and self.is_split(whole) else None
 
 
 WORLD_POINTS = ("anchor",)
