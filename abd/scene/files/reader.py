@@ -201,7 +201,7 @@ def validated(data: dict[str, Any], directory: Path) -> Examined:
             origin[key] = [k for k, item in enumerate(items) if item is not None]
             lost = [one for one, item in zip(data[key], items, strict=True) if item is None and isinstance(one, dict)]
             unreadable[key] = [one["name"] for one in lost if isinstance(one.get("name"), str)]
-        elif model is not None and isinstance(data[key], dict):
+        elif model is not None and key not in LISTS and isinstance(data[key], dict):
             tables[key] = _sound(model, data[key], (key,), findings) or {}
     spec = with_paths(_sound(SceneSpec, tables, (), findings), absolute_in(directory))
     rejected = {finding.path[:depth] for finding in findings for depth in (1, 2)}
