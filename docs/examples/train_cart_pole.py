@@ -17,6 +17,7 @@ STEPS, EPOCHS, BATCHES = 64, 8, 4
 """Actions per world and update; passes over them; batches per pass."""
 LIMIT = 10.0
 """Limit of the effort on the cart [N], as in `cart_pole.environment`."""
+torch.set_num_threads(1)  # more are slower for networks of this size
 SCALE = torch.tensor([1.0, 5.0, 1.0, 2.0])
 """Factors that bring observations (position, angle, rates) to similar sizes."""
 

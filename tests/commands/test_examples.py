@@ -77,7 +77,7 @@ def test_cart_poles_fall_under_random_pushes():
 @pytest.mark.slow
 def test_a_policy_learns_to_balance_cart_poles(monkeypatch):
     pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
-    pytest.importorskip("torch", reason="needs PyTorch: pip install torch")
+    pytest.importorskip("torch", reason="needs PyTorch: the extra torch")
     monkeypatch.syspath_prepend(EXAMPLES[0].parent)
     assert example("train_cart_pole").main() > 400.0
 
