@@ -105,9 +105,7 @@ def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:
         raise SceneError.of(f"mesh '{name}' has no triangle with positive area, no edge and no point", file=file)
     if len(used) < count:
         notes.append(f"{count - len(used)} unused vertices were removed")
-    number = np.full(count, -1, dtype=np.int32)
-    number[used] = np.arange(len(used), dtype=np.int32)
-    surface = Surface(name, vertices[used], number[triangles], number[codim_edges], number[points], closed)
+    surface = _part(Surface(name, vertices, triangles, codim_edges, points, closed), np.isin(np.arange(count), used))
     inside = nested_parts(surface.vertices, surface.triangles, component_of_vertices(surface)) if closed else 0
     if inside:
         message = f"{inside} of its parts are inside others or overlap them: the common volume counts twice"
@@ -118,23 +116,21 @@ def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:
 def split_components(surface: Surface) -> list[Surface]:
     """The connected components of a surface, ordered by their first vertex; equal vertices count as connected."""
     label = component_of_vertices(surface)
-    components = []
-    for k in range(label.max() + 1):
-        vertices = np.flatnonzero(label == k)
-        number = np.full(len(label), -1, dtype=np.int32)
-        number[vertices] = np.arange(len(vertices), dtype=np.int32)
-        triangles = surface.triangles[label[surface.triangles[:, 0]] == k]
-        codim_edges = surface.codim_edges[label[surface.codim_edges[:, 0]] == k]
-        part = replace(
-            surface,
-            name=f"{surface.name}_{k}",
-            vertices=surface.vertices[vertices],
-            triangles=number[triangles],
-            codim_edges=number[codim_edges],
-            points=number[surface.points[label[surface.points] == k]],
-        )
-        components.append(replace(part, closed=is_closed(part.vertices, part.triangles)))
-    return components
+    parts = [_part(surface, label == k) for k in range(label.max() + 1)]
+    return [
+        replace(part, name=f"{surface.name}_{k}", closed=is_closed(part.vertices, part.triangles)) for k, part in enumerate(parts)
+    ]
+
+
+def _part(surface: Surface, kept: np.ndarray) -> Surface:
+    """Return the part of a surface with the vertices `kept` (v,) bool, which hold all or no vertices of an element."""
+    number = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+    elements = {
+        "triangles": surface.triangles[kept[surface.triangles[:, 0]]],
+        "codim_edges": surface.codim_edges[kept[surface.codim_edges[:, 0]]],
+        "points": surface.points[kept[surface.points]],
+    }
+    return replace(surface, vertices=surface.vertices[kept], **{key: number[rows] for key, rows in elements.items()})
 
 
 def component_of_vertices(surface) -> np.ndarray:
