@@ -43,7 +43,7 @@ def test_world_equals_a_single_run_bitwise(monkeypatch, device, dt, worlds, boxe
         monkeypatch.setattr(small_scenes, "MOST", boxes + 1)
     if dt:
         monkeypatch.setattr(verdict, "FAR", 0.05)  # slower contacts shorten steps
-    scenes = [tumbling(k, boxes) for k in range(worlds)]
+    scenes = [tumbling(k + 2, boxes) for k in range(worlds)]
     many, alone = side_by_side(scenes, device, dt=dt)
     reports = step_and_compare(many, alone, steps)
     assert many.time == pytest.approx(0.01 * steps)
@@ -53,7 +53,7 @@ def test_world_equals_a_single_run_bitwise(monkeypatch, device, dt, worlds, boxe
         assert_same_work(many, alone, {"friction": 1e-12, "integration": 1e-3})
 
 
-@pytest.mark.parametrize(("seeds", "steps"), [((18, 62), 27), ((5, 26), 27)])
+@pytest.mark.parametrize(("seeds", "steps"), [((18, 62), 25), ((5, 26), 27)])
 def test_substeps_of_a_world_do_not_affect_other_worlds(seeds, steps):
     """In the last step one of the worlds takes two substeps."""
     many, alone = side_by_side([heap(seed) for seed in seeds], "cpu")

@@ -125,6 +125,26 @@ def test_friction_acts_in_the_rebound():
     assert spin == pytest.approx(model.bodies.mass[k] * lost * 0.05, rel=0.1), "42 corners on a sphere"
 
 
+def test_simultaneous_impacts_with_friction_do_not_depend_on_the_order_of_bodies():
+    """Two pinned bars hit the floor together, with different slips: their velocities are equal in both orders."""
+
+    def velocities(order: int) -> np.ndarray:
+        scene = abd.Scene(solver={"dt": 0.005})
+        scene.add_material("rough", mu=0.4, restitution=0.5)
+        bodies = [("floor", {"half_space": {}})]
+        for k, sideways in enumerate([(1.0, 0.5), (0.3, -1.0)]):
+            bodies.append((f"bar{k}", {"box": (0.35, 0.12, 0.08), "position": (0.5 * k, 0, 0.05), "velocity": (*sideways, -1.0)}))
+        for name, keys in bodies[::order]:
+            scene.add_body(name, material="rough", **keys)
+        scene.add_spherical("pin", "bar0", "bar1", anchor=(0.25, 0, 0.06), enforcement="exact")
+        simulation = abd.Simulation(scene, device=NAME)
+        simulation.run(steps=10)
+        bars = [simulation.bodies[f"bar{k}"] for k in range(2)]
+        return np.array([[bar.velocity[:3, 3], bar.angular_velocity] for bar in bars])
+
+    np.testing.assert_allclose(velocities(-1), velocities(1), atol=1e-9)
+
+
 @pytest.mark.parametrize(("integrator", "gain"), [("bdf1", 1e-9), ("generalized_alpha", 1e-4)])
 def test_joints_stay_closed_in_an_impact(integrator, gain):
     """A hammer on a hinge rebounds from the ground with the same angular velocity at e = 1."""

@@ -10,16 +10,23 @@ from abd.step.impacts.mobility import Mobility
 
 
 def friction_of(
-    part: ImpactPairs, s: np.ndarray, twists: np.ndarray, system: Mobility, q: np.ndarray, radius: np.ndarray
+    part: ImpactPairs,
+    s: np.ndarray,
+    twists: np.ndarray,
+    system: Mobility,
+    q: np.ndarray,
+    radius: np.ndarray,
+    previous: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return friction impulses: (6 n,) on all bodies, and (k, 3) on the first body of every pair; None without any.
 
-    Pairs are processed in order; the friction of each opposes the slip that remains after the previous ones. Together with the
-    friction of the step it stays within Coulomb's cone of the total normal impulse ``(1 + s) |P|``.
+    One sweep of Gauss-Seidel changes the friction of each pair from its `previous` value, so that it opposes the slip that the
+    others leave. Together with the friction of the step it stays within Coulomb's cone of the normal impulse ``(1 + s) |P|``.
 
     Args:
-        s: (k,) factors of the added impulses; twists: (6 n,) of the bodies with them; q: (n, 12) states; radius: (n,) of
-            roundings [m].
+        s: (k,) factors of the added impulses; twists: (6 n,) of the bodies with them, without friction; q: (n, 12)
+            states; radius: (n,) of roundings [m].
+        previous: (k, 3) friction impulses on the first bodies.
     """
     mu = part.mu
     sliding = np.flatnonzero((mu > 0.0) & (s > 0.0))
@@ -40,7 +47,9 @@ def friction_of(
     inverse = np.linalg.pinv(np.einsum("kbti,kbui->ktu", lever, own), rcond=1e-12, hermitian=True)
     # the tangents of both bodies concatenated: (k, 2, 12)
     lever, own = (np.ascontiguousarray(one.transpose(0, 2, 1, 3)).reshape(-1, 2, 12) for one in (lever, own))
-    out, moving, by_pair = np.zeros((n, 6)), twists.reshape(n, 6).copy(), np.zeros((len(part), 3))
+    given, out, by_pair = tangent[:, 0] @ previous[sliding][:, :, None], np.zeros((n, 6)), np.zeros((len(part), 3))
+    np.add.at(out, pairs, (given.transpose(0, 2, 1) @ lever).reshape(-1, 2, 6))
+    moving = (twists + system.apply(out.ravel())).reshape(n, 6)
     for k in independent_sets(pairs, system.blocks.any(axis=(1, 2)), joined):
         both = pairs[k]
         slip = lever[k] @ moving[both].reshape(-1, 12, 1)
@@ -53,16 +62,16 @@ def friction_of(
             stop = -np.linalg.lstsq(response, slip[0], rcond=1e-12)[0][None]
         else:
             stop = -(inverse[k] @ slip)
-        total = spent[k] + stop
+        total = spent[k] + given[k] + stop
         fraction = np.minimum(1.0, limit[k] / np.maximum(np.linalg.norm(total[:, :, 0], axis=1), 1e-300))
         friction = total * fraction[:, None, None] - spent[k]
-        pushes = (friction.transpose(0, 2, 1) @ lever[k]).reshape(-1, 2, 6)
-        np.add.at(out, both, pushes)
-        by_pair[sliding[k]] = pushes[:, 0, :3]
+        change = friction - given[k]
+        np.add.at(out, both, (change.transpose(0, 2, 1) @ lever[k]).reshape(-1, 2, 6))
+        by_pair[sliding[k]] = (friction.transpose(0, 2, 1) @ lever[k])[:, 0, :3]
         if is_joined:
-            moving += friction[0, 0, 0] * moved[0] + friction[0, 1, 0] * moved[1]
+            moving += change[0, 0, 0] * moved[0] + change[0, 1, 0] * moved[1]
         else:
-            np.add.at(moving, both, (friction.transpose(0, 2, 1) @ own[k]).reshape(-1, 2, 6))
+            np.add.at(moving, both, (change.transpose(0, 2, 1) @ own[k]).reshape(-1, 2, 6))
     return out.ravel(), by_pair
 
 
