@@ -164,10 +164,10 @@ class Efforts:
     def set_constant(self, efforts: np.ndarray, with_row: np.ndarray) -> None:
         """Set the constant efforts (c,) from the next step on; coordinates of the mask `with_row` (c,) get rows."""
         before = self.constant
+        self._add_rows(with_row)
         if (efforts == before).all():
             return
         self._last = before if self._last is None else self._last
-        self._add_rows(with_row)
         self._constant = efforts[self._rows().places]
         self._is_stored = self._is_current = False
 
@@ -175,9 +175,9 @@ class Efforts:
         """Set the constant effort on a coordinate for `steps` None, else add an effort in the next `steps` steps."""
         given = float(finite(force, (), f"the effort on '{name}'"))
         if checked_steps(steps) is None:
-            constant = self.constant
-            constant[self._place(joint, name)] = given
-            self.constant = constant
+            constant, place = self.constant, self._place(joint, name)
+            constant[place] = given
+            self.set_constant(constant, (constant != 0.0) | (np.arange(len(constant)) == place))
             return
         self._last = self.constant if self._last is None else self._last
         self._applied.append(_Applied((joint, name), given, steps))

@@ -32,11 +32,11 @@ COORDINATES = {
     "stiffness": (Role.SPRING, "stiffness"),
     "damping": (Role.SPRING, "damping"),
     "friction": (Role.FRICTION, "effort"),
-    "target": (Role.DRIVE, "target"),
+    "target": ((Role.DRIVE, Role.FORCE), "target"),
     "drive_stiffness": (Role.DRIVE, "stiffness"),
     "drive_damping": (Role.DRIVE, "damping"),
 }
-"""Parameters of coordinates: role of their rows, and name there."""
+"""Parameters of coordinates: roles of their rows, and name there."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Gradient:
         efforts: (k, c) by efforts on the coordinates in every step, in the order of `Simulation.coordinates`.
         friction: (m, m) by the coefficients of friction of pairs of materials; 0 for coefficients of 0.
         coordinates: (c,) each, by parameters of the coordinates: "rest", "stiffness" and "damping" of springs, "friction"
-            (effort), "target" of drives (speed of velocity drives), "drive_stiffness" and "drive_damping".
+            (effort), "target" of drives (speed or effort of velocity and force drives), "drive_stiffness" and "drive_damping".
     """
 
     q: np.ndarray
@@ -85,7 +85,7 @@ class Tape:
         if self.steps and not all(map(np.array_equal, start, self.steps[-1].record.end)):
             raise NotDifferentiable("the state has changed since the last recorded step: begin a new tape")
         if self.steps and rows != len(self.steps[-1].system.rows):
-            raise NotDifferentiable("joints have changed since the last recorded step: begin a new tape")
+            raise NotDifferentiable("joints have changed since the last recorded step, or got a first effort: begin a new tape")
         forces, memory = backend.states.read_forces(), copied(stepper.memory)
         own, anchors = backend.pair_law.own, copied(backend.friction.read_anchors())
         report = sim.step()
@@ -115,7 +115,8 @@ class Tape:
             "worlds have different time steps": not isinstance(rule, Scheme),
             "the integrator is bdf2: use generalized_alpha or bdf1": rule.chord,
             "a joint broke: begin a tape after it": bool(report.broken),
-            "joint rows are functions of Python, or of the pose": system.has_user_functions or bool(system.followers),
+            "a joint has a formula, a function of Python, or rows that follow the pose: use constants":
+                system.has_user_functions or bool(system.followers),
             "velocities were fitted to joints when a mechanism returned to generalized_alpha: use solver.integrator = 'bdf1'":
                 report.substeps == 1 and not all(map(np.array_equal, start, (stepper.previous_q, stepper.previous_qd))),
         }  # fmt: skip
@@ -176,7 +177,7 @@ class Tape:
         of = np.array([place.get(key, -1) for key in zip(laws.joint.tolist(), laws.name, strict=True)], dtype=int)
         found = {}
         for name, (role, parameter) in COORDINATES.items():
-            rows = np.flatnonzero((laws.role == role) & (laws.coupling < 0) & (of >= 0))
+            rows = np.flatnonzero(np.isin(laws.role, role) & (laws.coupling < 0) & (of >= 0))
             found[name] = np.zeros(len(reader.names))
             np.add.at(found[name], of[rows], sum(one[parameter] for one in out)[rows])
         return found

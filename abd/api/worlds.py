@@ -147,7 +147,7 @@ class Worlds:
         given = finite(given, places.shape, "worlds.efforts [N or N m]")
         all_efforts = self._simulation.control.efforts.constant
         with_row = np.zeros(len(all_efforts), dtype=bool)
-        all_efforts[places], with_row[places] = given, (given != 0.0).any(axis=0)
+        all_efforts[places], with_row[places] = given, True
         self._simulation.control.efforts.set_constant(all_efforts, with_row)
 
     # resets ---------------------------------------------------------------------------------------------------------

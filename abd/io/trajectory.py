@@ -69,7 +69,7 @@ class Trajectory:
         try:
             self._file = h5py.File(self.path, "r", locking=False)
         except OSError as error:
-            raise TrajectoryError(f"cannot read {self.path}: {error}") from None
+            raise TrajectoryError(f"cannot read {self.path}, which should be a run: {error}") from None
         try:
             if self._file.attrs.get("format") != FORMAT:
                 raise TrajectoryError(f"{self.path} is an HDF5 file, but not a trajectory written by this program")

@@ -18,12 +18,13 @@ DEVICES = pytest.mark.parametrize("device", ["numpy", pytest.param(NAME, marks=p
 def chain(
     device: str, angle: float = 0.0, swing: float = 0.4, rest: float = 0.1, stiffness: float = 3.0, damping: float = 0.02,
     friction: float = 0.05, drive_stiffness: float = 20.0, drive_damping: float = 0.3, target: float = 0.2, effort: float = 0.3,
-    force: float = 0.5, torque: float = 0.1, integrator: str = "generalized_alpha",
+    push: float = 0.2, force: float = 0.5, torque: float = 0.1, integrator: str = "generalized_alpha",
 ) -> abd.Simulation:  # fmt: skip
     """Four bars with hinges at an angle to the horizontal, swinging about the first: a spring, a drive, an effort and loads."""
     scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-10, "integrator": integrator})
     spring = {"stiffness": stiffness, "damping": damping, "rest": rest, "friction": friction}
     drive = {"mode": "pd", "target": target, "stiffness": drive_stiffness, "damping": drive_damping}
+    settings = [{}, spring, {"drive": drive, "armature": 0.01}, {"drive": {"mode": "force", "target": push}}]
     u = np.array([np.cos(angle), 0.0, -np.sin(angle)])
     for k in range(4):
         scene.add_body(
@@ -34,7 +35,7 @@ def chain(
         scene.add_hinge(
             f"pin {k}", f"bar {k - 1}" if k else "world", f"bar {k}", anchor=0.3 * k * u, axis=(0, 1, 0),
             enforcement="exact" if k % 2 else "penalty",
-            coordinate={"theta": {1: spring, 2: {"drive": drive, "armature": 0.01}}.get(k, {})},
+            coordinate={"theta": settings[k]},
         )  # fmt: skip
     sim = abd.Simulation(scene, device=device)
     sim.joints["pin 2"].coordinate("theta").apply_force(effort)
@@ -93,6 +94,7 @@ def test_gradients_of_a_pendulum_chain(device, integrator):
     gradient = tape.gradient(*by)
     found = {name: gradient.coordinates[name][1] for name in ("rest", "stiffness", "damping", "friction")}
     found |= {name: gradient.coordinates[name][2] for name in ("drive_stiffness", "drive_damping", "target")}
+    found |= {"push": gradient.coordinates["target"][3]}
     found |= {"effort": gradient.efforts[:, 2].sum(), "force": gradient.force[:, 3, 2].sum()}
     found |= {"torque": gradient.torque[:, 0, 1].sum()}
     values = {name: one.default for name, one in inspect.signature(chain).parameters.items()}
@@ -223,3 +225,12 @@ def test_steps_without_derivatives_name_the_reason():
     sim.step()
     with pytest.raises(NotDifferentiable, match="begin a new tape"):
         tape.step()
+
+
+def test_efforts_may_begin_at_zero():
+    sim = chain("numpy", integrator="bdf1")
+    tape = abd.Tape(sim)
+    for k in range(3):
+        sim.joints["pin 0"].coordinate("theta").apply_force(0.1 * k)
+        tape.step()
+    assert tape.gradient(q=np.ones((4, 12))).efforts[:, 0].all()

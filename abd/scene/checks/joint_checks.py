@@ -190,7 +190,7 @@ def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
     forms = [key for key in ("compliance", "stiffness") if key in own] + given(joint, UNIFORM)[:1]
     if not given(joint, forms) and not {*FORCE_LAWS} & {*owned}:
         message = "a compliant joint needs a compliance"
-        remedy = "give compliance, linear_compliance and rotary_compliance, or stiffness"
+        remedy = "give compliance or stiffness, or linear_compliance, rotary_compliance, or both"
         yield Finding(("enforcement",), message, joint.enforcement, remedy)
     yield from at_most_one(joint, forms, "both determine the compliance")
     if "damping" in own:
