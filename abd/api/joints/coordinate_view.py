@@ -57,7 +57,7 @@ class CoordinateView:
         return settings_of(self.joint.joint, self.name)
 
     def set(self, value: float) -> Assembly:
-        """Move the coordinate to a value between steps; see `JointView.set_coordinate`."""
+        """Move the coordinate to a value between steps; see `JointView.set_coordinate`. Velocities: `Simulation.set_velocities`."""
         return self._simulation.set_coordinates({(self.joint.index, self.name): value})
 
     def set_deg(self, value: float) -> Assembly:
@@ -224,7 +224,8 @@ class CoordinateView:
     def set_rate(self, rate: float | Callable[[float], float]) -> None:
         """Set the speed of a velocity drive, or of the target of a position or pd drive: a number, or a function of time [s].
 
-        Any other coordinate gets a velocity drive of the joint's stiffness, which replaces another drive.
+        Any other coordinate gets a velocity drive of the joint's stiffness, which replaces another drive. It holds the speed
+        against all forces; `Simulation.set_velocities` changes velocities once.
         """
         self._control.set_function(self.joint.index, self.name, "rate", rate)
 
