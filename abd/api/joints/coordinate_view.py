@@ -57,7 +57,7 @@ class CoordinateView:
         return settings_of(self.joint.joint, self.name)
 
     def set(self, value: float) -> Assembly:
-        """Move the coordinate to a value between steps; see `JointView.set_coordinate`. Velocities: `Simulation.set_velocities`."""
+        """Move the coordinate to a value between steps (`JointView.set_coordinate`); `Simulation.set_velocities` sets speeds."""
         return self._simulation.set_coordinates({(self.joint.index, self.name): value})
 
     def set_deg(self, value: float) -> Assembly:
