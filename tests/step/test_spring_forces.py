@@ -52,6 +52,20 @@ def test_vibrations_that_steps_do_not_resolve_decay():
     assert energies[-1] < 1e-3 * energies[0]
 
 
+@pytest.mark.parametrize(("kind", "rest"), [("hinge", 1.0), ("universal", 1.0), ("universal", 0.4)])
+def test_a_torsion_spring_released_far_from_rest_gains_no_energy(kind, rest):
+    """It would turn its bodies by 1 to 3 rad in the first step."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": H})
+    for name, mass, x in (("a", 1.0, 0.0), ("b", 0.3, 0.5)):
+        scene.add_body(name, proxy=True, mass=mass, inertia=(0.002 * mass, 0.02 * mass, 0.02 * mass), position=(x, 0, 0))
+    spring = {"theta" if kind == "hinge" else "roll": {"stiffness": 300.0, "rest": rest}}
+    place = {"anchor": (0.25, 0, 0), "axis": (0.3, 1, 0.2), "coordinate": spring}
+    scene.add_joint(kind, "joint", "a", "b", enforcement="exact", **place)
+    simulation = abd.Simulation(scene, device=NAME)
+    reports = [simulation.step() for _ in range(50)]
+    assert max(one.energy["kinetic"] + one.energy["joint"] for one in reports) < 1.01 * 0.5 * 300.0 * rest**2
+
+
 def test_a_damped_spring_is_of_second_order_and_its_work_is_reported():
     w, d = 20.0, 8.0
     z = d / (2.0 * MASS)

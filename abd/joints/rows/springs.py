@@ -27,6 +27,9 @@ from cuda_kernels.shared.bodies import FLAT
 
 RESOLVED = np.pi
 """Largest phase [rad] per step of a vibration that steps resolve: half a period."""
+LARGEST_SWING = 0.5
+"""Largest angle [rad] by which a resolved torsion spring turns its bodies in a step, from rest in the initial state: joint forces
+do not follow the trapezoidal rule, and beyond this their directions change too much."""
 
 
 def turns(model: Model, system: JointSystem) -> np.ndarray:
@@ -111,7 +114,9 @@ def resolved(model: Model, system: JointSystem) -> np.ndarray:
     """
     a = system.row_laws
     turn = turns(model, system)
-    out = (turn > 0.0) & (turn <= RESOLVED) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows
+    x = evaluate(system.rows, linearize(system.table, model.bodies.q)[0])[0]
+    swings = a.rotary & (0.5 * turn**2 * np.abs(x - a.target) > LARGEST_SWING)
+    out = (turn > 0.0) & (turn <= RESOLVED) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows & ~swings
     # rows whose targets change in every step
     out[[*a.target_of, *a.rate_of]] = False
     followers = np.isin(system.rows.term_measure, list(system.followers))
