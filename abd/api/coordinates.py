@@ -70,7 +70,7 @@ class Coordinates:
         self.forget_readings()
 
     def _count(self) -> None:
-        """Count the turns of a substep, as soon as a body may have rotated by more than a radian since the last count."""
+        """Count turns after a substep, as soon as the rotations since the last count may exceed `SLOW_TURN`."""
         if not self._counts:
             return
         turn = longest(self.stepper.previous_h) * self.stepper.statistics.fastest

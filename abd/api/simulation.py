@@ -14,14 +14,13 @@ import numpy as np
 
 from abd import backends
 from abd.api import restarts
-from abd.api.body_view import BodyView
+from abd.api.body_view import BodyView, MaterialView
 from abd.api.contact_view import Contacts
 from abd.api.coordinates import Coordinates
 from abd.api.device_state import DeviceState
 from abd.api.joint_control import JointControl
 from abd.api.joints.joint_view import CouplingView, JointView
 from abd.api.loads import Loads, Moves
-from abd.api.material_view import MaterialView
 from abd.api.recompiled import start_of, transfer
 from abd.api.restarts import own, started
 from abd.api.sensors import Observed, Sensor, sensor

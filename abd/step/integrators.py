@@ -34,6 +34,7 @@ class Modes:
         history: (n,) state of the acceleration history; each change assigns a new array. 2: used; 0: none; -k: implicit Euler in
             the next k steps, after a jump of loads or a change of constraints; 1: none after implicit Euler, whose velocities do
             not fit the joints yet (`returning`).
+        last: (n,) the `Mode` of every body in the last accepted step, None before.
     """
 
     def __init__(self, model: Model, articulations: Articulations):
@@ -44,7 +45,7 @@ class Modes:
         self._moment = model.bodies.moment[articulations.tumbling]
         self._middle = self._moment.sum(axis=1) - np.sort(self._moment, axis=1)[:, 1]
         self._held, self._axis = held_axes(model)
-        self._schemes = self._modes = self._last_mode = self._next_history = None  # cached from the last step
+        self._schemes = self._modes = self.last = self._next_history = None  # cached from the last step
 
     @property
     def history(self) -> np.ndarray:
@@ -54,11 +55,6 @@ class Modes:
     def history(self, history: np.ndarray) -> None:
         self._history, self._jumped = history, bool((history < 0).any())
         self._returning = self._smooth_scheme and bool((history == 1).any())
-
-    @property
-    def last(self) -> np.ndarray:
-        """(n,) the `Mode` of every body in the last accepted step."""
-        return self._last_mode
 
     def rule(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> Scheme | Schemes:
         """Return the scheme of a step of h [s] after one of `previous_h`, scalars or (n,); cached for equal arguments."""
@@ -149,9 +145,9 @@ class Modes:
 
     def became(self, mode: np.ndarray) -> None:
         """Update the history after an accepted step in these modes (n,)."""
-        if mode is not self._last_mode or self.history is not self._next_history or self._jumped:
+        if mode is not self.last or self.history is not self._next_history or self._jumped:
             smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
             left = np.select([smooth, self.history < -1], [2, self.history + 1], self.articulations.jointed).astype(np.int32)
-            self._last_mode, self._next_history = mode, self.history if np.array_equal(left, self.history) else left
+            self.last, self._next_history = mode, self.history if np.array_equal(left, self.history) else left
         if self.history is not self._next_history:
             self.history = self._next_history
