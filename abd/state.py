@@ -19,32 +19,25 @@ class BodyHistory(Table):
     """History of the bodies for the time integration.
 
     Attributes, all (n, ...):
-        touching: bool, bodies in contact and all that are joined to them; constrained: the same of contacts, joint limits and
-            ropes; loaded: of friction that was lagged twice in the last substep.
+        constrained: bool, bodies with active contacts, joint limits or ropes, and all that are joined to them.
         stopped: bool, bodies of worlds that could not continue.
         history: int32, state of the acceleration history (`abd.step.integrators.Modes`); forces: (n, 12) that history.
         stride: largest distance that a prescribed motion covered in a step so far.
-        time_at_rest: [s]; first_substep: length of the first substep of the next frame [s], infinite for a whole frame.
+        time_at_rest: [s].
     """
 
-    touching: np.ndarray
     constrained: np.ndarray
-    loaded: np.ndarray
     stopped: np.ndarray
     history: np.ndarray
     forces: np.ndarray
     stride: np.ndarray
     time_at_rest: np.ndarray
-    first_substep: np.ndarray
 
     @classmethod
     def none(cls, n: int) -> BodyHistory:
         """Return the history of n bodies before the first step."""
         mask, zero = np.zeros(n, dtype=bool), np.zeros(n)
-        return cls(
-            mask, mask.copy(), mask.copy(), mask.copy(), np.zeros(n, dtype=np.int32), np.zeros((n, 12)), zero, zero.copy(),
-            np.full(n, np.inf),
-        )  # fmt: skip
+        return cls(mask, mask.copy(), np.zeros(n, dtype=np.int32), np.zeros((n, 12)), zero, zero.copy())
 
 
 @dataclass

@@ -242,7 +242,7 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
 def _tables(match: Matches, old: RunningSimulation, new: RunningSimulation, saved: dict) -> dict[str, dict[str, np.ndarray]]:
     """Return the tables of the state (`abd.state.saved_tables`); the linear solver restarts."""
     tables, stepper, system = saved["tables"], old.stepper, new.backend.system
-    bodies = {name: match.rows(value, np.inf if name == "first_substep" else 0) for name, value in tables["bodies"].items()}
+    bodies = {name: match.rows(value, 0) for name, value in tables["bodies"].items()}
     bodies["stopped"] = np.zeros(len(match.body), dtype=bool)
     states = saved["q"], saved["qd"], saved["previous_q"], saved["previous_qd"]
     coordinates = (match.table(old.reader.table), old.coordinates)

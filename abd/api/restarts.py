@@ -146,8 +146,7 @@ def _check(sim: RunningSimulation, saved: dict[str, Any]) -> None:
         raise ValueError(f"time {saved['time']} or step {saved['step']} is negative")
     for table, columns in saved["tables"].items():
         for name, value in columns.items():
-            bound = np.inf if name == "first_substep" else LARGEST  # infinite without a substep
-            if np.asarray(value).dtype.kind == "f" and not (np.abs(value) <= bound).all():
+            if np.asarray(value).dtype.kind == "f" and not (np.abs(value) <= LARGEST).all():
                 raise ValueError(f"{name} of {table} has numbers that are not finite, or beyond {LARGEST:g}")
     for name, value in arrays_of(BodyHistory.none(n)).items():
         if (found := np.shape(saved["tables"]["bodies"][name])) != value.shape:
@@ -320,7 +319,7 @@ def separate(sim: RunningSimulation, q: np.ndarray, among: np.ndarray | None = N
 
 def restart(sim: RunningSimulation, state: State, q: np.ndarray, qd: np.ndarray) -> None:
     """Restart the integrator from q, qd (n, 12); time and flags of `state` stay."""
-    kept = {name: getattr(state.bodies, name) for name in ("touching", "constrained", "stopped", "stride")}
+    kept = {name: getattr(state.bodies, name) for name in ("constrained", "stopped", "stride")}
     changed = State(q=q, qd=qd, time=state.time, step=state.step, bodies=replace(BodyHistory.none(len(q)), **kept))
     if np.array_equal(q, state.q):
         changed.pairs, changed.anchors = state.pairs, state.anchors

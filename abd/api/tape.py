@@ -111,7 +111,7 @@ class Tape:
             f"it had {report.substeps} substeps: reduce solver.dt": report.substeps > 1,
             "an impact changed velocities: begin a tape after it": stepper.forces.rebound is not None,
             "friction was lagged at an iterate: use solver.friction_iterations = -1, or begin a tape when loads are constant":
-                bool(stepper.loaded.any()) or sim.model.settings.friction_iterations > 1,
+                stepper.lagged_again,
             "worlds have different time steps": not isinstance(rule, Scheme),
             "the integrator is bdf2: use generalized_alpha or bdf1": rule.chord,
             "a joint broke: begin a tape after it": bool(report.broken),

@@ -54,7 +54,7 @@ class EnergyBalance:
             out += float(row_energies(system, applied, x, memory.history[2]).sum())
         if stepper.statistics is not None:
             return out + stepper.statistics.contact
-        if stepper.touching.any():
+        if stepper.constrained.any():
             with stepper.listed():
                 out += stepper.backend.readings.contact_statistics()[0]
         return out

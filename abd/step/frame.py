@@ -37,27 +37,19 @@ GROWTH = 8
 class SubstepSizes:
     """Lengths of the substeps of one world in a frame of `dt` [s], in ticks of dt / 2^`HALVINGS`.
 
-    Args:
-        first: largest length of the first substep [s].
-
     Attributes:
         left: remaining ticks; next: ticks of the next substep; growth: largest ratio of the one after it to that one; taken:
-            accepted substeps; longest: the largest of them [ticks]; path_rejected: whether a swept path was rejected.
+            number of accepted substeps.
     """
 
-    def __init__(self, dt: float, first: float):
+    def __init__(self, dt: float):
         self.left = self.next = 2**HALVINGS
-        self.dt, self.tick, self.growth = dt, dt / self.left, GROWTH
-        self.taken, self.longest, self.path_rejected = 0, 0, False
-        ticks = max(1, round(min(first / self.tick, self.left)))
-        self.starts_short = ticks < self.next
-        if self.starts_short:
-            self.next, self.growth = ticks, 1
+        self.dt, self.growth, self.taken = dt, GROWTH, 0
 
     @property
     def length(self) -> float:
         """Length of the next substep [s]."""
-        return self.dt if self.next == 2**HALVINGS else self.next * self.tick
+        return self.dt * self.fraction
 
     @property
     def fraction(self) -> float:
@@ -65,7 +57,7 @@ class SubstepSizes:
         return self.next / 2**HALVINGS
 
     def accept(self) -> None:
-        self.taken, self.longest = self.taken + 1, max(self.longest, self.next)
+        self.taken += 1
         self.left -= self.next
         self.next = min(self.left, self.growth * self.next)
         if CLOSE_PARTS * (self.left - self.next) < self.next:
@@ -87,16 +79,6 @@ class SubstepSizes:
             return False
         self.growth, self.next = 1, self.next // 2
         return True
-
-    @property
-    def next_first(self) -> float:
-        """Length of the first substep of the next frame [s], infinite for a whole frame.
-
-        It is the longest one of this frame where a swept path was rejected, else twice that."""
-        if not (self.path_rejected or self.starts_short):
-            return np.inf
-        ticks = self.longest if self.path_rejected else 2 * self.longest
-        return ticks * self.tick if ticks < 2**HALVINGS else np.inf
 
 
 class Frame:
@@ -121,7 +103,7 @@ class Frame:
         """
         stepper, self.stopped, self.begin = self.stepper, [], None
         lengths, failure = stepper.worlds.lengths, None
-        whole = isinstance(lengths, float) and not stepper.starts_short and stepper.excluded is stepper.none
+        whole = isinstance(lengths, float) and stepper.excluded is stepper.none
         if whole and stepper.off is stepper.none and (not isinstance(stepper.time, np.ndarray) or self._lengths_may_differ()):
             failure = self.substeps.attempt(lengths, progress)
             if failure is None:
@@ -144,13 +126,11 @@ class Frame:
     def _start(self) -> None:
         stepper = self.stepper
         moving = self.movers & ~stepper.off
-        lengths, first = stepper.worlds.world_values(stepper.worlds.lengths), stepper.worlds.world_values(stepper.first_substep)
+        lengths = stepper.worlds.world_values(stepper.worlds.lengths)
         has_movers = np.isin(stepper.worlds.numbers, self.world_of[moving]) if moving.any() else np.ones(len(lengths), dtype=bool)
-        each = zip(stepper.worlds.numbers[has_movers], lengths[has_movers], first[has_movers], strict=True)
-        self.sizes = {int(number): SubstepSizes(float(length), float(one)) for number, length, one in each}
+        each = zip(stepper.worlds.numbers[has_movers].tolist(), lengths[has_movers].tolist(), strict=True)
+        self.sizes = {number: SubstepSizes(length) for number, length in each}
         self.times, self.separate, self.forces = stepper.time, False, FrameForces(stepper)
-        if any(one.starts_short for one in self.sizes.values()):
-            self._keep_start()
 
     def _group(self, pending: dict[int, SubstepSizes]) -> list[int]:
         """Return the worlds of the next minimisation: all where loads allow different lengths, else those of equal times and
@@ -234,7 +214,6 @@ class Frame:
             size, why = self.sizes[number], failure.within(self.world_of == number)
             progress.rejections[why.reason] = progress.rejections.get(why.reason, 0) + 1
             if isinstance(failure, PathNotFree):
-                size.path_rejected |= not failure.fast
                 is_shorter = size.shorten(float(why.found.fraction.min(initial=1.0)))
             else:
                 is_shorter = failure.reason not in FINAL and size.halve(self.stepper.settings.retries)
@@ -265,8 +244,6 @@ class Frame:
     def _end(self) -> None:
         stepper = self.stepper
         stepper.exclude(stepper.off)
-        if any(one.next_first < np.inf for one in self.sizes.values()) or stepper.starts_short:
-            stepper.first_substep = self._by_bodies({number: one.next_first for number, one in self.sizes.items()}, np.inf)
         stepper.time = self.times + stepper.worlds.lengths
         if stepper.statistics is None:
             stepper.statistics = stepper.statistics_without_work()

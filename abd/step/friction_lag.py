@@ -7,10 +7,9 @@ with an impact has too little in this step and too much in the next. A pair of b
 - the difference may change the velocity of one of its bodies by more than gravity does in half a step, and by more than `eps_v`
   and ten times the tolerance.
 
-Smaller changes are taken into account in the next step. After a step that was lagged twice, and for a contact that had less than
-a tenth of its load, a tenth of the load and of the velocity suffices. The friction of an impact over several steps is then
-complete, and a body that is set down has friction from its first step in contact. The error of the second lagging is not
-corrected later: its load is taken from a converged state (`loose_tolerance`).
+Smaller changes are taken into account in the next step. For a contact that had less than a tenth of its load, a tenth of the load
+and of the velocity suffices: a body that is set down has friction from its first step in contact. The error of the second lagging
+is not corrected later: its load is taken from a converged state (`loose_tolerance`).
 
 An island is lagged again if one of its pairs has changed. Other islands keep their state and their lagged loads.
 """
@@ -22,17 +21,17 @@ import numpy as np
 from abd.backends.answers import NO_PAIRS, PairLoads
 from abd.contact.pair_rows import PairRows
 
-CHANGE, CHANGE_AFTER_IMPACT = 0.5, 0.1
-"""Smallest relative change of a load that causes a second lagging: usually, and after a step that was lagged twice."""
+CHANGE, CHANGE_OF_NEW = 0.5, 0.1
+"""Smallest relative change of a load that causes a second lagging: usually, and of a new contact."""
 UNBALANCED = 0.05
 """Residual force on a body in contact before the last direction, over its weight."""
 
 
-def least_change(settings, h: float | np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def least_change(settings, h: float | np.ndarray, is_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest changes of velocity (k,) [m/s] and fractions (k,) of a load that cause a second lagging.
 
-    h: step [s], scalar or (k,); following: (k,) bool, a new contact, or a body lagged twice in the step before."""
-    fraction = np.where(following, CHANGE_AFTER_IMPACT, CHANGE)
+    h: step [s], scalar or (k,); is_new: (k,) bool, new contacts."""
+    fraction = np.where(is_new, CHANGE_OF_NEW, CHANGE)
     fall = h * float(np.linalg.norm(settings.gravity))
     return np.maximum(max(settings.eps_v, 10.0 * settings.friction_tolerance), fraction * fall), fraction
 
@@ -57,24 +56,22 @@ def loose_tolerance(settings, h: float | np.ndarray) -> float | np.ndarray:
 
 
 def changed(
-    frozen: PairLoads, current: PairLoads, inverse_mass: np.ndarray, settings, h: float | np.ndarray,
-    loaded: np.ndarray,
-) -> np.ndarray:  # fmt: skip
+    frozen: PairLoads, current: PairLoads, inverse_mass: np.ndarray, settings, h: float | np.ndarray
+) -> np.ndarray:
     """Return (k, 2) pairs of bodies whose loads have changed in a step of h [s], scalar or (n,).
 
     Args:
         inverse_mass: (n,) largest change of velocity per load [1/(kg s)], 0 for bodies that are not dynamic.
-        loaded: (n,) bool, bodies whose friction was lagged twice in the step before.
     """
     if not len(frozen.pairs) and not len(current.pairs):
         return NO_PAIRS
-    rows = PairRows(np.concatenate([frozen.pairs, current.pairs]), len(loaded))
+    rows = PairRows(np.concatenate([frozen.pairs, current.pairs]), len(inverse_mass))
     loads = np.zeros((rows.count, 2))
     loads[: len(frozen.pairs), 0], loads[len(frozen.pairs) :, 1] = frozen.load, current.load
     (before, after), pairs = rows.sums(loads).T, rows.pairs
     i, j = pairs.T
-    is_new = before < CHANGE_AFTER_IMPACT * after  # 0 but for rounding, where a pair starts at its activation distance
-    speed, fraction = least_change(settings, np.broadcast_to(h, len(loaded))[i], loaded[i] | loaded[j] | is_new)
+    is_new = before < CHANGE_OF_NEW * after  # 0 but for rounding, where a pair starts at its activation distance
+    speed, fraction = least_change(settings, np.broadcast_to(h, len(inverse_mass))[i], is_new)
     difference = np.abs(after - before)
     mobility = np.maximum(inverse_mass[i], inverse_mass[j])
     is_changed = (difference > fraction * np.maximum(before, after)) & (mobility * difference > speed)

@@ -26,19 +26,18 @@ class Minimisation:
     """Minimisation of one substep of h [s], scalar or (n,), from the started iterate.
 
     Attributes:
-        loaded: (n,) bool, bodies whose island was lagged twice: first in the substep before, then in this one.
+        lagged_again: whether friction was lagged at an iterate.
     """
 
     def __init__(self, stepper, h: float | np.ndarray, verdicts: Verdicts, progress: Progress):
         self.backend, self.settings, self.stiffness = stepper.backend, stepper.settings, stepper.stiffness
-        self.h, self.verdicts, self.progress, self.loaded = h, verdicts, progress, stepper.loaded
+        self.h, self.verdicts, self.progress, self.lagged_again = h, verdicts, progress, False
 
     def solve(self) -> StepFailure | None:
         """Minimise, and lag friction again as often as the settings require.
 
         With a single lagging, only islands whose contacts were made or loaded in the substep are lagged again."""
         backend, settings = self.backend, self.settings
-        loaded, self.loaded = self.loaded, np.zeros(len(self.loaded), dtype=bool)
         laggings, friction_tolerance = settings.friction_iterations, settings.friction_tolerance
         if backend.friction.enabled and laggings < 0:
             return balance(
@@ -46,11 +45,12 @@ class Minimisation:
                 lambda part, tolerance: self.minimise(tolerance, progress=part),
             )  # fmt: skip
         if backend.friction.enabled and laggings == 1:
-            return self._lag_once_more(loaded)
+            return self._lag_once_more()
         failure = self.minimise(settings.tolerance, friction_tolerance)
         for _ in range(laggings - 1 if backend.friction.enabled else 0):
             if failure is not None:
                 return failure
+            self.lagged_again = True
             backend.touch.lag_friction()
             failure = self.minimise(friction_tolerance)
         return failure
@@ -91,7 +91,7 @@ class Minimisation:
                 iteration.wake(stiffened)
         return not_converged(backend, settings.max_newton, status.open, iteration.speeds(), tolerance)
 
-    def _lag_once_more(self, loaded: np.ndarray) -> StepFailure | None:
+    def _lag_once_more(self) -> StepFailure | None:
         """Minimise until changed friction loads are known, lag friction again in their islands, and finish the minimisation."""
         backend, settings, progress = self.backend, self.settings, self.progress
         friction_tolerance, tolerance, before = settings.friction_tolerance, settings.tolerance, progress.tolerance
@@ -99,15 +99,15 @@ class Minimisation:
         if failure is not None:
             return failure
         frozen, current = backend.touch.friction_loads()
-        pairs = changed(frozen, current, backend.steps.mobility(), settings, self.h, loaded)
+        pairs = changed(frozen, current, backend.steps.mobility(), settings, self.h)
         chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)
         frictional = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.friction_bodies]))
         if (early := chosen & ~frictional).any() and (failure := self.minimise(friction_tolerance, moving=early)) is not None:
             return failure
         remaining = chosen | (reached > np.where(frictional, friction_tolerance, tolerance))
         progress.tolerance = max(before, float(reached[~remaining].max(initial=0.0)))
-        self.loaded = chosen
         if chosen.any():
+            self.lagged_again = True
             backend.touch.lag_friction(chosen)
         return self.minimise(tolerance, friction_tolerance, moving=remaining) if remaining.any() else None
 

@@ -45,8 +45,8 @@ class StepperState:
             None to keep those of the last one; loads_are_constant: whether it depends on neither.
         worlds: frame lengths by world; time, previous_h: present time, and length of the last substep [s], scalars or (n,).
         work: since the start; statistics: of the last substep, None before the first.
-        touching: (n,) bool, bodies of articulations in contact at the end of the last step; constrained: the same of contacts,
-            joint limits and ropes.
+        constrained: (n,) bool, bodies of articulations with active contacts, joint limits or ropes at the end of the last step.
+        lagged_again: whether friction was lagged again in the last substep.
         stepped: whether a step led to the present state, so that its contacts are listed.
         forces: of contacts and joint rows in the last frame.
         excluded: (n,) bool, inactive bodies of the present substep.
@@ -65,7 +65,7 @@ class StepperState:
         self.rebounds, self.forces = Rebounds(model, backend, articulations, copies), FrameForces(self)
         self.none = self.excluded = self._off = self._switched = articulations.none
         self.stopped = articulations.none
-        self.worlds = WorldTimes(model)
+        self.worlds, self.lagged_again = WorldTimes(model), False
         self.loads: Callable[[float, float], tuple[np.ndarray, np.ndarray] | None] | None = None
         self.loads_are_constant: Callable[[], bool] = lambda: self.loads is None
         self.after_substep: Callable[[], None] = lambda: None
@@ -84,15 +84,6 @@ class StepperState:
     def off(self, switched: np.ndarray) -> None:
         self._switched = switched
         self._off = switched | self.stopped if self.stopped.any() else switched
-
-    @property
-    def first_substep(self) -> np.ndarray:
-        """(n,) length of the first substep of the next frame [s], infinite for a whole frame."""
-        return self._first_substep
-
-    @first_substep.setter
-    def first_substep(self, lengths: np.ndarray) -> None:
-        self._first_substep, self.starts_short = lengths, bool(np.isfinite(lengths).any())
 
     def stop(self, bodies: np.ndarray) -> None:
         """Stop bodies (n,) bool, those of failed worlds, and step all others."""
@@ -127,8 +118,7 @@ class StepperState:
         self.previous_h = common(state.previous_h)
         bodies = replace(BodyHistory.none(n), stopped=self.stopped) if state.bodies is None else state.bodies
         bodies = copied(bodies)
-        self.touching, self.loaded, self.constrained = bodies.touching, bodies.loaded, bodies.constrained
-        self.first_substep, self.modes.history = bodies.first_substep, bodies.history
+        self.constrained, self.modes.history = bodies.constrained, bodies.history
         self.prescribed.stride, self.sleep.time_at_rest = bodies.stride, bodies.time_at_rest
         if not np.array_equal(bodies.stopped, self.stopped):
             self.stop(bodies.stopped)
@@ -170,13 +160,13 @@ class StepperState:
             return
         self.initial_contacts, touching = find_parameters(self.backend)
         if touching.any():
-            self.touching = self.articulations.containing(touching != 0)
+            self.constrained = self.articulations.containing(touching != 0)
 
     def start_contacts(self, bodies: np.ndarray) -> None:
         """Start collisions of pairs with some bodies (indices): set the contact parameters of close pairs."""
         _, touching = find_parameters(self.backend, bodies)
         in_worlds = np.isin(self.model.bodies.world, self.model.bodies.world[bodies])
-        self.touching = self.touching | self.articulations.containing((touching != 0) & in_worlds)
+        self.constrained = self.constrained | self.articulations.containing((touching != 0) & in_worlds)
 
     def fresh(self, q: np.ndarray, qd: np.ndarray, bodies: np.ndarray) -> State:
         """Return an initial state q, qd (n, 12) at time zero, without parameters of its contacts (`start_contacts`).
@@ -249,8 +239,8 @@ class StepperState:
         """Return a host copy of all that a continued run needs."""
         backend = self.backend
         bodies = BodyHistory(
-            self.touching, self.constrained, self.loaded, self.stopped, self.modes.history, backend.states.read_forces(),
-            self.prescribed.stride, self.sleep.time_at_rest, self.first_substep,
+            self.constrained, self.stopped, self.modes.history, backend.states.read_forces(), self.prescribed.stride,
+            self.sleep.time_at_rest,
         )  # fmt: skip
         return State(
             q=self.q.copy(),
@@ -279,20 +269,18 @@ class StepperState:
         read = Readings(reader, self.joints, self.q, self.qd, reader.coordinates(self.q), self.memory, self.applied)
         return replace(statistics, joint=float(read.energy.sum()), joint_residual=tuple(read.worst_residual.tolist()))
 
-    def substep_backup(self) -> tuple[dict, np.ndarray, np.ndarray, JointMemory | None, PairParameters]:
+    def substep_backup(self) -> tuple[dict, np.ndarray, JointMemory | None, PairParameters]:
         """Return copies of what a failed substep changes, except the state, for `roll_back`."""
         memory = copied(self.memory) if self.joints.followers else None
-        return self.backend.linear.memory(), self.prescribed.stride, self.loaded, memory, self.backend.pair_law.own
+        return self.backend.linear.memory(), self.prescribed.stride, memory, self.backend.pair_law.own
 
-    def roll_back(
-        self, solver: dict, stride: np.ndarray, loaded: np.ndarray, memory: JointMemory | None, own: PairParameters
-    ) -> None:
+    def roll_back(self, solver: dict, stride: np.ndarray, memory: JointMemory | None, own: PairParameters) -> None:
         """Restore the state before a failed substep."""
         self.stepped = False
         self.backend.states.abandon()
         self.backend.touch.set_pair_parameters(own)
         self.backend.linear.recall(solver)
-        self.prescribed.stride, self.loaded = stride, loaded
+        self.prescribed.stride = stride
         if memory is not None:
             self.joints.face(self.previous_q)
             self.memory = memory

@@ -102,7 +102,8 @@ class Substeps:
         if whole is None or not single or isinstance(rule, Schemes) or stepper.excluded is not stepper.none or not whole.serves():
             return False
         may_sleep = stepper.sleep.enabled and stepper.sleep.may_sleep(stepper.joints).any()
-        if may_sleep or (stepper.touching is not stepper.none and stepper.touching.any()):
+        contacts = stepper.constrained.any() if stepper.statistics is None else stepper.statistics.contacts
+        if may_sleep or contacts:
             return False
         stepper.copies.give_memory()
         stepper.stiffness.begin()
@@ -116,7 +117,7 @@ class Substeps:
         progress.newton += outcome.newton
         progress.trials += outcome.trials
         progress.tolerance = max(progress.tolerance, outcome.worst)
-        stepper.loaded = stepper.none
+        stepper.lagged_again = False
         with progress.time("end"):
             self._finish(rule.h, mode, outcome.limited, outcome.statistics)
         return True
@@ -152,7 +153,7 @@ class Substeps:
             )
         else:
             failure = minimisation.solve()
-        stepper.loaded = minimisation.loaded
+        stepper.lagged_again = minimisation.lagged_again
         if failure is not None and failure.reason == "joints":
             failure.args = (f"{failure}; the largest residual is that of '{stepper.rows.most_open()}'",)
         began = verdicts.contact_began()
@@ -164,8 +165,8 @@ class Substeps:
         """Move the iterate from q_n to the start of Newton's method (`abd.backends.reference.start`)."""
         stepper = self.stepper
         may_sleep = stepper.sleep.may_sleep(stepper.joints)
-        moving = np.select([may_sleep, stepper.constrained | stepper.touching], [STAY, WITHOUT_FORCES], WITH_FORCES)
-        self.backend.start.run(moving, bool(stepper.touching.any()), may_sleep)
+        moving = np.select([may_sleep, stepper.constrained], [STAY, WITHOUT_FORCES], WITH_FORCES)
+        self.backend.start.run(moving, bool(stepper.constrained.any()), may_sleep)
 
     def _set_previous_poses(self, h: float) -> None:
         """Set the poses of prescribed bodies before a first substep by their velocities."""
@@ -228,9 +229,9 @@ class Substeps:
         stepper.rows.turning.warn(h, stepper.statistics.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
         if (warning := stepper.strain.check(stepper.statistics.orthogonality_error, lambda: stepper.q)) is not None:
             _log.warning("%s", warning)
-        touching = stepper.statistics.contacts > 0
-        stepper.touching = articulations.containing(backend.touch.touching() != 0) if touching else stepper.none
-        some = limited is not None and limited.any()
-        stepper.constrained = stepper.touching | articulations.containing(limited) if some else stepper.touching
+        constrained = backend.touch.touching() != 0 if stepper.statistics.contacts else stepper.none
+        if limited is not None and limited.any():
+            constrained = constrained | limited
+        stepper.constrained = constrained if constrained is stepper.none else articulations.containing(constrained)
         stepper.forces.own = backend.pair_law.own
         stepper.stiffness.end(backend, h, stepper.rebounds.impact_pairs)

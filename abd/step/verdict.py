@@ -102,7 +102,7 @@ class FastContacts:
         if not self.is_possible(statistics, h):
             return None
         touching = backend.touch.touching() != 0
-        has_new = touching & self.dynamic & ~stepper.touching
+        has_new = touching & self.dynamic & ~stepper.constrained
         if not has_new.any():
             return None
         pairs = np.asarray(backend.touch.candidate_pairs(), dtype=int).reshape(-1, 2)

@@ -119,7 +119,7 @@ def test_contact_statistics_equal_the_definitions():
     assert found.contact == pytest.approx(definition.contacts.energy(q).sum() / DT**2, rel=1e-9)
     assert found.friction_work < 0.0 and stepper.work.friction < found.friction_work
     np.testing.assert_array_equal(simulation.backend.touch.touching(), definition.touch.touching())
-    assert stepper.touching.tolist() == [False, True, True, True, False]
+    assert stepper.constrained.tolist() == [False, True, True, True, False]
     definition.states.velocity = stepper.qd
     assert_close(simulation.backend.readings.vertex_speeds(), definition.readings.vertex_speeds(), CLOSE)
 
