@@ -77,7 +77,9 @@ class Solves:
         write(self.control.converged, solver.islands.whole(done).astype(np.int32))
         # keep the arrays alive for `correct`
         self._held = gradient, diagonal
-        solver.follow_near(*couplings[0], np.concatenate(near).astype(int))
+        solver.follow_joints(*couplings[0])
+        if any(map(len, near)):
+            solver.follow_near(np.concatenate(near).astype(int))
         self.linear.prepare()
         self.linear.launch_solve(gradient, diagonal, couplings)
         return self._direction()

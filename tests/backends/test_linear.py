@@ -11,7 +11,7 @@ from abd.backends.device.device import EMULATED, Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.linear.cholesky import Cholesky
 from abd.backends.linear.elimination import Elimination
-from abd.backends.linear.solver_choice import choose
+from abd.backends.linear.linear import choose
 from abd.backends.numbering import Division
 from abd.errors import StepFailure
 
@@ -178,26 +178,23 @@ def test_record_is_valid_for_any_matrix_pattern():
 
 
 CHOICES = {
-    "a few bodies that touch": (11, chain(11), 50, True, True),
-    "a cube of boxes": (216, cube(6), 50, True, True),
-    "a larger one, where iterations are many": (343, cube(7), 1000, True, True),
-    "a larger one": (343, cube(7), 50, False, False),
-    "what is dense": (500, random_pairs(500, 60_000, seed=1), 50, False, False),
+    "a few bodies": (11, chain(11), True),
+    "a cube of boxes": (216, cube(6), True),
+    "a larger cube": (343, cube(7), False),
+    "a dense matrix": (500, random_pairs(500, 60_000, seed=1), False),
 }
-"""Bodies, pairs that touch, iterations, and whether a processor and a GPU factor everything."""
-
-
-@pytest.mark.parametrize("case", CHOICES)
-def test_contacts_are_factored_where_that_takes_less_time(case):
-    n, pairs, iterations, *expected = CHOICES[case]
-    for in_ranges, direct in zip((True, False), expected, strict=True):
-        whole, static = (Elimination(n, *some.T, in_ranges=in_ranges) for some in (pairs, NOTHING))
-        choice = choose("auto", whole, len(pairs), static, iterations)
-        assert choice.direct == direct, choice.why
-        assert f"{iterations} iterations" in choice.why
+"""Bodies, pairs in contact, and whether they are factored."""
 
 
 @pytest.mark.parametrize("in_ranges", [True, False])
-def test_joints_are_direct_as_long_as_their_tree_is_low(in_ranges):
-    n = 20_000
-    assert choose("auto", Elimination(n, *chain(n).T, in_ranges=in_ranges), n - 1, None).direct
+@pytest.mark.parametrize("case", CHOICES)
+def test_contacts_are_factored_if_the_fill_is_small(case, in_ranges):
+    n, pairs, direct = CHOICES[case]
+    choice = choose("auto", Elimination(n, *pairs.T, in_ranges=in_ranges), len(pairs), has_contacts=True)
+    assert choice.direct == direct, choice.why
+
+
+@pytest.mark.parametrize("in_ranges", [True, False])
+def test_joints_without_contacts_are_factored(in_ranges):
+    n, pairs = 343, cube(7)
+    assert choose("auto", Elimination(n, *pairs.T, in_ranges=in_ranges), len(pairs), has_contacts=False).direct

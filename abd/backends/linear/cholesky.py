@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.backends.device.pool import Pool
+from abd.backends.device.pool import SMALLEST_CAPACITY, Pool
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.factor_schedules import LevelsOfRows, RangesOfPanels
 from cuda_kernels.linear import factor as kernels
@@ -34,7 +34,7 @@ class Cholesky:
         self.pattern, self.sources, self.factor = Pattern(), Sources(), Factor()
         self.place = device.zeros(n, wp.int32)
         self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
-        self._pool, self._capacity, self._least = Pool(device), 0, RESERVED if device.wide else 0
+        self._pool, self._capacity, self._least = Pool(device), 0, RESERVED if device.wide else SMALLEST_CAPACITY
         self._couplings, self._addresses = couplings, Addresses(device)
         self._schedule: RangesOfPanels | LevelsOfRows | None = None
 
@@ -42,7 +42,7 @@ class Cholesky:
         """Set the elimination; call `find` for every coupling afterwards."""
         self.elimination = elimination
         get, write = self._pool.get, self.device.write
-        pattern, rest = elimination.fill()
+        pattern, rest = elimination.fill
         self.body = pattern["body"] = self.bodies[elimination.order].astype(np.int32)
         for name, values in pattern.items():
             array = get(name, max(len(values), self._least), wp.int32)

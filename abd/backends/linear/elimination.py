@@ -146,8 +146,9 @@ class Elimination:
         top[cut[: best[1]]] = True
         return top
 
+    @cached_property
     def fill(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Return the arrays of `factor_rows.Pattern` and of `factor_panels.Panels` in `cuda_kernels.linear`.
+        """Arrays of `factor_rows.Pattern` and of `factor_panels.Panels` in `cuda_kernels.linear`.
 
         If all rows are in levels, the latter are the products of `factor_levels.Levels`. All are int32 positions in the order of
         elimination."""

@@ -8,6 +8,7 @@ are positive semidefinite.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -17,9 +18,8 @@ from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.linear.cholesky import Addresses, Cholesky
 from abd.backends.linear.elimination import Elimination
-from abd.backends.linear.solver_choice import BLOCK_BYTES, ITERATIONS, Choice, choose
 from abd.backends.warp.islands import Islands
-from abd.contact.pair_rows import are_among, distinct
+from abd.contact.pair_rows import distinct
 from abd.errors import StepFailure
 from cuda_kernels.linear import krylov
 from cuda_kernels.linear.couplings import Coupling
@@ -28,14 +28,51 @@ NOT_POSITIVE = "not_positive_definite", "a pivot of the linear system is not pos
 """Reason and message of the failure."""
 CORRECTION = 1e-6
 """Largest tolerance of pcg in the solves that close exact joints."""
-RECHOOSE_RATIO = 3.0
-"""Ratio of the mean to the assumed number of pcg iterations above which the solver is chosen again."""
-REFUSED, EXPECTED = 1, 2
-"""Indices in the numbers of `LinearSolver.memory`: listed pairs at the refused factorisation, and expected iterations."""
-PATTERN_GROWTH = 1.5
-"""A new pattern includes the pairs of the previous one if it has at most this multiple of the pairs that may touch."""
 CACHED_ELIMINATIONS = 16
 """Number of cached patterns, for steps that are repeated."""
+PRODUCTS_PER_BLOCK = 64
+"""Largest number of products of two blocks in a factorisation per block of the matrix for which contacts are factored: about
+fifty iterations of pcg take as long."""
+MOST_BYTES = 8 << 30
+"""Memory limit of a factor."""
+BLOCK_BYTES = 12 * 12 * 8
+PRODUCT_BYTES = 2 * 4
+"""Memory per listed product of two blocks, if rows are in levels."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """solver: name of the solver; why: reason."""
+
+    solver: str
+    why: str
+
+    @property
+    def direct(self) -> bool:
+        return self.solver == "direct"
+
+
+def choose(requested: str, elimination: Elimination, pairs: int, has_contacts: bool) -> Choice:
+    """Choose the solver of a system with `pairs` coupled pairs, by the fill of its factor.
+
+    Conjugate gradients converge slowly for stiff joints, so that systems without contacts are factored if memory suffices.
+
+    Args:
+        requested: "auto" or the name of a solver.
+    """
+    if requested not in ("auto", "direct"):
+        return Choice(requested, "requested")
+    size = elimination.slots * BLOCK_BYTES + (0 if elimination.in_ranges else PRODUCT_BYTES * elimination.products)
+    if size > MOST_BYTES:
+        return Choice("pcg", f"the factor would take {size / 2**30:.1f} GiB (limit {MOST_BYTES >> 30})")
+    if requested == "direct":
+        return Choice("direct", "requested")
+    if not has_contacts:
+        return Choice("direct", "only joints couple the bodies")
+    ratio = elimination.products / max(elimination.size + pairs, 1)
+    solver, relation = ("direct", "at most") if ratio <= PRODUCTS_PER_BLOCK else ("pcg", "more than")
+    why = f"a factorisation takes {ratio:.1f} products per block of the matrix, {relation} {PRODUCTS_PER_BLOCK}"
+    return Choice(solver, why)
 
 
 class LinearSolver:
@@ -53,7 +90,8 @@ class LinearSolver:
         direction: (n, 12) solution; step: (n, 12) correction.
         bodies: (N,) bodies with block rows; couplings: number of couplings.
         choice: solver and reason; joined: whether the static factor contains the blocks of joints.
-        recalls: number of calls of `recall`.
+        is_refused: whether the factor of the changing pairs had too much fill in this step; then pcg solves until its end,
+            whichever pairs follow.
     """
 
     def __init__(
@@ -65,8 +103,6 @@ class LinearSolver:
         self.n, self.bodies, self.couplings = len(moving), np.flatnonzero(moving), couplings
         worlds = np.zeros(self.n, dtype=int) if worlds is None else worlds
         self.worlds = np.unique(worlds[self.bodies], return_inverse=True)[1]
-        self._world = np.full(self.n, -1)
-        self._world[self.bodies] = self.worlds
         self.slot = np.where(moving, np.cumsum(moving) - 1, -1)
         self.direction, self.step = (device.zeros((self.n, 12), wp.float64) for _ in range(2))
         self.dots = device.zeros(self.n, wp.float64)
@@ -76,65 +112,21 @@ class LinearSolver:
         self._pool = Pool(device)
         self._eliminations = lru_cache(CACHED_ELIMINATIONS)(self._eliminate)
         self._joint_rows: wp.array | None = None
-        self._recalled: dict[str, np.ndarray] | None = None
-        self.recalls = 0
-        self._reset()
+        self._whole_keys: np.ndarray | None = None
+        self.is_refused = False
 
     def begin(self) -> None:
-        """Begin a step: decay the expected number of pcg iterations towards `ITERATIONS`."""
-        self._expected = max(ITERATIONS, self._expected // 2)
-        if self._recalled is not None:
-            numbers = self._recalled["solver_numbers"]
-            numbers[EXPECTED] = max(ITERATIONS, numbers[EXPECTED] // 2)
+        """Begin a step: consider a factor of the changing pairs again."""
+        self.is_refused = False
 
     def memory(self) -> dict[str, np.ndarray]:
-        """State that later choices and rounding depend on: keys (k,) of the changing pairs in the pattern, and numbers."""
-        if self._recalled is not None:
-            return {name: values.copy() for name, values in self._recalled.items()}
-        keys = np.zeros(0, dtype=np.int64) if self._whole_keys is None else self._whole_keys
-        direct = self._whole_keys is not None
-        return {
-            "solver_pairs": keys,
-            "solver_numbers": np.array([direct, self._refused, self._expected, self._assumed, self._loose]),
-        }
+        return {}
 
     def recall(self, memory: dict[str, np.ndarray]) -> None:
-        """Restore a state that `memory` returned; the initial state if it has no entries."""
-        names = ("solver_pairs", "solver_numbers")
-        self.recalls += 1
-        self._recalled = {name: memory[name].copy() for name in names} if names[1] in memory else None
-        if self._recalled is None:
-            self._reset()
+        """Ignore the memory: choice and patterns depend on the pairs of the step only."""
 
     def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
-        """Merge the memories of parts, given as (bodies (n,) bool, memory).
-
-        The pairs of a world come from the first part with bodies in it, the numbers from the first part that factors changing
-        pairs. If the first part has refused to factor, its memory is the result."""
-        first = parts[0][1]
-        direct = [memory["solver_numbers"] for _, memory in parts if memory["solver_numbers"][0]]
-        if self._count == 1 or first["solver_numbers"][REFUSED] or not direct:
-            return {name: first[name] for name in ("solver_pairs", "solver_numbers")}
-        of, keys = np.zeros(self._count, dtype=int), []
-        for number, (chosen, _) in reversed(list(enumerate(parts))):
-            of[self._world[chosen & (self._world >= 0)]] = number
-        for number, (_, memory) in enumerate(parts):
-            pairs = memory["solver_pairs"]
-            keys.append(pairs[of[self._worlds_of(pairs)] == number])
-        return {"solver_pairs": distinct(*keys), "solver_numbers": direct[0]}
-
-    def _restore(self) -> None:
-        direct, *numbers = (int(number) for number in self._recalled["solver_numbers"])
-        keys, self._recalled = self._recalled["solver_pairs"], None
-        self._refused, self._expected, self._assumed, self._loose = numbers
-        self._listed = self._loose
-        if not direct:
-            self._whole_keys = None
-            if self._refused:
-                solver = "pcg" if self.requested in ("auto", "direct") else self.requested
-                self._whole_choice = Choice(solver, "as before the checkpoint")
-        elif self._whole_keys is None or not np.array_equal(keys, self._whole_keys):
-            self._set_pattern(keys)
+        return {}
 
     @property
     def uses_loose_pairs(self) -> bool:
@@ -192,67 +184,32 @@ class LinearSolver:
 
     # patterns ----------------------------------------------------------------------------------------------------
 
-    def keeps_refusal(self, joints: Coupling, pairs: int, listed: int) -> bool:
-        """Return whether pcg stays chosen for `listed` pairs of bodies, whichever they are; else call `follow_near`.
-
-        Args:
-            joints, pairs: coupling of the joints and its number of pairs."""
-        if len(self.bodies) == 0:
-            return False
-        self._follow_joints(joints, pairs)
-        if not listed or not self._refused or self._is_outdated(listed):
-            return False
-        self.choice, self.factor = self._whole_choice, self._whole
-        return True
-
-    def follow_near(self, joints: Coupling, pairs: int, near: np.ndarray, listed: int = 0) -> None:
-        """Update choice and patterns for the pairs of bodies that may come into contact.
-
-        Args:
-            joints, pairs: coupling of the joints and its number of pairs; near: (k, 2) changing pairs of bodies.
-            listed: number of pairs of bodies that may come near each other, at least k.
-        """
+    def follow_joints(self, joints: Coupling, pairs: int) -> None:
+        """Set choice and pattern for the coupling of the joints, with `pairs` pairs, without changing pairs."""
         if len(self.bodies) == 0:
             return
-        self._follow_joints(joints, pairs)
-        if len(near) == 0:
-            self.choice, self.factor = self._static_choice, self.static
-            return
-        listed = max(listed, len(near))
-        if not self._refused or self._is_outdated(listed):
-            keys = self._keys_of(*near.T)
-            if self._whole_keys is None or not are_among(keys, self._whole_keys).all():
-                self._analyse(keys, len(near), listed)
-            self._narrow(near)
-            if self._fresh:
-                self._whole.find(0, joints, pairs)
-                self._fresh = False
-        self.choice, self.factor = self._whole_choice, self._whole
-
-    def record_iterations(self, iterations: int) -> None:
-        """Update the running mean of pcg iterations with those of a solve."""
-        if not self.choice.direct:
-            self._expected = (3 * self._expected + iterations) // 4
-
-    def _follow_joints(self, joints: Coupling, pairs: int) -> None:
         if self._joint_rows is not joints.row:
             self._analyse_joints(joints, pairs)
-        if self._recalled is not None:
-            self._restore()
+        self.choice, self.factor = self._static_choice, self.static
 
-    def _is_outdated(self, listed: int) -> bool:
-        """Whether pcg was chosen for far more pairs than there are now, or for far fewer iterations than solves take."""
-        return 2 * listed < self._refused or self._expected > RECHOOSE_RATIO * self._assumed
+    def follow_near(self, near: np.ndarray) -> None:
+        """Set choice and pattern for changing pairs (k, 2), after `follow_joints`; they have no effect if `is_refused`."""
+        if len(self.bodies) == 0:
+            return
+        if not self.is_refused:
+            keys = self._keys_of(*near.T)
+            if self._whole_keys is None or not np.array_equal(keys, self._whole_keys):
+                self._set_pattern(keys)
+        self.choice, self.factor = self._whole_choice, self._whole
 
     def _analyse_joints(self, joints: Coupling, pairs: int) -> None:
-        """Analyse the system without contacts."""
-        self._joint_rows = joints.row
+        """Analyse the system without changing pairs."""
+        self._joints, self._joint_rows, self._whole_keys = (joints, pairs), joints.row, None
         self._joint_keys = self._keys(joints, pairs)
-        self._reset()
         elimination = self._elimination(self._joint_keys)
-        query = elimination, len(self._joint_keys), None
+        query = elimination, len(self._joint_keys), False
         self._static_choice = choose(self.requested, *query)
-        self.joined = self._static_choice.direct or choose("auto", *query).direct
+        self.joined = choose("auto", *query).direct
         if not self.joined:
             elimination = self._elimination(self._joint_keys[:0])
         self.static.set_elimination(elimination)
@@ -260,64 +217,16 @@ class LinearSolver:
         self.device.generation += 1
         self.static.find(0, joints, pairs)
 
-    def _reset(self) -> None:
-        self._whole_keys: np.ndarray | None = None
-        self._refused, self._loose, self._listed, self._fresh = 0, 0, 0, False
-        self._expected = self._assumed = ITERATIONS
-
-    def _analyse(self, keys: np.ndarray, loose: int, listed: int) -> None:
-        """Choose a pattern for the `loose` pairs with these keys, out of `listed` ones, or refuse to factor them.
-
-        The pattern also contains the pairs of the previous pattern, within `PATTERN_GROWTH`.
-        """
-        self._assumed, self._loose, self._listed = self._expected, loose, listed
-        wide = keys if self._whole_keys is None else self._widen(keys)
-        if not self._set_pattern(wide) and len(wide) > len(keys):
-            self._set_pattern(keys)
-
-    def _widen(self, keys: np.ndarray) -> np.ndarray:
-        """Union of the pattern and keys (k,); only the keys in worlds where the union exceeds `PATTERN_GROWTH`."""
-        wide = distinct(keys, self._whole_keys)
-        now, both = (np.bincount(self._worlds_of(one), minlength=self._count) for one in (keys, wide))
-        has_new_pairs = np.zeros(self._count, dtype=bool)
-        has_new_pairs[self._worlds_of(keys[~are_among(keys, self._whole_keys)])] = True
-        dropped = has_new_pairs & (both > PATTERN_GROWTH * now)
-        return wide[~dropped[self._worlds_of(wide)] | are_among(wide, keys)]
-
-    def _worlds_of(self, keys: np.ndarray) -> np.ndarray:
-        """Worlds (k,) of pairs, by their keys."""
-        return self.worlds[keys // len(self.bodies)]
-
-    def _narrow(self, pairs: np.ndarray) -> None:
-        """Exclude changing pairs of worlds with joints but without any current pair (k, 2) from the factored pattern.
-
-        Such worlds then have the elimination order of their joints, as without contacts."""
-        if self._whole_keys is None or self._count == 1 or not len(self._joint_keys):
-            return
-        present = np.ones(self._count, dtype=bool)
-        present[self._worlds_of(self._joint_keys)] = False
-        present[self._world[pairs[:, 0]]] = True
-        keys = self._whole_keys[present[self._worlds_of(self._whole_keys)]]
-        if not np.array_equal(keys, self._factored):
-            self._adopt_whole(self._elimination(distinct(keys, self._joint_keys)), keys)
-
-    def _adopt_whole(self, elimination: Elimination, keys: np.ndarray) -> None:
-        """Make the elimination of changing pairs `keys` and joints the pattern of the factor."""
-        self._whole.set_elimination(elimination)
-        self._fresh, self._factored = True, keys
-
-    def _set_pattern(self, keys: np.ndarray) -> bool:
-        """Choose the solver for a pattern of changing pairs; returns whether it is factored."""
-        elimination = self._elimination(distinct(keys, self._joint_keys))
-        pairs = self._loose + len(self._joint_keys)
-        query = elimination, pairs, self.static.elimination, self._assumed
-        self._whole_choice = choose(self.requested, *query)
-        if not self._whole_choice.direct:
-            self._whole_keys, self._refused = None, self._listed
-            return False
-        self._whole_keys, self._refused = keys, 0
-        self._adopt_whole(elimination, keys)
-        return True
+    def _set_pattern(self, keys: np.ndarray) -> None:
+        """Choose the solver for changing pairs with these keys, and set the pattern of the factor."""
+        both = distinct(keys, self._joint_keys)
+        elimination = self._elimination(both)
+        self._whole_choice = choose(self.requested, elimination, len(both), True)
+        self.is_refused, self._whole_keys = not self._whole_choice.direct, None
+        if not self.is_refused:
+            self._whole_keys = keys
+            self._whole.set_elimination(elimination)
+            self._whole.find(0, *self._joints)
 
     def _keys(self, coupling: Coupling, pairs: int) -> np.ndarray:
         """Sorted keys of the pairs of a coupling with block rows."""
@@ -337,7 +246,3 @@ class LinearSolver:
     def _eliminate(self, keys: bytes) -> Elimination:
         ends = np.divmod(np.frombuffer(keys, dtype=np.int64), max(len(self.bodies), 1))
         return Elimination(len(self.bodies), *ends, in_ranges=not self.device.wide, worlds=self.worlds)
-
-    @property
-    def _count(self) -> int:
-        return int(self.worlds.max(initial=0)) + 1

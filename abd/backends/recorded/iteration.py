@@ -7,7 +7,6 @@ candidate list where the path leaves it, increases capacities, and adapts the co
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
@@ -26,13 +25,6 @@ from abd.potentials.integrators import longest
 from cuda_kernels.parallel import islands, sums
 from cuda_kernels.shared.step import HALVINGS
 from cuda_kernels.step import control, newton
-
-if TYPE_CHECKING:
-    from abd.backends.warp.terms.candidates import Candidates
-    from abd.backends.warp.terms.friction import Friction
-
-SMALL_WORLD = 128
-"""Largest world with a factor of all listed pairs. This pattern seldom changes, and does not depend on renewals of the list."""
 
 
 class Iteration:
@@ -61,8 +53,6 @@ class Iteration:
         self.all, self.some = (d.zeros(capacity, wp.int32) for _ in range(2))
         self.reads = 0
         self.has_loose_pairs = False
-        sizes = np.unique(backend.model.bodies.world, return_inverse=True, return_counts=True)
-        self._large = sizes[2][sizes[1]] > SMALL_WORLD
         self.frictional, self._friction_of = d.zeros(capacity, wp.int32), None
         self.loose_tolerances, self.residual_bounds, self._has_lengths = BodyNumbers(d, capacity), BodyNumbers(d, capacity), False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "ALL_BODIES", "RESTART")
@@ -99,7 +89,7 @@ class Iteration:
             self.residual_bounds.set(np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
         self._has_lengths = has_lengths
         self.graphs.run(("begin", by_island, has_lengths, b.friction.segment.ptr), lambda: self._begin(by_island, has_lengths))
-        self._follow_pairs()
+        self.follow_pairs()
         return True
 
     def _begin(self, by_island: bool, has_lengths: bool) -> None:
@@ -155,7 +145,6 @@ class Iteration:
             status = self._run_record("iteration", self._iterate)
         progress.newton += 1
         progress.linear += status.linear
-        b.linear.record_iterations(status.linear)
         if not (status.failure or status.covered):
             self._renew(status.motion)
             status = self._run_record("end", self._end_renewed)
@@ -212,7 +201,7 @@ class Iteration:
         b.islands.keep_numbering()
         b.touch.launch_renumber()
         b.contacts.candidates.index(lambda: self.graphs.run(("carry", self._has_lengths, stale), lambda: self._carry(stale)))
-        self._follow_pairs()
+        self.follow_pairs()
 
     def unproven(self, h: float | np.ndarray) -> UnprovenPaths:
         b, builds = self.backend, self.backend.contacts.candidates.builds
@@ -259,36 +248,22 @@ class Iteration:
     def _key(self) -> tuple:
         """Return the parameters that are recorded by value or select launches."""
         b = self.backend
-        choice = b.linear.choice.solver, b.linear.uses_loose_pairs
-        return b.fixed_stiffness, self.has_loose_pairs, b.potential.has_constraints, self._reads_touching, *choice
+        choice = b.linear.choice.solver, self.has_loose_pairs
+        return b.fixed_stiffness, b.potential.has_constraints, self._reads_touching, *choice
 
-    def _follow_pairs(self) -> None:
-        """Update the pattern of the linear solver to the pairs of the candidate list."""
+    def follow_pairs(self) -> None:
+        """Update the pattern of the linear solver to the pairs of bodies with candidates or lagged friction.
+
+        Bodies with permanently overlapping boxes, such as linked rings, would fill a factor of all listed pairs."""
         b, contacts, friction = self.backend, self.backend.contacts, self.backend.friction
         contacts.follow_list()
         lists = (contacts.candidates, friction)[: 1 if friction.follows_list else 2]
-        listed = sum(part.pair_count for part in lists) + len(b.potential.ties)
-        if b.linear.keeps_refusal(b.joints.coupling, b.joints.pairs, listed):
-            self.has_loose_pairs = True
-            self.linear.prepare()
-        else:
-            self.follow_pairs(*(self._coupled_pairs(part) for part in lists), listed=listed)
-
-    def _coupled_pairs(self, part: Candidates | Friction) -> np.ndarray:
-        """Return the pairs (k, 2) of the solver's pattern: in small worlds all listed ones, in large ones only coupled ones.
-
-        Bodies with permanently overlapping boxes, such as linked rings, would fill a large factor."""
-        pairs = part.pair_list()
-        if len(pairs) == 0 or not self._large.any():
-            return pairs
-        return pairs[part.coupled() | ~self._large[pairs].any(axis=1)]
-
-    def follow_pairs(self, *lists: np.ndarray, listed: int = 0) -> None:
-        """Update the pattern of the linear solver to lists of pairs (k, 2); `listed`: see `LinearSolver.follow_near`."""
-        b = self.backend
-        near = np.concatenate([*lists, b.potential.ties]).astype(int)
-        self.has_loose_pairs = len(near) > 0
-        b.linear.follow_near(b.joints.coupling, b.joints.pairs, near, listed)
+        ties, linear = b.potential.ties, b.linear
+        self.has_loose_pairs = any(part.pair_count for part in lists) or len(ties) > 0
+        linear.follow_joints(b.joints.coupling, b.joints.pairs)
+        if self.has_loose_pairs:
+            coupled = [part.pair_list()[part.coupled()] for part in lists if part.pair_count and not linear.is_refused]
+            linear.follow_near(np.concatenate([*coupled, ties]).astype(int))
         self.linear.prepare()
 
     def _carry(self, stale: bool) -> None:

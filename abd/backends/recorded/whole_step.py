@@ -74,7 +74,7 @@ class WholeStep:
         self._rule: Scheme | None = None
         self._mode: np.ndarray | None = None
         self._parameters: tuple | None = None
-        self._pairs_are_current, self._recalls = False, 0
+        self._pairs_are_current = False
         c = backend.contacts.candidates
         self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0)
         kind = backend.model.bodies.kind
@@ -179,9 +179,9 @@ class WholeStep:
             c.clear()
             b.friction.discard()
         b.potential.has_contact_energies, b.touch.touched = True, self._untouched
-        if self._pairs_are_current and b.islands.formed == self._formed and b.linear.recalls == self._recalls:
+        if self._pairs_are_current and b.islands.formed == self._formed:
             return
-        self._pairs_are_current, self._recalls = True, b.linear.recalls
+        self._pairs_are_current = True
         if b.islands.formed != self._formed:
             b.islands.renumber(self._mobile, np.zeros((0, 2), dtype=int))
             self._formed = b.islands.formed
