@@ -32,6 +32,14 @@ def skew(w: np.ndarray) -> np.ndarray:
     return W
 
 
+def cross_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(..., 3) cross products, equal to `np.cross` at a fraction of its overhead."""
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    for k, (i, j) in enumerate(((1, 2), (2, 0), (0, 1))):
+        np.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i], out=out[..., k])
+    return out
+
+
 def axial(W: np.ndarray) -> np.ndarray:
     """(..., 3) axial vectors of the skew parts of W (..., 3, 3)."""
     v = (W[..., 2, 1] - W[..., 1, 2], W[..., 0, 2] - W[..., 2, 0], W[..., 1, 0] - W[..., 0, 1])

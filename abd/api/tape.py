@@ -14,16 +14,15 @@ Every step costs one factorisation when it is recorded, and one transposed solve
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import is_
 
 import numpy as np
 
 from abd.api.protocol import RunningSimulation
 from abd.api.step_report import StepReport
-from abd.backends.reference.numpy_contacts import NumpyContacts
-from abd.derivatives.step import STATE, StepDerivatives, StepRecord
+from abd.derivatives.step import STATE, Constants, StepDerivatives, StepRecord
 from abd.errors import NotDifferentiable
 from abd.joints.rows.laws import Role
-from abd.joints.rows.springs import resolved
 from abd.potentials.integrators import Scheme
 from abd.tables import copied
 
@@ -71,7 +70,7 @@ class Tape:
     def __init__(self, simulation: RunningSimulation):
         self._simulation = simulation
         self.steps: list[StepDerivatives] = []
-        self._touching: NumpyContacts | None = None
+        self._constants: Constants | None = None
 
     def step(self) -> StepReport:
         """Advance the simulation by one step, and record it.
@@ -90,17 +89,16 @@ class Tape:
         own, anchors = backend.pair_law.own, copied(backend.friction.read_anchors())
         report = sim.step()
         self._check(report, start)
-        model, smooth = sim.model, sim.model.settings.integrator == "generalized_alpha"
         record = StepRecord(
             rule=stepper.modes.rule(stepper.previous_h, previous_h), mode=stepper.modes.last, time=stepper.time,
             start=start, end=(stepper.q.copy(), stepper.qd.copy()), forces=forces, memory=memory, end_memory=stepper.memory,
             own=(own, stepper.forces.own), anchors=anchors, mobile=backend.inactive.mobile & ~backend.inactive.sleeping,
-            resolved=resolved(model, backend.system) & smooth, is_first=not np.any(previous_h),
+            is_first=not np.any(previous_h),
         )  # fmt: skip
-        present = sim._switches.present(model)
-        if self._touching is None or self._touching.model is not present:
-            self._touching = NumpyContacts(present)
-        self.steps.append(StepDerivatives(model, backend.system, sim.reader.table, self._touching, record))
+        given, known = (sim.model, sim._switches.present(sim.model), backend.system), self._constants
+        if known is None or not all(map(is_, given, (known.model, known.touching.model, known.system))):
+            self._constants = Constants.of(*given)
+        self.steps.append(StepDerivatives(self._constants, sim.reader.table, record))
         return report
 
     def _check(self, report: StepReport, start: tuple[np.ndarray, np.ndarray]) -> None:

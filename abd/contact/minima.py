@@ -55,7 +55,7 @@ from abd.contact.surfaces import Surfaces
 from abd.contact.topology import CORNER_BIT, SIDE_BIT, Topology
 from abd.potentials import distance, mollifier
 from abd.potentials.barrier import barrier
-from abd.potentials.contact import ContactParameters, Contacts, Stencil, Weights, closest, thresholds
+from abd.potentials.contact import Closest, ContactParameters, Contacts, Stencil, Weights, closest, thresholds
 from cuda_kernels.shared.contact import TIE
 
 INSIDE, SIDE, CORNER, CROSSING, END = range(5)
@@ -116,18 +116,19 @@ class Minima:
     def weights(self, q: np.ndarray, parameters: ContactParameters) -> Weights:
         """Weights of the parts with the given parameters, in the state q (n, 12)."""
         x = self.contacts.positions(q)
-        near = closest(x, self.contacts)
+        return self.combined(x, closest(x, self.contacts), self.vertex_coefficients(q, x), parameters)
+
+    def combined(self, x: np.ndarray, near: Closest, coefficients: np.ndarray, parameters: ContactParameters) -> Weights:
+        """Weights of the parts at positions x (k, 4, 3) with the closest points `near` and `vertex_coefficients` (k,)."""
+        force = coefficients.copy()
         b, _, _ = barrier(parameters.barrier, near.D, parameters.d_hat, self.contacts.xi)
-        force = self.vertex_coefficients(q, x)
         value = np.where(force != 0.0, force * b, 0.0)
         c = self.crossing
         force[c], T = self._edge_factors(near.w[c[:, 0]], b[c], self.share[c[:, 1:]])
         total = np.zeros(len(self))
         total[c[:, 0]] = T
-        cross = mollifier.cross_squared(x[c[:, 0]])[0]
-        threshold = thresholds(self.contacts[c[:, 0]])
         m = np.ones(len(self))
-        m[c[:, 1:]] = mollifier.mollifier(cross, threshold)[0][:, None]
+        m[c[:, 1:]] = mollifier.value(x[c[:, 0]], thresholds(self.contacts[c[:, 0]]))[:, None]
         value = np.where(self.role < CROSSING, value, np.where(self.role == CROSSING, total, 0.0))
         counts = self.weight > 0.0
         value = np.where(counts, self.weight * np.where(counts, value, 0.0), 0.0)

@@ -117,6 +117,13 @@ def between(q: np.ndarray, end: np.ndarray, turned: np.ndarray, radius: np.ndarr
     return Path(p=q[:, :3], A=A, dp=end[:, :3] - q[:, :3], w=w, S=S, radius=radius)
 
 
+def straight(q: np.ndarray, end: np.ndarray) -> Path:
+    """Path without arcs from one state to another, both (n, 12)."""
+    A, A1 = q[:, 3:].reshape(-1, 3, 3), end[:, 3:].reshape(-1, 3, 3)
+    no_turn = np.zeros((len(q), 3))
+    return Path(q[:, :3], A, end[:, :3] - q[:, :3], no_turn, A1 @ np.linalg.inv(A) - np.eye(3), no_turn[:, 0])
+
+
 def standing(q: np.ndarray) -> Path:
     """Path of bodies at rest at q (n, 12)."""
     n = len(q)

@@ -32,7 +32,7 @@ def jacobian(
         for copy, (which, k, sign) in enumerate(some):
             tiled[which][copy, :, k] += sign * changes[which][k]
         found = function(*(x.reshape(-1, x.shape[2]) for x in tiled))
-        ends.append(found.reshape(len(some), len(found) // len(some), -1))
+        ends.append(found.reshape(len(some), len(found) // len(some), found.shape[1]))
     ends = np.concatenate(ends)
     scale = [2.0 * changes[which][k][:, None] for which, k in of]
     J = np.stack([(a - b) / one for a, b, one in zip(ends[0:-1:2], ends[1::2], scale)], axis=2)
@@ -63,9 +63,9 @@ class Equations:
         """Add derivatives (k, r, c) of equations `rows` (k, r) by unknowns or inputs `columns` (k, c)."""
         is_input = of in self.inputs
         start = (self.inputs if is_input else self.unknowns)[of].start
-        row = np.broadcast_to(rows[:, :, None] + self.unknowns[equation].start, values.shape)
-        column = np.broadcast_to(columns[:, None, :] + start, values.shape)
-        self._blocks[is_input].append((values.ravel(), row.ravel(), column.ravel()))
+        row = np.repeat(rows.ravel() + self.unknowns[equation].start, values.shape[2])
+        column = np.repeat(columns + start, values.shape[1], axis=0)
+        self._blocks[is_input].append((values.ravel(), row, column.ravel()))
 
     def add_diagonal(self, equation: str, of: str, values: np.ndarray | float, row: int = 0, column: int = 0) -> None:
         """Add derivatives (k,), or a scalar for all equations, of equations `row` on by the unknowns or inputs `column` on."""

@@ -32,18 +32,21 @@ PARAMETERS = ("target", "stiffness", "damping", "effort")
 class JointDerivatives:
     """Rows of a joint system in one substep (`abd.derivatives.step.StepRecord`).
 
+    Args:
+        resolved: (R,) bool, springs with the trapezoidal rule.
+
     Attributes:
         springs: whether springs have the trapezoidal rule (`abd.joints.rows.springs`).
     """
 
-    def __init__(self, system: JointSystem, record, eps_v: float):
+    def __init__(self, system: JointSystem, resolved: np.ndarray, record, eps_v: float):
         self.system, self.record, self.eps_v = system, record, eps_v
         rule, mode = record.rule, record.mode
         self.w = row_weights(rule, mode, *system.row_bodies)
         self.reference = record.memory.reference
-        self.weight = np.where(record.resolved, row_stiffness_weights(rule, mode, *system.row_bodies), 1.0)
+        self.weight = np.where(resolved, row_stiffness_weights(rule, mode, *system.row_bodies), 1.0)
         modes = np.append(mode, Mode.DISSIPATIVE)
-        self.resolved = np.flatnonzero(record.resolved & (modes[np.stack(system.row_bodies)] != Mode.DISSIPATIVE).any(axis=0))
+        self.resolved = np.flatnonzero(resolved & (modes[np.stack(system.row_bodies)] != Mode.DISSIPATIVE).any(axis=0))
         self.springs = len(self.resolved) > 0
         self.ends = [self._sides(q) for q in (record.start[0], record.end[0])]
 

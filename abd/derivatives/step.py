@@ -15,7 +15,7 @@ loads that depend on the state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,12 +23,15 @@ from abd.backends.body_data import BodyData
 from abd.backends.reference.numpy_bodies import maps, projectors
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.reference.numpy_motion import Motion
+from abd.backends.warp.free_motion import moved
 from abd.contact.pair_law import PairParameters
+from abd.contact.path import straight
 from abd.derivatives.equations import Equations, body_columns, jacobian
 from abd.derivatives.pairs import LaggedFriction, Parts
 from abd.derivatives.rows import PARAMETERS, JointDerivatives
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import turning_arms
+from abd.joints.rows.springs import resolved
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import Kind, Model
@@ -51,8 +54,7 @@ class StepRecord:
         rule: scheme; mode: (n,) of the bodies; time: at the end [s].
         start, end: (q, qd), each (n, 12), at the start and at the end; forces: (n, 12) acceleration history at the start.
         memory, end_memory: of the joints; own: parameters of pairs at the start and in the step; anchors: at the start.
-        mobile: (n,) bool.
-        resolved: (R,) bool, springs with the trapezoidal rule; is_first: whether the simulation starts with this step.
+        mobile: (n,) bool; is_first: whether the simulation starts with this step.
     """
 
     rule: Scheme
@@ -66,8 +68,31 @@ class StepRecord:
     own: tuple[PairParameters, PairParameters]
     anchors: Anchors
     mobile: np.ndarray
-    resolved: np.ndarray
     is_first: bool
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Constants of a scene in its steps.
+
+    Attributes:
+        model, data, motion: of the bodies; touching: their contacts, those of present bodies.
+        system: joints; resolved: (R,) bool, springs with the trapezoidal rule.
+    """
+
+    model: Model
+    data: BodyData
+    motion: Motion
+    touching: NumpyContacts
+    system: JointSystem
+    resolved: np.ndarray
+
+    @classmethod
+    def of(cls, model: Model, present: Model, system: JointSystem) -> Constants:
+        """Return the constants of a model with the joints `system`, and with the contacts of `present`, without absent bodies."""
+        data, smooth = BodyData.of(model), model.settings.integrator == "generalized_alpha"
+        motion = Motion(data, joined_components(model), *turning_arms(model))
+        return cls(model, data, motion, NumpyContacts(present), system, resolved(model, system) & smooth)
 
 
 class StepDerivatives:
@@ -78,22 +103,20 @@ class StepDerivatives:
     target, stiffness, damping, effort (R,) of joint rows. In the first step, "start rows" follow from "start q" and "start qd".
 
     Args:
-        coordinates: table of the c coordinates; touching: the contacts of the model.
+        coordinates: table of the c coordinates.
     """
 
-    def __init__(
-        self, model: Model, system: JointSystem, coordinates: MeasureTable, touching: NumpyContacts, record: StepRecord
-    ):
-        self.model, self.system, self.record, n = model, system, record, len(model.bodies)
-        self.data, self.ch2 = BodyData.of(model), record.rule.ch2
-        self.moves = record.mobile & (model.bodies.kind == Kind.DYNAMIC)
-        self.joints = JointDerivatives(system, record, model.settings.eps_v)
-        self.motion = Motion(self.data, joined_components(model), *turning_arms(model))
-        self.rows = self.motion.rows(record.rule, record.mode, *record.start)
+    def __init__(self, constants: Constants, coordinates: MeasureTable, record: StepRecord):
+        model, system, motion, touching = constants.model, constants.system, constants.motion, constants.touching
+        self.model, self.data, self.system, self.record, n = model, constants.data, system, record, len(model.bodies)
+        self.ch2, self.moves = record.rule.ch2, record.mobile & (model.bodies.kind == Kind.DYNAMIC)
+        self.joints = JointDerivatives(system, constants.resolved, record, model.settings.eps_v)
         self.pulled = [self.joints.pulls(q) for q, _ in (record.start, record.end)] if self.joints.springs else []
-        pulled = self.pulled[0] if self.pulled else np.zeros((n, 12))
-        target = self.motion.coast(record.rule, self.rows, *record.start, record.forces, pulled)
-        self.friction = self._lagged(touching, target)
+        bodies, motion, by_motion = self._motion(motion.rows(record.rule, record.mode, *record.start))
+        target, turn = record.start[0].copy(), np.zeros((n, 3))
+        target[bodies], turn[bodies] = motion[:, 24:36], motion[:, 48:]
+        touching.search(straight(record.start[0], record.end[0]))
+        self.friction = self._lagged(touching, target, turn)
         R, m, count = len(system.rows), len(model.materials.mu), 0 if self.friction is None else len(self.friction.key)
         state = dict(zip(STATE, (12 * n, 12 * n, 12 * n, 3 * R, 3 * count), strict=True))
         inputs = {f"start {name}": size for name, size in state.items()}
@@ -103,39 +126,42 @@ class StepDerivatives:
             extra |= {"start rows": inputs.pop("start rows")}
         parameters = {"wrench": 6 * n, "mu": m * m, "efforts": len(coordinates)} | dict.fromkeys(PARAMETERS, R)
         self.equations = Equations(state | extra, inputs | parameters)
-        self._add_motion()
+        self._add_motion(bodies, by_motion)
         self._add_bodies()
         self._add_contacts(touching)
         self.joints.add_to(self.equations, coordinates)
         self.equations.factorise(projectors(self.data, ~self.moves), (model.bodies.kind != Kind.KINEMATIC).astype(float))
 
-    def _add_motion(self) -> None:
-        """Add velocities, history and inertial targets of all moving bodies, and their inertia."""
-        record, add, bodies = self.record, self.equations.add, np.flatnonzero(self.moves)
-        rows, columns, h = self.rows[bodies], body_columns(bodies), record.rule.h
-        names = ["q", "start q", "start qd", "start forces", "pulls", "end pulls"][: 4 + len(self.pulled)]
+    def _motion(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the indices of dynamic bodies (k,), and for these `Moved` with the inertia: qd, forces, target and inertia
+        (12,) each, then turns (3,), as (k, 51), and derivatives by the states at the end and at the start, history and springs.
+
+        rows: (n,) of `Scheme.motion`."""
+        record, bodies = self.record, np.flatnonzero(self.model.bodies.kind == Kind.DYNAMIC)
         given = [one[bodies] for one in (record.end[0], *record.start, record.forces, *self.pulled)]
+        mass = np.concatenate([np.repeat(self.data.mass[:, None], 3, axis=1), *[self.data.moment] * 3], axis=1)[bodies]
 
-        def ends(*arrays: np.ndarray) -> np.ndarray:
-            end, now, velocity, forces, *pulls = arrays
-            pulled, end_pulls = pulls or (np.zeros(now.shape),) * 2
+        def ends(end: np.ndarray, *start: np.ndarray) -> np.ndarray:
             copies = len(end) // len(bodies)
-            at, of_rows = np.tile(bodies, copies), np.tile(rows, copies)
-            data = BodyData(**{one.name: getattr(self.data, one.name)[at] for one in fields(BodyData)})
-            motion = Motion(data, at[:0], at[:0], np.zeros((0, 3)))
-            target = motion.coast(record.rule, of_rows, now, velocity, forces, pulled)
-            state = motion.keep(record.rule, of_rows, target, end, now, now, velocity, forces, pulled, end_pulls)
-            inertial = target.scale[:, None] * motion.mass_matrix * (end - target.q)
-            return np.concatenate([*state, target.q, inertial], axis=1)
+            of = np.tile(bodies, copies)
+            step = moved(self.data, of, record.rule, rows[of], *start[:3], end, *start[3:])
+            inertia = step.scale[:, None] * np.tile(mass, (copies, 1)) * (end - step.target)
+            return np.concatenate([step.qd, step.forces, step.target, inertia, step.turn], axis=1)
 
-        mass = self.motion.mass_matrix[bodies]
+        h = record.rule.h
         least = np.concatenate([mass[:, :3], np.repeat(mass[:, 3:].max(axis=1, keepdims=True), 3, axis=1)], axis=1)
         of_forces = np.tile(STEP / h**2 * least, 2)
-        _, J = jacobian(ends, given, [STEP, STEP, STEP / h] + [of_forces] * (len(names) - 3))
+        return bodies, *jacobian(ends, given, [STEP, STEP, STEP / h] + [of_forces] * (1 + len(self.pulled)))
+
+    def _add_motion(self, bodies: np.ndarray, J: np.ndarray) -> None:
+        """Add velocities, history and inertial targets of the moving ones among bodies (k,), and their inertia (`_motion`)."""
+        columns, J = body_columns(bodies[self.moves[bodies]]), J[self.moves[bodies]]
+        names = ["q", "start q", "start qd", "start forces", "pulls", "end pulls"][: 4 + len(self.pulled)]
         for place, equation in enumerate(("qd", "forces", "target state", "q")):
             sign = 1.0 if equation == "q" else -1.0
             for part, name in enumerate(names):
-                add(equation, name, columns, columns, sign * J[:, 12 * place : 12 * place + 12, 12 * part : 12 * part + 12])
+                block = J[:, 12 * place : 12 * place + 12, 12 * part : 12 * part + 12]
+                self.equations.add(equation, name, columns, columns, sign * block)
         for equation in ("qd", "forces", "target state", *names[4:]):
             self.equations.add_diagonal(equation, equation, 1.0)
 
@@ -161,26 +187,26 @@ class StepDerivatives:
         equations.add("q", "wrench", columns[:, :3], of_wrench[:, :3], np.tile(-self.ch2 * np.eye(3), (len(A), 1, 1)))
         equations.add("q", "wrench", columns[:, 3:], of_wrench[:, 3:], -self.ch2 * by_torque)
 
-    def _lagged(self, touching: NumpyContacts, target) -> LaggedFriction | None:
-        """Return the lagged friction, if any."""
+    def _lagged(self, touching: NumpyContacts, target: np.ndarray, turn: np.ndarray) -> LaggedFriction | None:
+        """Return the lagged friction, if any, with the inertial targets (n, 12) and the rotations to them (n, 3)."""
         record, model, rule, settings = self.record, self.model, self.record.rule, self.model.settings
-        if not Resistances.of(model).any or settings.friction_iterations == 0:
+        at_end, resistances = settings.friction_iterations < 0, Resistances.of(model)
+        if not len(touching.candidates) or not resistances.any or settings.friction_iterations == 0:
             return None
-        at_end = settings.friction_iterations < 0
-        parts = Parts.of(touching, (record.end if at_end else record.start)[0], record.own[at_end], self.ch2, resist=True)
+        parts = Parts.of(touching, (record.end if at_end else record.start)[0], record.own[at_end], self.ch2, resistances)
         if not len(parts.contacts):
             return None
         anchors = record.anchors if settings.stick == "elastic" else None
-        states, eps = np.stack([record.end[0], record.start[0], target.q]), settings.eps_v * rule.beta * rule.h
-        return LaggedFriction(model, parts, at_end, states, target.w, anchors, eps, rule.h)
+        states, eps = np.stack([record.end[0], record.start[0], target]), settings.eps_v * rule.beta * rule.h
+        return LaggedFriction(model, parts, at_end, states, turn, anchors, eps, rule.h)
 
     def _add_contacts(self, touching: NumpyContacts) -> None:
         """Add contacts, friction, and the anchors of sticking contacts at the end."""
         add, f, q = self.equations.add, self.friction, self.record.end[0]
-        parts = Parts.of(touching, q, self.record.own[1], self.ch2)
-        if len(parts.contacts):
+        parts = Parts.of(touching, q, self.record.own[1], self.ch2) if len(touching.candidates) else None
+        if parts is not None and len(parts.contacts):
             columns = body_columns(parts.bodies.ravel()).reshape(-1, 24)
-            add("q", "q", columns, columns, parts.hessian(q))
+            add("q", "q", columns, columns, parts.hessian())
         self.equations.add_diagonal("anchors", "anchors", 1.0)
         if f is None:
             return

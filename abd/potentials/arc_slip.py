@@ -38,7 +38,7 @@ continuous.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -46,7 +46,8 @@ from abd.model import Model
 from abd.potentials.contact import FIRST, Contacts, Stencil
 from abd.potentials.distance import dot
 from abd.potentials.friction import Lagged
-from abd.rotations import axial, nearest_rotation_vectors, polar, rotations
+from abd.rotations import axial, cross_product, nearest_rotation_vectors, polar, rotations
+from abd.tables import Table
 from cuda_kernels.shared.contact import OVER, SLIDE, SLOW
 
 
@@ -79,10 +80,12 @@ def along_arcs(
             [m].
     """
     i, j, n = contacts.first, contacts.second, lagged.n
-    slides = lagged.kind == SLIDE
     turns = (np.linalg.norm(course.turn, axis=1) >= SLOW)[np.stack([i, j])].any(axis=0)
-    first = _Side.of(course, q, i, lagged.Y_first, slides, -radius[i, None] * n, n)
-    second = _Side.of(course, q, j, lagged.Y_second, slides, radius[j, None] * n, n)
+    if not turns.any():
+        return lagged, contacts
+    slides, turning = lagged.kind == SLIDE, _Turning.of(course, q)
+    first = _Side.of(turning[i], lagged.Y_first, slides, -radius[i, None] * n, n)
+    second = _Side.of(turning[j], lagged.Y_second, slides, radius[j, None] * n, n)
     end_i, end_j = first.carried, second.carried
     # vertices belong to the first bodies
     on_face = (slides & (contacts.stencil == Stencil.POINT_TRIANGLE))[:, None]
@@ -103,6 +106,32 @@ def along_arcs(
     of_second = 1.0 - FIRST[contacts.stencil]
     points = replace(contacts, rest=contacts.rest + of_second[..., None] * moved[:, None])
     return replace(lagged, arc=arc, Y_second=Y_second), points
+
+
+@dataclass(frozen=True)
+class _Turning(Table):
+    """Rotations of n bodies in a step.
+
+    Attributes:
+        A, begin: (n, 3, 3) maps at lagging and at the start of the step; inverse: of A.
+        to_end: (n, 3, 3) rotations from lagging to the end of the step.
+        w: (n, 3) rotation vectors of the step [rad]; R: (n, 3, 3) their rotations; dp: (n, 3) displacements [m].
+    """
+
+    A: np.ndarray
+    begin: np.ndarray
+    inverse: np.ndarray
+    to_end: np.ndarray
+    w: np.ndarray
+    R: np.ndarray
+    dp: np.ndarray
+
+    @classmethod
+    def of(cls, course: Course, q: np.ndarray) -> _Turning:
+        """Rotations of bodies that are in the states q (n, 12) at lagging."""
+        A, begin, end = (state[:, 3:].reshape(-1, 3, 3) for state in (q, course.begin, course.end))
+        inverse, w = np.linalg.inv(A), nearest_rotation_vectors(end @ np.linalg.inv(begin), course.turn)
+        return cls(A, begin, inverse, polar(end @ inverse), w, rotations(w), (course.end - course.begin)[:, :3])
 
 
 @dataclass(frozen=True)
@@ -129,39 +158,31 @@ class _Side:
     remaining: np.ndarray
 
     @classmethod
-    def of(
-        cls, course: Course, q: np.ndarray, body: np.ndarray, Y: np.ndarray, slides: np.ndarray, rounding: np.ndarray,
-        n: np.ndarray,
-    ) -> _Side:  # fmt: skip
+    def of(cls, body: _Turning, Y: np.ndarray, slides: np.ndarray, rounding: np.ndarray, n: np.ndarray) -> _Side:
         """Side with bodies (l,) that touch at Y (l, 4); sliding contacts have rounding arms (l, 3)."""
-        A, begin, end = (state[body, 3:].reshape(-1, 3, 3) for state in (q, course.begin, course.end))
-        inverse = np.linalg.inv(A)
-        to_end = polar(end @ inverse)
-        w = nearest_rotation_vectors(end @ np.linalg.inv(begin), course.turn[body])
-        R = rotations(w)
+        A, begin, inverse, to_end, w, R, dp = (getattr(body, one.name) for one in fields(body))
         fixed_arm = np.where(slides[:, None], rounding, _times(to_end @ A, Y[:, 1:]))
         material_point = _times(inverse @ to_end.transpose(0, 2, 1), fixed_arm)
-        rolling_excess = np.cross(w, fixed_arm) - _times((R - np.eye(3)) @ begin, material_point)
+        rolling_excess = cross_product(w, fixed_arm) - _times((R - np.eye(3)) @ begin, material_point)
         within = np.where(slides[:, None], Y[:, 1:] - material_point, 0.0)
         arm = _times(A, within)
         now = _flat(arm, n)
-        dp = (course.end - course.begin)[body, :3]
-        by_last_step, by_velocity = dp + arm - _times(R.transpose(0, 2, 1), arm), dp + np.cross(w, arm)
+        by_last_step, by_velocity = dp + arm - _times(R.transpose(0, 2, 1), arm), dp + cross_product(w, arm)
         cosine = 0.5 * (np.trace(to_end, axis1=1, axis2=2) - dot(n, _times(to_end, n)))
         remaining = np.stack([cosine, dot(axial(to_end), n)], axis=1)
         size = np.linalg.norm(remaining, axis=1, keepdims=True)
         remaining = np.where(size > OVER, remaining / np.maximum(size, OVER), (1.0, 0.0))
-        carried = remaining[:, :1] * now + remaining[:, 1:] * np.cross(n, now)
+        carried = remaining[:, :1] * now + remaining[:, 1:] * cross_product(n, now)
         return cls(n, dot(w, n), rolling_excess, now, carried, by_last_step, by_velocity, inverse, remaining)
 
     def arc_excess(self, arm: np.ndarray) -> np.ndarray:
         """(l, 3) differences between arcs about n and their chords for arms (l, 3) in the tangent plane [m]."""
         s = self.spin[:, None]
-        return (s - np.sin(s)) * np.cross(self.n, arm) - (1.0 - np.cos(s)) * arm
+        return (s - np.sin(s)) * cross_product(self.n, arm) - (1.0 - np.cos(s)) * arm
 
     def rest_coordinates(self, arm: np.ndarray) -> np.ndarray:
         """(l, 3) rest coordinates of arms (l, 3) in the tangent plane at the end of the step."""
-        return _times(self.inverse, self.remaining[:, :1] * arm - self.remaining[:, 1:] * np.cross(self.n, arm))
+        return _times(self.inverse, self.remaining[:, :1] * arm - self.remaining[:, 1:] * cross_product(self.n, arm))
 
 
 def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:

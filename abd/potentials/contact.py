@@ -139,14 +139,16 @@ def closest(x: np.ndarray, contacts: Contacts) -> Closest:
     r = np.zeros((m, 3))
 
     triangle = contacts.stencil == Stencil.POINT_TRIANGLE
-    _, weights, kind = distance.point_triangle(*x[triangle].swapaxes(0, 1))
-    w[triangle] = distance.signed_point_triangle(weights)
-    directions[triangle] = distance.POINT_TRIANGLE_DIRECTIONS[kind]
+    if triangle.any():
+        _, weights, kind = distance.point_triangle(*x[triangle].swapaxes(0, 1))
+        w[triangle] = distance.signed_point_triangle(weights)
+        directions[triangle] = distance.POINT_TRIANGLE_DIRECTIONS[kind]
 
     edges = contacts.stencil == Stencil.EDGE_EDGE
-    _, weights_a, weights_b, kind = distance.edge_edge(*x[edges].swapaxes(0, 1))
-    w[edges] = distance.signed_edge_edge(weights_a, weights_b)
-    directions[edges] = distance.EDGE_EDGE_DIRECTIONS[kind]
+    if edges.any():
+        _, weights_a, weights_b, kind = distance.edge_edge(*x[edges].swapaxes(0, 1))
+        w[edges] = distance.signed_edge_edge(weights_a, weights_b)
+        directions[edges] = distance.EDGE_EDGE_DIRECTIONS[kind]
 
     plane = contacts.stencil == Stencil.POINT_PLANE
     solid = ~plane
@@ -189,16 +191,26 @@ def gradient(
     return (parameters.kappa * contacts.stiffness)[:, None] * (by_distance + by_angle)
 
 
-def hessian(x: np.ndarray, contacts: Contacts, parameters: ContactParameters) -> np.ndarray:
-    """(m, 12, 12) exact Hessians of `energy` [N/m], indefinite in general."""
-    near = closest(x, contacts)
-    b, b1, b2 = (part[:, None, None] for part in barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi))
+def hessian(
+    x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None,
+    near: Closest | None = None,
+) -> np.ndarray:  # fmt: skip
+    """(m, 12, 12) exact Hessians of `energy` [N/m], indefinite in general; with weights, derivatives of `gradient` without
+    those of the weights.
+    """
+    near = closest(x, contacts) if near is None else near
+    b, b1, b2 = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     b = np.where(np.isfinite(b), b, 0.0)
+    if weights is not None:
+        b, b1, b2 = weights.value, weights.force * b1, weights.force * b2
+    b, b1, b2 = (part[:, None, None] for part in (b, b1, b2))
     eps_x = thresholds(contacts)
     m = mollifier.value(x, eps_x)[:, None, None]
     dm, dD = mollifier.gradient(x, eps_x), distance.gradient(near.r, near.w)
     mixed = np.einsum("mi,mj->mij", dm, dD)
-    total = b * mollifier.hessian(x, eps_x) + b1 * (mixed + mixed.transpose(0, 2, 1))
+    total = b * mollifier.hessian(x, eps_x) + b1 * mixed.transpose(0, 2, 1)
+    if weights is None:
+        total += b1 * mixed
     total += m * (b1 * _distance_hessian(x, contacts, near) + b2 * np.einsum("mi,mj->mij", dD, dD))
     return (parameters.kappa * contacts.stiffness)[:, None, None] * total
 

@@ -23,6 +23,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from abd.rotations import cross_product
 from cuda_kernels.shared.contact import PARALLEL, TIE
 
 SMALLEST = 1e-300
@@ -112,12 +113,12 @@ def point_triangle(
         squared distances D (m,) [m^2], weights (m, 3) of the closest point in a, b, c, types (m,) of `PointTriangle`.
     """
     u, v, w = b - a, c - a, p - a
-    n = np.cross(u, v)
+    n = cross_product(u, v)
     n2 = dot(n, n)
     proper = n2 > PARALLEL * dot(u, u) * dot(v, v)
     scale = np.where(proper, n2, 1.0)
-    beta = dot(np.cross(w, v), n) / scale
-    gamma = dot(np.cross(u, w), n) / scale
+    beta = dot(cross_product(w, v), n) / scale
+    gamma = dot(cross_product(u, w), n) / scale
     projected = np.stack([1.0 - beta - gamma, beta, gamma], axis=1)
     inside = proper & np.all(projected > -TIE, axis=1)
 
@@ -150,13 +151,13 @@ def edge_edge(
         squared distances D (m,) [m^2], weights in a0, a1 (m, 2) and in b0, b1 (m, 2), types (m,) of `EdgeEdge`.
     """
     u, v, w = a1 - a0, b1 - b0, b0 - a0
-    n = np.cross(u, v)
+    n = cross_product(u, v)
     n2 = dot(n, n)
     crossing = n2 > PARALLEL * dot(u, u) * dot(v, v)
     scale = np.where(crossing, n2, 1.0)
     # the error by n is eps / sin, that of the normal equations eps / sin^2
-    s = dot(np.cross(w, v), n) / scale
-    t = dot(np.cross(w, u), n) / scale
+    s = dot(cross_product(w, v), n) / scale
+    t = dot(cross_product(w, u), n) / scale
     inside = crossing & (s > 0.0) & (s < 1.0) & (t > 0.0) & (t < 1.0)
 
     rows, zero, one = np.arange(len(u)), np.zeros(len(u)), np.ones(len(u))
@@ -195,7 +196,7 @@ def separation(x: np.ndarray, w: np.ndarray, directions: np.ndarray) -> np.ndarr
     local = x - x[:, :1]
     r = np.einsum("mk,mki->mi", w, local)
     tangents = np.einsum("mjk,mki->mji", directions, local)
-    n = np.cross(tangents[:, 0], tangents[:, 1])
+    n = cross_product(tangents[:, 0], tangents[:, 1])
     n2 = dot(n, n)
     proper = n2 > 0.0
     along = dot(n, r) / np.where(proper, n2, 1.0)
@@ -216,7 +217,7 @@ def hessian(x: np.ndarray, r: np.ndarray, w: np.ndarray, directions: np.ndarray)
     m = len(x)
     T = np.einsum("mjk,mki->mji", directions, x - x[:, :1])
     free = np.any(directions != 0.0, axis=2)
-    n = np.cross(T[:, 0], T[:, 1])
+    n = cross_product(T[:, 0], T[:, 1])
     n2 = dot(n, n)
     t2 = np.einsum("mji,mji->mj", T, T)
     both = free[:, 1]

@@ -25,7 +25,7 @@ Devices: ``cuda_kernels/friction/lagging.py`` and ``friction.py``, launched by `
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from abd.potentials import mollifier
 from abd.potentials.barrier import barrier
 from abd.potentials.contact import (
     FIRST,
+    Closest,
     ContactParameters,
     Contacts,
     Stencil,
@@ -45,11 +46,12 @@ from abd.potentials.distance import dot
 from abd.potentials.elements import Elements
 from abd.potentials.rolling import Resistances, tangents
 from abd.rotations import polar
+from abd.tables import Table
 from cuda_kernels.shared.contact import ROLL, SLIDE, SPIN
 
 
 @dataclass(frozen=True)
-class Lagged:
+class Lagged(Table):
     """l lagged contacts.
 
     Attributes:
@@ -77,13 +79,13 @@ class Lagged:
     arc: np.ndarray
     kind: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.source)
 
-
-def lag(x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None) -> Lagged:
+def lag(
+    x: np.ndarray, contacts: Contacts, parameters: ContactParameters, weights: Weights | None = None,
+    near: Closest | None = None,
+) -> Lagged:  # fmt: skip
     """Lag the active contacts with friction, at positions x (m, 4, 3) [m]; parts of one item are merged."""
-    near = closest(x, contacts)
+    near = closest(x, contacts) if near is None else near
     _, b1, _ = barrier(parameters.barrier, near.D, parameters.d_hat, contacts.xi)
     d = np.sqrt(near.D)
     load = -2.0 * contacts.mu * parameters.kappa * contacts.stiffness * d * b1
@@ -134,18 +136,33 @@ def freeze(
     ratios = resistances.ratios(contacts.first, contacts.second)
     resists = (ratios > 0.0).any(axis=1).astype(float)
     loaded = lag(contacts.positions(q), replace(contacts, mu=resists), parameters, weights)
+    lagged, points = on_surfaces(loaded, contacts[loaded.source], q, radius, heading, resistances)
+    return replace(lagged, source=np.arange(len(lagged))), points
+
+
+def on_surfaces(
+    loaded: Lagged, contacts: Contacts, q: np.ndarray, radius: np.ndarray, heading: np.ndarray, resistances: Resistances
+) -> tuple[Lagged, Contacts]:
+    """Lagged contacts between the surfaces of bodies, with the rows of `loaded` as sources, and contacts with their points.
+
+    Args:
+        loaded: k loaded contacts, with loads of a coefficient of 1; contacts: the same ones; others as of `freeze`.
+    """
+    ratios = resistances.ratios(contacts.first, contacts.second)
     A = q[:, 3:].reshape(-1, 3, 3)
     maps = polar(heading @ np.linalg.inv(A)) @ A
     parts, moved = [], []
     for kind in (SLIDE, ROLL, SPIN):
-        load = loaded.load * ratios[loaded.source, kind]
-        rows = np.flatnonzero(ratios[loaded.source, kind] > 0.0)
-        n, chosen = loaded.n[rows], contacts[loaded.source[rows]]
+        load = loaded.load * ratios[:, kind]
+        rows = np.flatnonzero(ratios[:, kind] > 0.0)
+        if kind != SLIDE and not len(rows):
+            continue
+        n, chosen = loaded.n[rows], contacts[rows]
         if kind == SLIDE:
             w, owners = loaded.w[rows], chosen.owners
             offsets = (1.0 - 2.0 * FIRST[chosen.stencil]) * radius[owners]
-            arms = _arms(maps[owners], offsets[..., None] * n[:, None])
-            chosen = replace(chosen, rest=chosen.rest + arms)
+            if offsets.any():
+                chosen = replace(chosen, rest=chosen.rest + _arms(maps[owners], offsets[..., None] * n[:, None]))
         else:
             w = np.tile([1.0, -1.0, -1.0, 1.0], (len(rows), 1))
             chosen = replace(chosen, stencil=np.full(len(rows), int(Stencil.EDGE_EDGE)))
@@ -158,9 +175,7 @@ def freeze(
         parts.append(Lagged(rows, load[rows], n, w, Y_first, Y_second, *taken, np.full(len(rows), kind)))
         moved.append(chosen)
     order = np.lexsort(tuple(np.concatenate([getattr(part, name) for part in parts]) for name in ("kind", "source")))
-    frozen = Lagged(*(np.concatenate([getattr(part, one.name) for part in parts])[order] for one in fields(Lagged)))
-    points = Contacts(*(np.concatenate([getattr(part, one.name) for part in moved])[order] for one in fields(Contacts)))
-    return replace(frozen, source=np.arange(len(frozen))), points
+    return Lagged.joined(*parts)[order], Contacts.joined(*moved)[order]
 
 
 def _main_parts(rows: np.ndarray, load: np.ndarray, n: np.ndarray, item: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

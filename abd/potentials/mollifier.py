@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.potentials.distance import dot
+from abd.rotations import cross_product
 
 EDGE_SIGNS = np.array([[-1.0, 1.0, 0.0, 0.0], [0.0, 0.0, -1.0, 1.0]])
 """u and v as combinations of (a0, a1, b0, b1)."""
@@ -49,7 +50,7 @@ def cross_squared(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             dc/dv = 2 (u x v) x u          d2c/dudv = 2 (2 u v^T - v u^T - (u.v) 1)
     """
     u, v = x[:, 1] - x[:, 0], x[:, 3] - x[:, 2]
-    n = np.cross(u, v)
+    n = cross_product(u, v)
     uv, vu = np.einsum("mi,mj->mij", u, v), np.einsum("mi,mj->mij", v, u)
     one = np.eye(3)
     second = np.empty((len(x), 2, 3, 2, 3))
@@ -57,7 +58,7 @@ def cross_squared(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     second[:, 1, :, 1] = 2.0 * (dot(u, u)[:, None, None] * one - np.einsum("mi,mj->mij", u, u))
     second[:, 0, :, 1] = 2.0 * (2.0 * uv - vu - dot(u, v)[:, None, None] * one)
     second[:, 1, :, 0] = second[:, 0, :, 1].transpose(0, 2, 1)
-    return dot(n, n), 2.0 * np.stack([np.cross(v, n), np.cross(n, u)], axis=1), second
+    return dot(n, n), 2.0 * np.stack([cross_product(v, n), cross_product(n, u)], axis=1), second
 
 
 def cross_squared_points(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -70,7 +71,7 @@ def cross_squared_points(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 def value(x: np.ndarray, eps_x: np.ndarray) -> np.ndarray:
     """(m,) mollifiers of edge pairs x (m, 4, 3) [m] with thresholds eps_x (m,) [m^4]."""
-    n = np.cross(x[:, 1] - x[:, 0], x[:, 3] - x[:, 2])
+    n = cross_product(x[:, 1] - x[:, 0], x[:, 3] - x[:, 2])
     return mollifier(dot(n, n), eps_x)[0]
 
 

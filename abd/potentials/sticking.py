@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from abd.rotations import cross_product
 from abd.tables import Table
 from cuda_kernels.shared.contact import STEEP
 
@@ -68,4 +69,4 @@ def final_shares(stretch: np.ndarray, eps: float, n: np.ndarray, spin: np.ndarra
     """
     share = stretch / eps
     share = share / np.maximum(np.linalg.norm(share, axis=1), 1.0)[:, None]
-    return np.cos(spin)[:, None] * share + np.sin(spin)[:, None] * np.cross(n, share)
+    return np.cos(spin)[:, None] * share + np.sin(spin)[:, None] * cross_product(n, share)

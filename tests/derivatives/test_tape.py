@@ -151,6 +151,35 @@ def test_gradients_of_a_sliding_body(device, shape):
 
 
 @DEVICES
+def test_gradients_of_crossing_edges(device):
+    """A box slides and turns with an edge across that of another one."""
+    scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-12})
+    scene.add_material("default", mu=0.3)
+    turns = {"axis": (1, 0, 0), "degrees": 45}, {"axis": (0, 1, 0), "degrees": 45}
+    scene.add_body("rail", box=(0.5, 0.1, 0.1), axis_angle=turns[0], kind="static")
+    motion = {"velocity": (0.2, 0, 0), "angular_velocity": (0, 0, 1)}
+    scene.add_body("box", box=(0.1, 0.5, 0.1), axis_angle=turns[1], position=(0, 0.01, 0.14149), mass=1.0, **motion)
+    check(abd.Simulation(scene, device=device), {}, lambda gradient: {})
+
+
+@DEVICES
+def test_gradients_without_friction_beside_rough_materials(device):
+    scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-13})
+    scene.add_material("default", mu=0.0)
+    scene.add_material("rough", mu=0.5)
+    scene.add_body("floor", half_space={})
+    scene.add_body("box", box=(0.2, 0.3, 0.2), position=(0, 0, 0.1001), mass=1.0, velocity=(1, 0, 0))
+    sim = abd.Simulation(scene, device=device)
+    sim.run(steps=WARM)
+    tape = abd.Tape(sim)
+    for _ in range(STEPS):
+        tape.step()
+    by_end = np.zeros((2, 12))
+    by_end[sim.bodies["box"].index, 0] = 1.0
+    assert tape.gradient(q=by_end).qd[sim.bodies["box"].index, 0] == pytest.approx(STEPS * DT, rel=1e-9)
+
+
+@DEVICES
 def test_gradients_from_the_first_step_in_contact(device):
     """Friction that is lagged until it converges has gradients where a contact begins; other repeated laggings have none."""
     sim = box(device, laggings=-1)

@@ -75,7 +75,7 @@ class NumpyContacts:
         self.found, self.candidates = found, contacts(self.model, self.surfaces, self.pairs, found)
         self.owners = owners_of(self.candidates, self.model)
         self.minima, self.parts = None, self.candidates
-        if self.topology is not None:
+        if self.topology is not None and len(found):
             self.minima = find_minima(self.surfaces, self.topology, self.pairs, found, self.candidates)
             self.parts = self.minima.contacts
         self._update_parameters()
