@@ -128,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.set_defaults(command=_bench)
 
     schema = commands.add_parser("schema", help="print the keys of a scene file")
-    help_text = "print only the tables with this word in their name, or else the keys and joint types with it"
+    help_text = "print the keys of this joint type, the tables with this word in their name, or else the keys and types with it"
     schema.add_argument("word", nargs="?", help=help_text)
     schema.add_argument("--json", action="store_true", help="as JSON Schema")
     schema.set_defaults(command=_schema)

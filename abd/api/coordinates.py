@@ -183,6 +183,13 @@ class Efforts:
         self._applied.append(_Applied((joint, name), given, steps))
         self._is_current = False
 
+    def remove(self, places: np.ndarray) -> None:
+        """Remove all efforts on the coordinates `places` (k,)."""
+        constant = self.constant
+        constant[places] = 0.0
+        self.constant = constant
+        self._applied = [one for one in self._applied if self._place(*one.coordinate) not in places]
+
     def before_step(self) -> None:
         """Set the rows to the sums of all efforts in this step; the integrator restarts for bodies whose effort jumps."""
         if self._is_current:

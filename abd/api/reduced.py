@@ -107,11 +107,13 @@ class Reduced:
             inputs: coordinates with efforts, as "joint.coordinate"; by default all coordinates.
 
         Raises:
-            ValueError: a coordinate is unknown. StepFailure: the step does not converge. NotDifferentiable: it has no derivative.
+            TypeError: `inputs` is a text. ValueError: a coordinate is unknown. StepFailure: the step does not converge. NotDifferentiable: it has no derivative.
         """
         copied, reader = copy.deepcopy(self._simulation), self._simulation.reader
         joint = [copied.model.joints[k].name for k in reader.table.joint]
         known = [f"{one}.{name}" for one, name in zip(joint, reader.names, strict=True)]
+        if isinstance(inputs, str):
+            raise TypeError(f"inputs must be a list of coordinates: ['{inputs}'], not a text")
         inputs = known if inputs is None else list(inputs)
         for one in inputs:
             if one not in known:

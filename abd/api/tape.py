@@ -22,7 +22,9 @@ from abd.api.protocol import RunningSimulation
 from abd.api.step_report import StepReport
 from abd.derivatives.step import STATE, Constants, StepDerivatives, StepRecord
 from abd.errors import NotDifferentiable
+from abd.joints.rows import table
 from abd.joints.rows.laws import Role
+from abd.model import WORLD
 from abd.potentials.integrators import Scheme
 from abd.tables import copied
 
@@ -65,9 +67,15 @@ class Tape:
 
     Attributes:
         steps: derivatives of the recorded steps.
+
+    Raises:
+        TypeError: the argument is a scene, or another object without steps.
     """
 
     def __init__(self, simulation: RunningSimulation):
+        if not hasattr(simulation, "stepper"):
+            given = type(simulation).__name__
+            raise TypeError(f"Tape takes a simulation, not a {given}: sim = abd.Simulation(scene), then abd.Tape(sim)")
         self._simulation = simulation
         self.steps: list[StepDerivatives] = []
         self._constants: Constants | None = None
@@ -121,12 +129,16 @@ class Tape:
         if found := [reason for reason, applies in reasons.items() if applies]:
             raise NotDifferentiable(f"step {sim.frame} has no derivative: {'; '.join(found)}")
 
-    def gradient(self, q: np.ndarray | None = None, qd: np.ndarray | None = None) -> Gradient:
+    def gradient(
+        self, q: np.ndarray | None = None, qd: np.ndarray | None = None, coordinates: np.ndarray | None = None
+    ) -> Gradient:
         """Return the derivatives of a function f of the recorded states.
 
         Args:
             q, qd: derivatives of f by positions and velocities of the bodies after the last step, (n, 12), or after every step,
                 (k, n, 12); zero by default.
+            coordinates: derivatives of f by the coordinates of the joints, (c,) or (k, c), in the order of
+                `Simulation.coordinates`; zero by default.
 
         Raises:
             ValueError: no step was recorded, or another shape.
@@ -135,7 +147,13 @@ class Tape:
             raise ValueError("record a step before `gradient`")
         sim, count = self._simulation, len(self.steps)
         n, m = len(sim.model.bodies), len(sim.model.materials.mu)
-        given = {"q": self._by_step(q, "q"), "qd": self._by_step(qd, "qd")}
+        given = {"q": self._by_step(q, "q", n, 12), "qd": self._by_step(qd, "qd", n, 12)}
+        if coordinates is not None:
+            by_coordinates = self._by_step(coordinates, "coordinates", len(sim.reader.names))
+            for of_states, weights, step in zip(given["q"], by_coordinates, self.steps, strict=True):
+                _, *gradients = table.linearize(sim.reader.table, step.record.end[0])
+                for body, gradient in zip((sim.reader.table.child, sim.reader.table.parent), gradients, strict=True):
+                    np.add.at(of_states, body[body != WORLD], (weights[:, None] * gradient)[body != WORLD])
         out, state, after = [], {}, None
         for k, step in reversed(list(enumerate(self.steps))):
             equations = step.equations
@@ -157,15 +175,14 @@ class Tape:
             np.stack([one["efforts"] for one in out]), upper + np.triu(upper, 1).T, self._by_coordinate(out),
         )  # fmt: skip
 
-    def _by_step(self, given: np.ndarray | None, name: str) -> np.ndarray:
-        """Return (k, n, 12) derivatives by the states after all steps."""
-        shape = (len(self.steps), len(self._simulation.model.bodies), 12)
-        out = np.zeros(shape)
+    def _by_step(self, given: np.ndarray | None, name: str, *sizes: int) -> np.ndarray:
+        """Return derivatives (k, *sizes) by quantities after all steps."""
+        out = np.zeros((len(self.steps), *sizes))
         if given is not None:
             given = np.asarray(given, dtype=float)
-            if given.shape not in (shape, shape[1:]):
-                raise ValueError(f"{name} must have the shape {shape[1:]} or {shape}, not {given.shape}")
-            out[-1 if given.ndim == 2 else slice(None)] = given
+            if given.shape not in (out.shape, sizes):
+                raise ValueError(f"{name} must have the shape {sizes} or {out.shape}, not {given.shape}")
+            out[-1 if given.shape == sizes else slice(None)] = given
         return out
 
     def _by_coordinate(self, out: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

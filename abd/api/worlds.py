@@ -129,7 +129,7 @@ class Worlds:
         """(w, c) constant efforts on the coordinates [N or N m], in addition to drives (`CoordinateView.apply_force`).
 
         Can be set from the next step on, to any shape that broadcasts to (w, c), also to an array of another library on the host
-        or on the device of the simulation. `reset` sets the efforts of its worlds to zero.
+        or on the device of the simulation.
 
         Raises:
             ValueError: the shape is wrong, or a number is not finite.
@@ -155,6 +155,8 @@ class Worlds:
     def reset(self, worlds: int | Iterable[int] | None = None, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
         """Return some worlds to their initial state or to a given state; the other worlds continue unchanged.
 
+        Efforts on the coordinates of these worlds end, also those of a number of steps; loads on bodies stay.
+
         Args:
             worlds: numbers, or a mask (w,) of all worlds; by default all.
             q, qd: (k, b, 12) states of the k worlds and their time derivatives, for instance `q` and `qd` of another simulation
@@ -172,9 +174,7 @@ class Worlds:
         chosen = np.searchsorted(self.numbers, numbers)
         given = [None if values is None else self._rows(name, values, chosen) for name, values in (("q", q), ("qd", qd))]
         reset_worlds(self._simulation, numbers, *given)
-        efforts = self._simulation.control.efforts.constant
-        efforts[self._coordinates[chosen]] = 0.0
-        self._simulation.control.efforts.constant = efforts
+        self._simulation.control.efforts.remove(self._coordinates[chosen])
 
     # parts ----------------------------------------------------------------------------------------------------------
 

@@ -91,6 +91,11 @@ def test_worlds_can_be_reset_to_given_states(device):
     sim.worlds.reset(1, q=q[None], qd=qd[None])
     assert sim.worlds.coordinates[1] == pytest.approx([0.3]) and sim.worlds.rates[1] == pytest.approx([-0.5])
     np.testing.assert_array_equal(sim.worlds.efforts, [[1.0], [0.0]])
+    for world in (0, 1):
+        sim.joints[f"w{world}_pivot"].coordinate().apply_force(2.0, steps=3)
+    sim.worlds.reset(1)
+    sim.step()
+    assert [sim.joints[f"w{world}_pivot"].coordinate().drive_force for world in (0, 1)] == pytest.approx([3.0, 0.0])
     sunk = sim.worlds.q[:1].copy()
     sunk[0, 1, 2] = 0.0
     with pytest.raises(abd.errors.SceneError, match="partly below"):

@@ -184,7 +184,11 @@ def test_doctor_and_schema(capsys):
     assert main(["schema", "--json"]) == 0
     assert "body" in json.loads(capsys.readouterr().out)["properties"]
     assert main(["schema", "drive"]) == 0 and capsys.readouterr().out.startswith("## `joint.drive`")
-    assert main(["schema", "revolute"]) == 0 and "`hinge`" in capsys.readouterr().out
+    for name, has, lacks in (("revolute", "theta", "skew"), ("screw", "lead", "radii"), ("skewed_universal", "skew_deg", "lead")):
+        assert main(["schema", name]) == 0
+        output = capsys.readouterr().out
+        assert all(f"`{key}` |" in output for key in ("anchor", "range", "effort")) and has in output, name
+        assert f"| `{lacks}` |" not in output, name
     assert main(["schema", "quaternoin"]) == 1
     assert main(["schema"]) == 0
     assert "half_space" in capsys.readouterr().out

@@ -249,11 +249,34 @@ def test_steps_without_derivatives_name_the_reason():
     with pytest.raises(ValueError, match="record a step"):
         tape.gradient()
     tape.step()
-    with pytest.raises(ValueError, match="shape"):
-        tape.gradient(q=np.zeros(12))
+    for given in ({"q": np.zeros(12)}, {"coordinates": np.zeros(5)}):
+        with pytest.raises(ValueError, match="shape"):
+            tape.gradient(**given)
+    with pytest.raises(TypeError, match=r"abd\.Simulation\(scene\)"):
+        abd.Tape(abd.Scene())
+    with pytest.raises(TypeError, match=r"\['pin 0.theta'\]"):
+        sim.reduced().linearize("pin 0.theta")
     sim.step()
     with pytest.raises(NotDifferentiable, match="begin a new tape"):
         tape.step()
+
+
+def test_gradients_of_joint_angles_equal_differences():
+    """Of the angles after two of three steps, by an effort in the first step."""
+    by = np.zeros((3, 4))
+    by[1], by[2] = [1.0, -2.0, 0.5, 0.0], [0.3, 0.0, 0.0, 1.0]
+
+    def angles(effort: float) -> tuple[abd.Tape, float]:
+        sim = chain("numpy", integrator="bdf1", effort=0.0)
+        tape, total = abd.Tape(sim), 0.0
+        sim.joints["pin 1"].coordinate("theta").apply_force(effort, steps=1)
+        for k in range(3):
+            tape.step()
+            total += by[k] @ sim.coordinates
+        return tape, total
+
+    found = angles(0.2)[0].gradient(coordinates=by).efforts[0, 1]
+    assert found == pytest.approx((angles(0.3)[1] - angles(0.1)[1]) / 0.2, rel=1e-6)
 
 
 def test_efforts_may_begin_at_zero():

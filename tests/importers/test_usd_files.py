@@ -136,6 +136,13 @@ def test_values_of_wrong_types_are_refused(was, now, words, tmp_path):
     assert words in refused(tmp_path / "stage.usda")
 
 
+def test_joints_with_two_targets_are_refused(tmp_path):
+    maker = pendulum(tmp_path / "stage.usda")
+    maker.stage.GetPrimAtPath(f"{WORLD}/mid").GetRelationship("physics:body0").AddTarget(f"{WORLD}/floor")
+    maker.stage.GetRootLayer().Save()
+    assert "physics:body0 has 2 targets" in refused(maker.path)
+
+
 def test_compressed_packages_are_refused(tmp_path):
     """A compressed USD package is rejected before it is unpacked."""
     with zipfile.ZipFile(tmp_path / "bomb.usdz", "w", zipfile.ZIP_DEFLATED) as bomb:

@@ -9,9 +9,10 @@ import numpy as np
 
 from abd.joints.types import ALIASES, TYPES
 from abd.model import WORLD, Joint
-from abd.scene.schema.fields import LARGEST, Spec
+from abd.scene.schema.fields import DEGREES, LARGEST, Spec
 from abd.scene.schema.findings import models_in
-from abd.scene.schema.joint_types import EXAMPLES, traits
+from abd.scene.schema.joint_schema import JointParameters
+from abd.scene.schema.joint_types import EXAMPLES, traits, type_of
 from abd.scene.schema.schema import SceneSpec
 
 BOUNDS = {
@@ -64,13 +65,33 @@ def schema_json() -> str:
 
 
 def sections_with(word: str) -> str:
-    """Return the sections of `schema_markdown` with a word in their heading, or else their rows with it; "" without any."""
+    """Return the sections of `schema_markdown` with a word in their heading, or else their rows with it; "" without any.
+
+    For a joint type, these are its row and the keys of its joints and coordinates."""
     word, sections = word.lower(), [part.splitlines() for part in schema_markdown().split("\n## ")[1:]]
+    if word in (*TYPES, *ALIASES):
+        return _text(_of_joint_type(word, {lines[0].strip("`[]"): lines for lines in sections}))
     named = [lines for lines in sections if word in lines[0].lower()]
     if not named:
         rows = [(lines[0], [line for line in lines[1:] if line.startswith("|") and word in line.lower()]) for lines in sections]
         named = [[heading, "", *found] for heading, found in rows if found]
-    return "\n".join("\n".join(["## " + lines[0], *lines[1:]]) for lines in named)
+    return _text(named)
+
+
+def _of_joint_type(name: str, sections: dict[str, list[str]]) -> list[list[str]]:
+    """Return the row of a joint type among the given sections, and the keys of its joints, coordinates and drives."""
+    own = traits(name).parameters
+
+    def belongs(line: str) -> bool:
+        key = line.split("`")[1] if line.startswith("| `") else ""
+        return key not in JointParameters.model_fields or key.removesuffix(DEGREES) in own
+
+    types = [line for line in sections["Joint types"] if not line.startswith("| `") or line.startswith(f"| `{type_of(name)}`")]
+    return [types, list(filter(belongs, sections["joint"])), *(sections[key] for key in ("joint.coordinate.NAME", "joint.drive"))]
+
+
+def _text(sections: list[list[str]]) -> str:
+    return "\n".join("\n".join(["## " + lines[0], *lines[1:]]) for lines in sections)
 
 
 def schema_markdown() -> str:

@@ -80,10 +80,14 @@ class _Joints:
         """Return parent, child, their frames, and -1 for a reversed joint."""
         stage, bodies = self.stage, self.bodies
         frames, names = [], []
-        for body, target, position, rotation in (
-            (one.body0, one.rel0, one.localPose0Position, one.localPose0Orientation),
-            (one.body1, one.rel1, one.localPose1Position, one.localPose1Orientation),
+        for key, body, target, position, rotation in (
+            ("physics:body0", one.body0, one.rel0, one.localPose0Position, one.localPose0Orientation),
+            ("physics:body1", one.body1, one.rel1, one.localPose1Position, one.localPose1Orientation),
         ):
+            targets = stage.prim(path).GetRelationship(key).GetTargets()
+            if len(targets) > 1:
+                stage.problem(f"{key} has {len(targets)} targets", path, ", ".join(map(str, targets)), "keep one")
+                return None
             place = pose(rotation_of(rotation), stage.finite(position, path, "a frame of the joint") * stage.length)
             if str(body) in bodies.prototypes:
                 stage.notes.append(f"joint {path} is ignored: it connects the prototype {body} of a point instancer")
