@@ -107,7 +107,8 @@ class Reduced:
             inputs: coordinates with efforts, as "joint.coordinate"; by default all coordinates.
 
         Raises:
-            TypeError: `inputs` is a text. ValueError: a coordinate is unknown. StepFailure: the step does not converge. NotDifferentiable: it has no derivative.
+            TypeError: `inputs` is a text. ValueError: a coordinate is unknown.
+            StepFailure: the step does not converge. NotDifferentiable: it has no derivative.
         """
         copied, reader = copy.deepcopy(self._simulation), self._simulation.reader
         joint = [copied.model.joints[k].name for k in reader.table.joint]
