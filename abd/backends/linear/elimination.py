@@ -2,13 +2,12 @@
 
 Rows are eliminated in an order of `abd.backends.linear.orders`. Consecutive rows with the same blocks to their right form
 *panels* (supernodes). The schedule has two stages. A *range* of panels is a set of whole subtrees of the elimination tree,
-processed by one thread. The panels above the ranges form *levels* of independent panels. The cut minimises a cost model in
-products of two blocks; it does not depend on time measurements or the number of threads.
+processed by one thread. The panels above the ranges, whose subtrees have a large fraction of the work, form *levels* of
+independent panels. The division does not depend on time measurements or the number of threads.
 """
 
 from __future__ import annotations
 
-import heapq
 from functools import cached_property
 
 import numpy as np
@@ -21,17 +20,16 @@ from cuda_kernels.linear.factor_panels import PIECE as _PIECE
 
 ROW_COST = 4.0
 """Cost of the diagonal block and the divisions of a row, in products of two blocks."""
-LEVEL_COST = 1000.0
-"""Cost of the launches of a level, in products of two blocks."""
 WORTH_CUTTING = 6000.0
 """Total work below which there is one range and no level, in products of two blocks."""
-CORES = 4
-"""Number of cores in the cost model of the cut."""
+LARGE = 1 / 8, 1 / 4, 1 / 2
+"""Fractions of the total work above which a subtree is divided: the first one whose levels cost less than the work."""
+LEVEL_COST = 1000.0
+"""Cost of the launches of a level, in products of two blocks."""
 WORTH_DISTRIBUTING = 1500.0
 """Work below which independent subtrees share one range."""
 RANGES = 64
 """Maximum number of ranges."""
-MOST_CUTS = 4096
 PIECE = int(_PIECE)
 PANEL = 8
 """Maximum number of rows of a panel; a block of another panel stays in cache while it updates these rows."""
@@ -48,7 +46,7 @@ class Elimination:
             a world does not depend on other worlds.
 
     Attributes:
-        order: (N,) block row at every position of the elimination; place: (N,) its inverse.
+        order: (N,) block row at every position of the elimination.
         products: number of products of two blocks in a factorisation; slots: number K of blocks of the factor.
         rights, ups: (N,) number of blocks of the factor right of the diagonal in every row, and above it in every column.
         panels: (P + 1,) positions; ranges: (t + 1,) positions; levels: (m + 1,) positions after them.
@@ -82,21 +80,18 @@ class Elimination:
         self.rights, self.ups = rights[rows], ups[post[rows]]
         self.order = order[post[rows]]
 
-    @cached_property
-    def place(self) -> np.ndarray:
-        """(N,) position of every block row."""
-        place = np.empty_like(self.order)
-        place[self.order] = np.arange(self.size, dtype=place.dtype)
-        return place
-
     def _schedule(self, parent: np.ndarray, work: np.ndarray, in_ranges: bool) -> np.ndarray:
         """Divide the tree of the panels into ranges and levels; returns the order of the panels, levels last."""
-        size = len(parent)
-        top = self._top(parent, work) if in_ranges else np.ones(size, dtype=bool)
+        size, whole, total = len(parent), work.copy(), work.sum()
+        run(kernels.add_to_parents, parent, whole)
+        top = np.full(size, not in_ranges)
+        for fraction in LARGE if in_ranges and total >= WORTH_CUTTING else ():
+            is_large = whole > fraction * total
+            if LEVEL_COST * np.count_nonzero(is_large) < total:
+                top = is_large
+                break
         outer = np.where(parent >= 0, top[parent], True)
         heads = np.flatnonzero(~top & outer)
-        whole = work.copy()
-        run(kernels.add_to_parents, parent, whole)
         load = whole[heads]
         lengths = np.diff(np.concatenate([[-1], heads]))
         # a subtree is contiguous in the postorder; subtract the top panels between two subtrees
@@ -115,36 +110,6 @@ class Elimination:
         self._panel_ranges = starts_of(np.bincount(of_panel)) if len(inner) else np.zeros(1, dtype=np.int32)
         self._panel_levels = len(inner) + starts_of(np.bincount(height[upper]))
         return arranged
-
-    def _top(self, parent: np.ndarray, work: np.ndarray) -> np.ndarray:
-        """(P,) bool, whether a panel is above the ranges; cuts the heaviest subtree repeatedly, to the minimum of the model."""
-        top = np.zeros(len(parent), dtype=bool)
-        total = float(work.sum())
-        if total < WORTH_CUTTING:
-            return top
-        whole = work.copy()
-        run(kernels.add_to_parents, parent, whole)
-        starts, children = lists(parent)
-        roots = np.flatnonzero(parent < 0)
-        roots = roots[np.argsort(-whole[roots], kind="stable")[:MOST_CUTS]]
-        heap = [(-whole[r], int(r)) for r in roots]
-        heapq.heapify(heap)
-        cut, best, spent, left = [], (np.inf, 0), 0.0, total
-        while heap and len(cut) <= MOST_CUTS:
-            heaviest, panel = -heap[0][0], heap[0][1]
-            time = max(heaviest, left / CORES) + spent
-            if time < best[0]:
-                best = (time, len(cut))
-            if heaviest * RANGES < total:
-                break
-            heapq.heappop(heap)
-            cut.append(panel)
-            left -= work[panel]
-            spent += LEVEL_COST + work[panel] / CORES
-            for child in children[starts[panel] : starts[panel + 1]]:
-                heapq.heappush(heap, (-whole[child], int(child)))
-        top[cut[: best[1]]] = True
-        return top
 
     @cached_property
     def fill(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -237,14 +202,6 @@ def rearranged(starts: np.ndarray, order: np.ndarray) -> np.ndarray:
     lengths = np.diff(starts)[order]
     shift = starts[:-1][order] - (np.cumsum(lengths) - lengths)
     return np.repeat(shift, lengths) + np.arange(starts[-1])
-
-
-def lists(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Children of every row: starts (N + 1,) and rows."""
-    inner = np.flatnonzero(parent >= 0)
-    children = inner[np.argsort(parent[inner], kind="stable")]
-    counts = np.bincount(parent[inner], minlength=len(parent))
-    return np.concatenate([[0], np.cumsum(counts)]), children
 
 
 def distributed(load: np.ndarray) -> np.ndarray:
