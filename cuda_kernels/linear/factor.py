@@ -20,9 +20,8 @@ def find_slots(
     row: wp.array(dtype=wp.int32),
     column: wp.array(dtype=wp.int32),
     found: wp.array(dtype=wp.int32),
-    missed: wp.array(dtype=wp.int32),
 ):
-    """Find the slot of one pair's block and write its entry to `found` (K,); set missed[0] if the pattern has none.
+    """Find the slot of one pair's block and write its entry to `found` (K,).
 
     There are count[0] pairs; those with a body without a place (-1) are skipped.
     """
@@ -43,8 +42,6 @@ def find_slots(
     lo = lower_bound(p.column, p.starts[above], p.starts[above + 1], right)
     if lo < p.starts[above + 1] and p.column[lo] == right:
         found[lo] = entry
-    else:
-        missed[0] = 1
 
 
 @wp.kernel

@@ -171,7 +171,6 @@ def test_record_is_valid_for_any_matrix_pattern():
         cholesky.set_elimination(Elimination(n, *pairs.T, in_ranges=False))
         levels.add(cholesky.levels)
         graphs.run("solve", solve)
-        assert wide.read(cholesky.missed)[0] == 0
         exact = system.dense()
         np.testing.assert_allclose(wide.read(x), exact, rtol=0, atol=1e-11 * np.abs(exact).max())
     assert (graphs.recorded, graphs.dropped) == (1, 0) and len(levels) == len(patterns)

@@ -230,8 +230,13 @@ class Device:
         self._refuse_host("read")
         if self.observer is None and (view := self._host.known(array)) is not None:
             return (view if count is None else view[:count]).copy()
-        with self.turn, self._observed("read", array, count):
-            return self._host.read(array, count)
+        return self.read_all((array, count))[0]
+
+    def read_all(self, *parts: tuple[wp.array, int | None]) -> list[np.ndarray]:
+        """Host copies of the first entries of arrays, given as (array, count), with one wait for the device."""
+        self._refuse_host("read")
+        with self.turn, self._observed("read", *parts[0]):
+            return self._host.read(list(parts))
 
     def write(self, array: wp.array, values: np.ndarray) -> None:
         """Copy host values into the first entries of an array."""

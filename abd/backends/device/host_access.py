@@ -15,7 +15,7 @@ import warp as wp
 PAGE = 1 << 20
 """Size of the page of staged writes [bytes]."""
 ALIGNED = 64
-"""Alignment of writes [bytes]."""
+"""Alignment of values in the page and in the read buffer [bytes]."""
 INITIAL_BUFFER = 1 << 16
 """Initial size [bytes] of the pinned read buffer."""
 MAX_VIEWS = 256
@@ -41,14 +41,13 @@ class HostAccess:
         """Cached NumPy view of an array; None if there is none or the host needs copies."""
         return None if self.wide else self._views.get(id(array))
 
-    def read(self, array: wp.array, count: int | None) -> np.ndarray:
-        """Host copy of the first `count` entries."""
+    def read(self, parts: list[tuple[wp.array, int | None]]) -> list[np.ndarray]:
+        """Host copies of the first entries of arrays, all for the count None; one wait for the device."""
         if not self.wide:
-            view = self._view(array)
-            return (view if count is None else view[:count]).copy()
+            views = ((self._view(array), count) for array, count in parts)
+            return [(view if count is None else view[:count]).copy() for view, count in views]
         # Warp takes no slice of an empty array
-        view = array if count is None or count >= len(array) else array[:count]
-        return self._copy_pinned(view) if view.size else view.numpy()
+        return self._copy_pinned([array if count is None or count >= len(array) else array[:count] for array, count in parts])
 
     def write(self, array: wp.array, values: np.ndarray) -> None:
         """Copy host values into the first entries of an array."""
@@ -98,25 +97,31 @@ class HostAccess:
             weakref.finalize(array, self._views.pop, id(array), None)
         return view
 
-    def _copy_pinned(self, array: wp.array) -> np.ndarray:
-        """Host copy of an array through a growing buffer, which is pinned on CUDA.
+    def _copy_pinned(self, arrays: list[wp.array]) -> list[np.ndarray]:
+        """Host copies of arrays through a growing buffer, which is pinned on CUDA.
 
-        The copy waits for the stream of the device only, because another thread may record in its own stream."""
-        size = array.size * wp.types.type_size_in_bytes(array.dtype)
+        The copies wait for the stream of the device only, because another thread may record in its own stream."""
+        sizes = [array.size * wp.types.type_size_in_bytes(array.dtype) for array in arrays]
+        *begins, size = np.cumsum([0, *(-(-size // ALIGNED) * ALIGNED for size in sizes)]).tolist()
         if self._buffer is None or self._buffer.size < size:
             capacity = max(INITIAL_BUFFER, 1 << (size - 1).bit_length())
             self._buffer = wp.empty(capacity, dtype=wp.uint8, device="cpu", pinned=not self.is_cpu)
             self._buffer_views.clear()
         elif len(self._buffer_views) > MAX_VIEWS:
             self._buffer_views.clear()
-        key = array.dtype, array.shape
-        target = self._buffer_views.get(key)
-        if target is None:
-            target = wp.array(
-                ptr=self._buffer.ptr, dtype=array.dtype, shape=array.shape, device="cpu", copy=False, pinned=not self.is_cpu
-            )
-            self._buffer_views[key] = target
-        wp.copy(target, array)
+        targets = [self._buffer_view(begin, array.dtype, array.shape) for begin, array in zip(begins, arrays, strict=True)]
+        for target, array in zip(targets, arrays, strict=True):
+            if array.size:
+                wp.copy(target, array)
         if not self.is_cpu:
             wp.synchronize_stream(self.warp.stream)
-        return target.numpy().copy()
+        return [target.numpy().copy() for target in targets]
+
+    def _buffer_view(self, begin: int, dtype, shape: tuple[int, ...]) -> wp.array:
+        """View of the buffer from a byte as an array, cached."""
+        key = begin, dtype, shape
+        if key not in self._buffer_views:
+            self._buffer_views[key] = wp.array(
+                ptr=self._buffer.ptr + begin, dtype=dtype, shape=shape, device="cpu", copy=False, pinned=not self.is_cpu
+            )
+        return self._buffer_views[key]

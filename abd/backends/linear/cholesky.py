@@ -33,13 +33,13 @@ class Cholesky:
         self.device, self.bodies, self.n = device, bodies, n
         self.pattern, self.sources, self.factor = Pattern(), Sources(), Factor()
         self.place = device.zeros(n, wp.int32)
-        self.missed, self.factor.any_failed = device.zeros(1, wp.int32), device.zeros(1, wp.int32)
+        self.factor.any_failed = device.zeros(1, wp.int32)
         self._pool, self._capacity, self._least = Pool(device), 0, RESERVED if device.wide else SMALLEST_CAPACITY
         self._couplings, self._addresses = couplings, Addresses(device)
         self._schedule: RangesOfPanels | LevelsOfRows | None = None
 
     def set_elimination(self, elimination: Elimination) -> None:
-        """Set the elimination; call `find` for every coupling afterwards."""
+        """Set the elimination; call `launch_find` for every coupling afterwards."""
         self.elimination = elimination
         get, write = self._pool.get, self.device.write
         pattern, rest = elimination.fill
@@ -64,7 +64,6 @@ class Cholesky:
         self.device.fill(found, -1)
         s.slot, s.number, s.stride = found, number, stride
         self._found = [found[k * stride : (k + 1) * stride] for k in range(number)]
-        self._filled = [False] * number
         kind = RangesOfPanels if elimination.in_ranges else LevelsOfRows
         if not isinstance(self._schedule, kind):
             self._schedule = kind(self.device)
@@ -80,23 +79,13 @@ class Cholesky:
         self.sources.addresses = self._addresses.table([c for c, _ in couplings])
         self.device.fill(self.factor.any_failed)
 
-    def find(self, which: int, coupling: Coupling, pairs: int) -> bool:
-        """Find the slots of the pairs of a coupling; False if the pattern lacks a pair."""
-        if pairs > 0:
-            self.launch_find(which, coupling, pairs)
-        elif self._filled[which]:
-            self.device.fill(self._found[which], -1)
-        self._filled[which] = pairs > 0
-        return pairs == 0 or int(self.device.read(self.missed)[0]) == 0
-
     def launch_find(self, which: int, coupling: Coupling, pairs: int) -> None:
-        """Launches of `find` for a capacity of `pairs`; sets `missed` if a pair has no slot."""
+        """Find the slots of the pairs of a coupling, which the pattern contains; launches cover `pairs` pairs."""
         found = self._found[which]
         self.device.fill(found, -1)
-        self.device.fill(self.missed)
         self.device.launch(
             kernels.find_slots, pairs, self.pattern, self.place, coupling.count, coupling.row, coupling.column, found,
-            self.missed, grain=16384,
+            grain=16384,
         )  # fmt: skip
 
     def compute(self) -> None:

@@ -215,7 +215,7 @@ class LinearSolver:
         self.static.set_elimination(elimination)
         # records may hold a factor of another kind
         self.device.generation += 1
-        self.static.find(0, joints, pairs)
+        self.static.launch_find(0, joints, pairs)
 
     def _set_pattern(self, keys: np.ndarray) -> None:
         """Choose the solver for changing pairs with these keys, and set the pattern of the factor."""
@@ -226,7 +226,7 @@ class LinearSolver:
         if not self.is_refused:
             self._whole_keys = keys
             self._whole.set_elimination(elimination)
-            self._whole.find(0, *self._joints)
+            self._whole.launch_find(0, *self._joints)
 
     def _keys(self, coupling: Coupling, pairs: int) -> np.ndarray:
         """Sorted keys of the pairs of a coupling with block rows."""

@@ -154,10 +154,10 @@ class Iteration:
         if status.failure == control.NOT_POSITIVE:
             b.linear.check()
         if status.failure == control.NO_DECREASE:
-            c, read, count = self.control, self.device.read, b.islands.count
+            c, count = self.control, b.islands.count
+            halvings, small, slope = self.device.read_all((c.halvings, count), (c.small, count), (c.slope, count))
             # only islands with all halvings used have failed
-            stuck = (read(c.halvings, count) >= HALVINGS) & (read(c.small, count) == 0.0)
-            raise no_decrease(b, HALVINGS, stuck, read(c.slope, count))
+            raise no_decrease(b, HALVINGS, (halvings >= HALVINGS) & (small == 0.0), slope)
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
         progress.trials += status.trials
@@ -182,8 +182,8 @@ class Iteration:
         self.backend.friction.reduction.grow(*needed[2:])
 
     def speeds(self) -> np.ndarray:
-        c, read, count = self.control, self.device.read, self.backend.islands.count
-        moved, length, converged = read(c.moved, count), read(c.length, count), read(c.converged, count)
+        c, count = self.control, self.backend.islands.count
+        moved, length, converged = self.device.read_all((c.moved, count), (c.length, count), (c.converged, count))
         return np.where(converged == 0, moved / length, -1.0)
 
     def _renew(self, motion: float) -> None:
@@ -217,9 +217,9 @@ class Iteration:
 
     def smallest_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest gap [activations] and the last safe step of every island; infinite and 1 if converged."""
-        c, read, count = self.control, self.device.read, self.backend.islands.count
-        moving = read(c.converged, count) == 0
-        return np.where(moving, self.backend.touch.island_gaps(), np.inf), np.where(moving, read(c.limit, count), 1.0)
+        c, count, gaps = self.control, self.backend.islands.count, self.backend.touch.island_gaps()
+        converged, limit = self.device.read_all((c.converged, count), (c.limit, count))
+        return np.where(converged == 0, gaps, np.inf), np.where(converged == 0, limit, 1.0)
 
     def _set_flag(self, flag: int) -> None:
         self.device.launch(control.set_flag, 1, self.control, flag, 1)
@@ -257,13 +257,16 @@ class Iteration:
         Bodies with permanently overlapping boxes, such as linked rings, would fill a factor of all listed pairs."""
         b, contacts, friction = self.backend, self.backend.contacts, self.backend.friction
         contacts.follow_list()
-        lists = (contacts.candidates, friction)[: 1 if friction.follows_list else 2]
-        ties, linear = b.potential.ties, b.linear
-        self.has_loose_pairs = any(part.pair_count for part in lists) or len(ties) > 0
+        candidates, near, linear = contacts.candidates, [b.potential.ties], b.linear
+        has_own_list = friction.pair_count > 0 and not friction.follows_list
+        self.has_loose_pairs = candidates.pair_count > 0 or has_own_list or len(near[0]) > 0
         linear.follow_joints(b.joints.coupling, b.joints.pairs)
         if self.has_loose_pairs:
-            coupled = [part.pair_list()[part.coupled()] for part in lists if part.pair_count and not linear.is_refused]
-            linear.follow_near(np.concatenate([*coupled, ties]).astype(int))
+            if candidates.pair_count and not linear.is_refused:
+                near.append(candidates.coupled_pairs())
+            if has_own_list and not linear.is_refused:
+                near.append(friction.pair_list()[friction.coupled()])
+            linear.follow_near(np.concatenate(near).astype(int))
         self.linear.prepare()
 
     def _carry(self, stale: bool) -> None:

@@ -105,8 +105,8 @@ class Islands(Numbering):
     def division(self) -> Division:
         """Current islands; read from the device if they were formed there since the last call."""
         if self._division is None:
-            count = int(self.device.read(self.counts, 1)[0])
-            self._division = Division(self.device.read(self.island, self.n), count)
+            island, (count,) = self.device.read_all((self.island, self.n), (self.counts, 1))
+            self._division = Division(island, int(count))
         return self._division
 
     def keep_numbering(self) -> None:

@@ -60,7 +60,8 @@ class Readings:
         return self.touch.active_pairs
 
     def contact_statistics(self) -> tuple[float, int, float]:
-        energy, gap = (self.device.read(one, self.contacts.candidates.count) for one in self.contacts.arrays("current")[:2])
+        count = self.contacts.candidates.count
+        energy, gap = self.device.read_all(*((one, count) for one in self.contacts.arrays("current")[:2]))
         return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()[0]
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

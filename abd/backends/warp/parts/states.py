@@ -51,11 +51,11 @@ class States:
         self.touch.clear()
 
     def read_state(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.device.read(self.packed(self.now, self.q)), self.device.read(self.velocity)
+        return tuple(self.device.read_all((self.packed(self.now, self.q), None), (self.velocity, None)))
 
     def read_previous(self) -> tuple[np.ndarray, np.ndarray]:
         packed = self.packed(self.before, self.scratch.vectors)  # `q` must not change: users' kernels may read it
-        return self.device.read(packed), self.device.read(self.earlier)
+        return tuple(self.device.read_all((packed, None), (self.earlier, None)))
 
     def read_positions(self) -> np.ndarray:
         return self.device.read(self.device_positions())

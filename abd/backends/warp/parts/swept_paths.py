@@ -73,9 +73,9 @@ class SweptPaths:
             return UnprovenPaths.none()
         if self._fraction(False, has_stationary) == 1.0:
             return UnprovenPaths.none()
-        smallest = self.contacts.smallest(self.contacts.fractions, 1.0)
+        pairs, smallest = self.contacts.smallest(self.contacts.fractions, 1.0)
         is_unproven = smallest < 1.0
-        return UnprovenPaths(smallest[is_unproven], candidates.pair_list()[is_unproven])
+        return UnprovenPaths(smallest[is_unproven], pairs[is_unproven])
 
     def _fraction(self, back: bool, has_stationary: bool) -> float:
         """Return the proven fraction of the paths, traversed backward or forward."""

@@ -413,6 +413,7 @@ class Candidates(ListCapacities):
         """Host copy of the body pairs (pair_count, 2)."""
         return self.device.read(self.pairs, self.pair_count).reshape(-1, 2)
 
-    def coupled(self) -> np.ndarray:
-        """(pair_count,) bool, whether a body pair has candidates; others are listed because their boxes overlap."""
-        return np.diff(self.device.read(self.segment, self.pair_count + 1)) > 0
+    def coupled_pairs(self) -> np.ndarray:
+        """Host copy of the body pairs (k, 2) with candidates; others are listed because their boxes overlap."""
+        pairs, segment = self.device.read_all((self.pairs, self.pair_count), (self.segment, self.pair_count + 1))
+        return pairs[np.diff(segment) > 0]

@@ -167,11 +167,11 @@ class Contacts:
         self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, q.approach, grain=4096)
         return self.surfaces, path, q
 
-    def smallest(self, values: wp.array, most: float) -> np.ndarray:
-        """Return the minimum over the candidates of every listed pair of bodies, (pairs,), at most `most`, on the host."""
+    def smallest(self, values: wp.array, most: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the listed pairs of bodies (k, 2) and the minima (k,) over their candidates, at most `most`, on the host."""
         c, out = self.candidates, self.pool.get("smallest", self.candidates.pair_capacity, wp.float64)
         self.device.launch(sums.group_minima, c.pair_count, c.segment, values, out, most, grain=512)
-        return self.device.read(out, c.pair_count)
+        return tuple(self.device.read_all((c.pairs, c.pair_count), (out, c.pair_count)))
 
     def arrays(self, slot: str) -> tuple[wp.array, ...]:
         """Energy, gap and bits of the active parts of every candidate, for slot "current" or "trial"."""
@@ -239,42 +239,42 @@ class Contacts:
         Gaps are in activations, infinite for pairs without candidates."""
         if self.candidates.pair_count == 0:
             return np.zeros((0, 2), dtype=np.int32), np.zeros(0)
-        return self.candidates.pair_list(), self.smallest(self.arrays("current")[1], np.inf)
+        return self.smallest(self.arrays("current")[1], np.inf)
 
     def pressing(self, pose: Pose) -> Pressing:
         """Return the points of active contacts at the current pose, on the host. The first call compiles the kernel."""
         from cuda_kernels.contact.pressing import Points, press
 
-        c, device, read, get = self.candidates, self.device, self.device.read, self._reading.get
+        c, device, get = self.candidates, self.device, self._reading.get
         if c.count == 0:
             return Pressing.nothing()
         energy, _, parts = self.arrays("current")
-        bits = read(parts, c.count)
+        bits = device.read(parts, c.count)
         chosen = np.flatnonzero(bits).astype(np.int32)
         counts = _COUNT[bits[chosen]]
         total, offset = int(counts.sum()), np.cumsum(counts, dtype=np.int32) - counts
         if total == 0:
             return Pressing.nothing()
         points = Points()
-        vectors = ("normal", "place", "force", "torque_i", "torque_j")
         self._reading.reserve(points, total)
         selected, first = get("selected", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
         device.write(selected, chosen)
         device.write(first, offset)
         query = self.surfaces, self.law, pose, c.pairs, c.items, selected, parts, energy, first
         device.launch(press, len(chosen), *query, points, grain=256)
-        found = {name: read(getattr(points, name), total) for name in vectors}
-        pair, gap = read(points.pair, total).astype(np.int64), read(points.gap, total)
-        return Pressing(pair=pair, gap=gap, point=found.pop("place"), **found)
+        names = "pair", "place", "normal", "gap", "force", "torque_i", "torque_j"
+        pair, *others = device.read_all(*((getattr(points, name), total) for name in names))
+        return Pressing(pair.astype(np.int64), *others)
 
     def smallest_gap(self, slot: str = "current") -> tuple[float, bool]:
         """Return the smallest gap beyond the minimum separation [m], and whether it may be a lower bound.
 
         The gap is infinite if there are no candidates."""
-        c, read = self.candidates, self.device.read
+        c = self.candidates
         if c.count == 0:
             return float("inf"), False
-        gap, pairs, items = read(self.arrays(slot)[1], c.count), c.pair_list(), read(c.items, c.count).reshape(-1, 4)
+        parts = (self.arrays(slot)[1], c.count), (c.pairs, c.pair_count), (c.items, c.count)
+        gap, pairs, items = self.device.read_all(*parts)
         length = gap * self.pair_law.activation(*pairs.T)[items[:, 0]]
         smallest = int(length.argmin())
         return float(length[smallest]), bool(gap[smallest] > 1.0)
@@ -324,7 +324,7 @@ class Contacts:
         empty = np.zeros((0, 2), dtype=np.int32), np.zeros((0, 12)), np.zeros((0, 12))
         if self.candidates.count == 0:
             return empty
-        r, read, c = self.reduction, self.device.read, self.candidates
+        r, c = self.reduction, self.candidates
         r.reserve(self._listed())
 
         def linearize() -> None:
@@ -340,8 +340,9 @@ class Contacts:
             run()
         if r.pairs == 0:
             return empty
-        pairs = np.stack([read(r.coupling.row, r.pairs), read(r.coupling.column, r.pairs)], axis=1)
-        return pairs, read(r.sums.g_i, r.pairs), read(r.sums.g_j, r.pairs)
+        found = r.coupling.row, r.coupling.column, r.sums.g_i, r.sums.g_j
+        row, column, *gradients = self.device.read_all(*((array, r.pairs) for array in found))
+        return np.stack([row, column], axis=1), *gradients
 
     def reduce(self, gradient, diagonal) -> None:
         """Add the sums of `linearize` to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""

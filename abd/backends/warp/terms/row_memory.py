@@ -94,19 +94,15 @@ class RowMemory:
 
     def read(self) -> JointMemory:
         """Return a host copy."""
-        read, rows = self.device.read, self.joints.row_count
-        return JointMemory(
-            reference=read(self.joints.measures.reference),
-            history=read(self.memory.history)[:, :rows],
-            multiplier=read(self.memory.multiplier),
-            linear=read(self.linear) if self.has_exact_linear else np.zeros((self.joints.linear_count, 3)),
-        )
+        arrays = self.joints.measures.reference, self.memory.history, self.memory.multiplier, self.linear
+        reference, history, multiplier, linear = self.device.read_all(*((array, None) for array in arrays))
+        linear = linear if self.has_exact_linear else np.zeros((self.joints.linear_count, 3))
+        return JointMemory(reference, history[:, : self.joints.row_count], multiplier, linear)
 
     def applied(self, memory: JointMemory) -> Applied:
         """Laws of the last step, whose result is `memory`."""
-        read, system = self.device.read, self.system
-        law, p, shift = read(self.memory.law), read(self.memory.p), system.shifts(memory, self.ch2)
-        return Applied.of_step(system, law, p, shift, self.ch2)
+        law, p = self.device.read_all((self.memory.law, None), (self.memory.p, None))
+        return Applied.of_step(self.system, law, p, self.system.shifts(memory, self.ch2), self.ch2)
 
     # one step -----------------------------------------------------------------------------------------------------
 
