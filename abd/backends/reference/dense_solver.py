@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from abd.backends.reference.numpy_bodies import Boxes, maps, positions
-from abd.backends.reference.parts.inactive import Inactive
+from abd.backends.reference.parts.conditions import Inactive
 from abd.backends.reference.potential import Potential
 from abd.errors import StepFailure
 from abd.joints.rows.system import CLOSED, CLOSINGS, IMMOBILE

@@ -12,20 +12,16 @@ import numpy as np
 from abd.backends.body_data import BodyData
 from abd.backends.protocol import OfPotential
 from abd.backends.reference.dense_solver import DenseSolver
-from abd.backends.reference.iterate import Iterate
+from abd.backends.reference.iterate import Islands, Iterate
 from abd.backends.reference.iteration import Iteration
 from abd.backends.reference.numpy_bodies import Boxes
-from abd.backends.reference.numpy_islands import Islands
 from abd.backends.reference.numpy_motion import HostScheme
-from abd.backends.reference.parts.arcs import Arcs
-from abd.backends.reference.parts.inactive import Inactive
-from abd.backends.reference.parts.loads import Loads
+from abd.backends.reference.parts.arcs import Arcs, SweptPaths
+from abd.backends.reference.parts.conditions import Inactive, Loads, TargetPoses
 from abd.backends.reference.parts.readings import Readings
 from abd.backends.reference.parts.rows import Rows
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.parts.steps import Steps
-from abd.backends.reference.parts.swept_paths import SweptPaths
-from abd.backends.reference.parts.target_poses import TargetPoses
 from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Potential
 from abd.backends.reference.start import Start

@@ -7,11 +7,10 @@ from typing import Protocol
 import numpy as np
 
 from abd.backends.body_data import BodyData
-from abd.backends.reference.iterate import Iterate
+from abd.backends.reference.iterate import Islands, Iterate
 from abd.backends.reference.numpy_bodies import BodyEnergies, maps
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.reference.numpy_friction import NumpyFriction
-from abd.backends.reference.numpy_islands import Islands
 from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.joints.rows.system import JointSystem
 from abd.model import Model

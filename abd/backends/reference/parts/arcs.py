@@ -1,21 +1,24 @@
-"""Steps along arcs: collision-free lengths of a path, and trial energies on it."""
+"""Paths along arcs: their collision-free lengths, trial energies on them, and the check of the swept paths of a step."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from abd.backends.answers import UnprovenPaths
 from abd.backends.body_data import BodyData
 from abd.backends.reference.dense_solver import DenseSolver
+from abd.backends.reference.iterate import Islands
 from abd.backends.reference.numpy_bodies import Boxes, maps, positions, state, turning
 from abd.backends.reference.numpy_motion import HostScheme
-from abd.backends.reference.parts.inactive import Inactive
+from abd.backends.reference.parts.conditions import Inactive
+from abd.backends.reference.parts.states import States
 from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Potential
-from abd.contact.path import Path, direction_path
+from abd.contact.path import Path, between, direction_path
 from abd.errors import StepFailure
 from abd.joints.rows.system import LIMIT_CUTS
 from abd.model import Kind
-from abd.rotations import rotation_vectors, rotations
+from abd.rotations import axial, rotation_vectors, rotations
 
 STRAIN = 0.5
 """Largest strain |alpha S| of a step."""
@@ -110,3 +113,21 @@ class Arcs:
 
     def evaluate(self) -> None:
         self.potential.evaluate()
+
+
+class SweptPaths:
+    """Implementation of `abd.backends.protocol.SweptPaths`."""
+
+    def __init__(self, states: States, touch: Touch, inactive: Inactive, boxes: Boxes, islands: Islands):
+        self.states, self.touch, self.inactive, self.boxes, self.islands = states, touch, inactive, boxes, islands
+
+    def unproven(self, h: float | np.ndarray, converged: np.ndarray | None = None) -> UnprovenPaths:
+        states = self.states
+        begin, turned = states.now, np.reshape(h, (-1, 1)) * axial(maps(states.velocity) @ np.linalg.inv(maps(states.now)))
+        if converged is not None:
+            # a held body may have reached its target already; its swept path is still checked
+            is_stationary = converged[self.islands.host] & self.inactive.mobile
+            begin, turned = (
+                np.where(is_stationary[:, None], stationary, one) for stationary, one in ((states.at.q, begin), (0.0, turned))
+            )
+        return self.touch.contacts.unproven(between(begin, states.at.q, turned, self.boxes.radii(begin)))

@@ -6,7 +6,7 @@ import numpy as np
 
 from abd.backends.body_data import BodyData
 from abd.backends.reference.numpy_motion import HostScheme
-from abd.backends.reference.parts.inactive import Inactive
+from abd.backends.reference.parts.conditions import Inactive
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.turns import Turns

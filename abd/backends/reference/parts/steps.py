@@ -9,10 +9,9 @@ import numpy as np
 from abd.backends.body_data import BodyData, inverse_masses
 from abd.backends.reference.numpy_bodies import StepData, maps, positions
 from abd.backends.reference.numpy_motion import HostScheme, Motion, Target, difference
-from abd.backends.reference.parts.inactive import Inactive
+from abd.backends.reference.parts.conditions import Inactive, TargetPoses
 from abd.backends.reference.parts.rows import Rows
 from abd.backends.reference.parts.states import States
-from abd.backends.reference.parts.target_poses import TargetPoses
 from abd.backends.reference.potential import Potential
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import turning_arms

@@ -1,0 +1,81 @@
+"""External loads, target poses of prescribed bodies, and inactive bodies of a step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.backends.body_data import BodyData
+from abd.backends.numbering import Sleep
+from abd.backends.reference.numpy_bodies import projectors, state
+from abd.backends.reference.potential import Potential
+from abd.contact.path import standing
+from abd.model import Kind, Model
+
+
+class Loads:
+    """Implementation of `abd.backends.protocol.Loads`."""
+
+    def __init__(self, potential: Potential):
+        self.potential = potential
+
+    def set_loads(self, force: np.ndarray, torque: np.ndarray) -> None:
+        """Do nothing: forces [N] and torques [N m] (n, 3) are the model's own arrays."""
+
+    def set_gravity(self, gravity: np.ndarray) -> None:
+        """Do nothing: gravity (3,) [m/s^2] is the model's own array."""
+
+    def set_friction(self, mu: np.ndarray) -> None:
+        """Update the pairs to changed coefficients (m, m) between materials, in the model's own array."""
+        self.potential.contacts.follow_materials()
+        self.potential.friction.follow_materials()
+
+
+class TargetPoses:
+    """Implementation of `abd.backends.protocol.TargetPoses`; prescribed: (k,) indices of the bodies."""
+
+    def __init__(self, model: Model, potential: Potential):
+        self.potential, self.at = potential, potential.at
+        self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
+
+    def read_prescribed(self) -> np.ndarray:
+        return self.at.q[self.prescribed]
+
+    def set_penalty(self, penalty: float, lp: np.ndarray, lA: np.ndarray) -> None:
+        step = self.at.step
+        step.penalty, step.lp, step.lA = float(penalty), lp.copy(), lA.copy()
+
+    def snap_to_targets(self, chosen: np.ndarray) -> None:
+        at, step = self.at, self.at.step
+        at.q = np.where(chosen[:, None], state(step.pk, step.Ak), at.q)
+        self.potential.contacts.search(standing(at.q))
+        self.potential.evaluate()
+
+
+class Inactive(Sleep):
+    """Implementation of `abd.backends.protocol.Inactive`.
+
+    Attributes:
+        immobile: (n,) bool, static bodies.
+        projectors: (n, 12, 12) on the allowed motions of mobile bodies.
+        done: (islands,) bool, islands whose bodies do not move.
+    """
+
+    def __init__(self, model: Model, constants: BodyData, potential: Potential):
+        self.constants, self.potential = constants, potential
+        self.immobile = model.bodies.kind == Kind.STATIC
+        super().__init__(potential.islands, ~self.immobile)
+        self.done = np.zeros(self.islands.count, dtype=bool)
+
+    def hold(self, held: np.ndarray) -> None:
+        step = self.potential.at.step
+        step.held = self.immobile | self.excluded | (np.asarray(held) != 0)
+        self.mobile = ~step.held
+        self.projectors = projectors(self.constants, step.held)
+
+    def exclude(self, excluded: np.ndarray) -> None:
+        self.excluded = excluded.copy()
+        self.potential.contacts.excluded = self.excluded
+
+    def mark_done(self, islands: np.ndarray) -> None:
+        """Stop the bodies of these islands (count,) bool, and no others, until the islands change."""
+        self.done = islands.copy()
