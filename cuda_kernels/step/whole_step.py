@@ -27,7 +27,6 @@ NEAR = 6
 NUMBERS = 7
 RESULT_SIZE = NUMBERS + 1
 """Number of entries for the host: these, and the largest speed at which islands converged [m/s]."""
-"""Lowest `abd.potentials.integrators.Mode` that active limits reject."""
 
 
 @wp.kernel

@@ -252,7 +252,11 @@ class Device:
             self.commands.fill(array, value)
             return
         with self.turn:
-            array.fill_(value) if value else array.zero_()
+            self._host.fill(array, value)
+
+    def assign(self, array: wp.array, values: float | np.ndarray) -> None:
+        """Set all entries of an array to a number, or the first ones to host values."""
+        self.write(array, values) if isinstance(values, np.ndarray) else self.fill(array, values)
 
     def copy(self, out: wp.array, values: wp.array, count: int | None = None) -> None:
         """Copy the first `count` entries of an array, by default all, to another array; can be recorded."""

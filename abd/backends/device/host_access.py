@@ -61,6 +61,13 @@ class HostAccess:
                 raise ValueError(f"cannot write rows of {numbers.shape[1:]} to an array of {array.dtype} {array.shape[1:]}")
             self._stage(array, numbers)
 
+    def fill(self, array: wp.array, value: float) -> None:
+        """Set all entries of an array."""
+        if self.wide:
+            array.fill_(value) if value else array.zero_()
+        else:
+            self._view(array)[...] = value
+
     def _stage(self, array: wp.array, values: np.ndarray) -> None:
         """Copy values of the array's type into its first entries; values larger than the page are copied directly."""
         if values.nbytes > PAGE:

@@ -17,7 +17,7 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.linear.solver import Solves
 from abd.backends.progress import no_decrease
 from abd.backends.recorded.direction import Direction
-from abd.backends.recorded.numbers import FAILURES, BodyNumbers, flags_of, new_control, numbers
+from abd.backends.recorded.numbers import FAILURES, flags_of, new_control, numbers
 from abd.backends.recorded.safe_path import SafePath
 from abd.backends.recorded.search import Search
 from abd.errors import StepFailure
@@ -54,7 +54,7 @@ class Iteration:
         self.reads = 0
         self.has_loose_pairs = False
         self.frictional, self._friction_of = d.zeros(capacity, wp.int32), None
-        self.loose_tolerances, self.residual_bounds, self._has_lengths = BodyNumbers(d, capacity), BodyNumbers(d, capacity), False
+        self.loose_tolerances, self.residual_bounds, self._has_lengths = *(d.zeros(capacity, wp.float64) for _ in range(2)), False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "ALL_BODIES", "RESTART")
 
     # from the host --------------------------------------------------------------------------------------------------
@@ -85,8 +85,9 @@ class Iteration:
         has_lengths = not isinstance(h, float)
         if by_island:
             # immobile bodies belong to an island of another world
-            self.loose_tolerances.set(loose)
-            self.residual_bounds.set(np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced)
+            balanced = np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced
+            self.device.assign(self.loose_tolerances, loose)
+            self.device.assign(self.residual_bounds, balanced)
         self._has_lengths = has_lengths
         self.graphs.run(("begin", by_island, has_lengths, b.friction.segment.ptr), lambda: self._begin(by_island, has_lengths))
         self.follow_pairs()
@@ -120,7 +121,7 @@ class Iteration:
         """Set the tolerances of the islands, depending on friction; launches only."""
         b, c, friction = self.backend, self.control, self.backend.friction
         pairs = friction.group, friction.segment, b.contacts.candidates.group
-        given = b.inactive.held, self.frictional, *pairs, self.loose_tolerances.array, self.residual_bounds.array
+        given = b.inactive.held, self.frictional, *pairs, self.loose_tolerances, self.residual_bounds
         self.device.launch(newton.body_tolerances, b.n, c, *given, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loose)
@@ -200,7 +201,7 @@ class Iteration:
         b = self.backend
         b.islands.keep_numbering()
         b.touch.launch_renumber()
-        b.contacts.candidates.index(lambda: self.graphs.run(("carry", self._has_lengths, stale), lambda: self._carry(stale)))
+        self.graphs.run(("carry", self._has_lengths, stale), lambda: self._carry(stale))
         self.follow_pairs()
 
     def unproven(self, h: float | np.ndarray) -> UnprovenPaths:
@@ -276,7 +277,6 @@ class Iteration:
         if self._has_lengths:
             self._launch_lengths()
         b.potential.launch_mark_done(c.converged)
-        b.contacts.candidates.launch_columns()
         if stale:
             self._set_flag(control.STALE)
 

@@ -46,20 +46,3 @@ def numbers(tolerance: float, friction_tolerance: float, h: float, tightest: flo
 def flags_of(c: control.Control, *names: str) -> dict[str, wp.array]:
     """Return flags by name, as arrays (1,) for branches of records."""
     return {name: c.flags[getattr(control, name) : getattr(control, name) + 1] for name in names}
-
-
-class BodyNumbers:
-    """A number of every body on the device, in `array` (capacity,); equal numbers are not written again."""
-
-    def __init__(self, device, capacity: int):
-        self.device, self.array = device, device.zeros(capacity, wp.float64)
-        self._value: float | None = 0.0
-
-    def set(self, number: float | np.ndarray) -> None:
-        """Set the number, scalar or (n,)."""
-        is_scalar = isinstance(number, float)
-        if is_scalar and self._value == number:
-            return
-        self._value = None  # invalid until the write is complete
-        self.device.write(self.array, np.full(len(self.array), number) if is_scalar else number)
-        self._value = number if is_scalar else None

@@ -96,7 +96,7 @@ class Start:
         b.contacts.candidates.renew(b.trial_path.path, motion, islands.island, self.control.limit)
         islands.keep_numbering()
         b.touch.launch_renumber()
-        b.contacts.candidates.index(lambda: self.graphs.run("carry speeds", self._carry))
+        self.graphs.run("carry speeds", self._carry)
         b.contacts.follow_list()
         b.friction.follow_list()
 
@@ -104,7 +104,6 @@ class Start:
         """Transfer the numbers of islands to their new numbering; launches only."""
         self.iteration.carry_numbers()
         self.backend.islands.clear_done()
-        self.backend.contacts.candidates.launch_columns()
 
     # recorded -------------------------------------------------------------------------------------------------------
 

@@ -122,7 +122,7 @@ class WholeStep:
         self._clear_contacts()
         b.iteration.follow_rows()
         if b.system.has_friction:
-            b.iteration.residual_bounds.set(0.0)  # no contact forces have to balance
+            self.device.fill(b.iteration.residual_bounds)  # no contact forces have to balance
         if not b.iteration.linear.solver.exact:
             return self._give_up()
         c = b.contacts.candidates

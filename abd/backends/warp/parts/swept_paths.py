@@ -39,7 +39,7 @@ class SweptPaths:
         self.stationary = self.device.zeros(max(potential.n, 1), wp.int32)
         self.largest, self.proven = (self.device.zeros(1, wp.float64) for _ in range(2))
         self.covered, self.found = self.device.zeros(1, wp.int32), self.device.zeros(2, wp.float64)
-        self._configured, self._each = None, self.islands.scalars("read")
+        self._each = self.islands.scalars("read")
 
     def unproven(self, h: float | np.ndarray, converged: wp.array | None = None) -> UnprovenPaths:
         """See `abd.backends.protocol.SweptPaths.unproven`.
@@ -50,10 +50,7 @@ class SweptPaths:
         islands, path = self.islands, self.trial_path.path
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
         self.potential.evaluate_contacts()
-        if not isinstance(h, float) or self._configured != h:
-            self._configured = None  # not valid until all is written
-            self.device.write(self.length, np.full(len(self.length), h))
-            self._configured = h if isinstance(h, float) else None
+        self.device.assign(self.length, h)
         key = 0 if converged is None else converged.ptr
         self.graphs.run(("swept paths", key), lambda: self._launch_back(converged))
         motion, covered = self.device.read(self.found).tolist()

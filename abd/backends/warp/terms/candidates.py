@@ -8,8 +8,6 @@ only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import warp as wp
 
@@ -376,24 +374,12 @@ class Candidates(ListCapacities):
         threads = -(-covered // self.batch)
         launch(kept_pairs.copy_kept, threads, counts, self.old, self.batch, self.segment, self.items, grain=256)
 
-    def index(self, launch: Callable[[], None] | None = None) -> None:
-        """Update `columns` for the current list.
-
-        Args:
-            launch: launches that run in any case and include `launch_columns`.
-        """
-        known, self._indexed = self._indexed == self.builds, self.builds
-        if not known:
+    def index(self) -> None:
+        """Update `columns` for the current list."""
+        if self.may_touch and self._indexed != self.builds:
+            self._indexed = self.builds
             self.columns.sort(self.pair_count)
-        if launch is not None:
-            launch()
-        elif not known:
-            self.launch_columns()
-
-    def launch_columns(self) -> None:
-        """Launches of `index` after the sort."""
-        if self.may_touch:
-            self.columns.launch_starts(self.counts)
+            self.graphs.run("columns", lambda: self.columns.launch_starts(self.counts))
 
     def _sum(self, kind: int, counts, sizes, which: int, extent: int, offsets) -> int:
         """Compute offsets from counts, and their sum, found[kind]; the sum is 0 if it exceeds the capacity.

@@ -80,7 +80,7 @@ class Contacts:
 
     def set_scale(self, ch2: float | np.ndarray) -> None:
         """Set c h^2 [s^2], scalar or (n,), the factor of contact energies in the incremental potential."""
-        self.device.write(self.law.kappa, np.full(self.n, ch2))
+        self.device.assign(self.law.kappa, ch2)
 
     def set_pair_parameters(self, own: PairParameters) -> None:
         """Set per-pair contact parameters; contact energies must be evaluated again."""
@@ -97,8 +97,8 @@ class Contacts:
 
         Call it after the list is rebuilt and before launches are recorded or replayed."""
         self._sizes()
+        self.candidates.index()
         if self.candidates.may_touch:
-            self.candidates.index()
             self.reduction.reserve(self._listed())
 
     def _listed(self) -> PairList:
@@ -325,19 +325,15 @@ class Contacts:
         if self.candidates.count == 0:
             return empty
         r, c = self.reduction, self.candidates
-        r.reserve(self._listed())
+        self.follow_list()
 
         def linearize() -> None:
-            c.launch_columns()
             self.linearize(pose)
             r.join_runs()
 
-        def run() -> None:
-            c.graphs.run(("linearize", pose.p.ptr), linearize)
-
-        c.index(run)
+        c.graphs.run(("linearize", pose.p.ptr), linearize)
         if r.lacks_capacity():
-            run()
+            c.graphs.run(("linearize", pose.p.ptr), linearize)
         if r.pairs == 0:
             return empty
         found = r.coupling.row, r.coupling.column, r.sums.g_i, r.sums.g_j
