@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from abd.contact.pair_rows import places
 from abd.model import Kind, Model
 from abd.potentials.barrier import FORCE_SCALE
 from abd.tables import Table
@@ -45,10 +46,7 @@ class PairParameters(Table):
 
     def places(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Indices of the keys (m,), and whether they exist (m,)."""
-        if not len(self):
-            return np.zeros(len(key), dtype=int), np.zeros(len(key), dtype=bool)
-        at = np.minimum(np.searchsorted(self.key, key), len(self) - 1)
-        return at, self.key[at] == key
+        return places(self.key, key)
 
 
 class PairLaw:

@@ -52,9 +52,17 @@ def distinct(*parts: np.ndarray) -> np.ndarray:
     return key[np.append(True, key[1:] != key[:-1])] if len(key) else key
 
 
+def places(known: np.ndarray, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(c,) places of keys (c,) in ascending keys `known` (k,), and (c,) bool, whether they are among them."""
+    if not len(known):
+        return np.zeros(len(key), dtype=int), np.zeros(len(key), dtype=bool)
+    at = np.searchsorted(known, key).clip(max=len(known) - 1)
+    return at, known[at] == key
+
+
 def are_among(key: np.ndarray, known: np.ndarray) -> np.ndarray:
     """(c,) bool, whether keys (c,) are among the ascending keys `known` (k,)."""
-    return known[np.searchsorted(known, key).clip(max=len(known) - 1)] == key if len(known) else np.zeros(len(key), dtype=bool)
+    return places(known, key)[1]
 
 
 def keys(pair: np.ndarray, n: int) -> np.ndarray:

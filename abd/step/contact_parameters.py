@@ -20,6 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.contact.pair_law import PairLaw, PairParameters
+from abd.contact.pair_rows import places
 from abd.energies import InitialContacts
 
 TIGHT_GAP = 1e-2
@@ -200,8 +201,10 @@ def _with_impacts(
 def _gaps_of(key: np.ndarray, law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> np.ndarray:
     """Return (k,) gaps by keys of pairs from those of the listed pairs (m, 2); infinite for others."""
     listed, first = np.unique(law.keys(*pairs.T), return_index=True)
-    at = np.searchsorted(listed, key).clip(max=max(len(listed) - 1, 0))
-    return np.where(listed[at] == key, gaps[first][at], np.inf) if len(listed) else np.full(len(key), np.inf)
+    at, is_listed = places(listed, key)
+    out = np.full(len(key), np.inf)
+    out[is_listed] = gaps[first[at[is_listed]]]
+    return out
 
 
 def merged(a: PairParameters, b: PairParameters) -> PairParameters:

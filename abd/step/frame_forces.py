@@ -10,7 +10,7 @@ import numpy as np
 
 from abd.contact.forces import FrictionPoints, Pressing, impact_friction
 from abd.contact.pair_law import PairParameters
-from abd.contact.pair_rows import keys
+from abd.contact.pair_rows import keys, places
 from abd.joint_list import JointList
 from abd.joints.rows.forces import linear_forces, row_forces
 from abd.joints.rows.measured_rows import evaluate as row_values
@@ -109,8 +109,9 @@ class FrameForces:
         contact = self.rebound.impulses[self.rebound.impulses.row < 0]
         n, h = len(stepper.q), np.broadcast_to(stepper.previous_h, len(stepper.q))
         order = np.argsort(key := keys(contact.pairs, n))
-        place = order[np.minimum(np.searchsorted(key, of := keys(pressing.pair, n), sorter=order), len(key) - 1)]
-        factor = np.where(key[place] == of, contact.factor[place], 1.0) if len(key) else np.ones(len(of))
+        at, is_known = places(key[order], keys(pressing.pair, n))
+        factor = np.ones(len(at))
+        factor[is_known] = contact.factor[order[at[is_known]]]
         added = impact_friction(contact.pairs, contact.point, contact.friction / h[contact.pairs[:, 0], None], stepper.q)
         return pressing.scaled(factor), FrictionPoints.joined(friction, added)
 

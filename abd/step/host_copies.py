@@ -8,37 +8,58 @@ from abd.backends.protocol import Backend
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.system import JointMemory
 
+States = tuple[np.ndarray, np.ndarray]
+
 
 class HostCopies:
-    """Cached copies of a backend's state, of the state before it, and of its joint memory."""
+    """Cached copies of a backend's state, of the state before it, and of its joint memory.
+
+    Attributes:
+        present, previous: positions and velocities (n, 12) after and before the last substep.
+        memory: joint memory, from which the next substep starts; applied: laws of the joint rows in the last substep.
+    """
 
     def __init__(self, backend: Backend):
         self.backend = backend
-        self.forget()
+        self.forget_copies()
 
-    def forget(self) -> None:
+    def forget_copies(self) -> None:
         """Drop all copies because the state has changed."""
-        self._state = self._previous = self._memory = self._applied = None
+        self._present = self._previous = self._memory = self._applied = None
         self._memory_changed = False
 
     @property
-    def state(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and velocities (n, 12) after the last substep."""
-        if self._state is None:
-            self._state = self.backend.states.read_state()
-        return self._state
+    def present(self) -> States:
+        if self._present is None:
+            self._present = self.backend.states.read_state()
+        return self._present
 
     @property
-    def previous(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and velocities (n, 12) before the last substep."""
+    def previous(self) -> States:
         if self._previous is None:
             self._previous = self.backend.states.read_previous()
         return self._previous
 
+    @property
+    def q(self) -> np.ndarray:
+        return self.present[0]
+
+    @property
+    def qd(self) -> np.ndarray:
+        return self.present[1]
+
+    @property
+    def previous_q(self) -> np.ndarray:
+        return self.previous[0]
+
+    @property
+    def previous_qd(self) -> np.ndarray:
+        return self.previous[1]
+
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Set the velocities (n, 12) after the last step."""
         self.backend.states.set_velocity(velocity)
-        self._state = self.state[0], velocity
+        self._present = self.q, velocity
 
     def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
         """Set the positions and velocities (n, 12) before the last step."""
@@ -47,7 +68,6 @@ class HostCopies:
 
     @property
     def memory(self) -> JointMemory:
-        """Joint memory, from which the next step starts."""
         if self._memory is None:
             self._memory = self.backend.rows.joint_memory()
         return self._memory
@@ -56,7 +76,7 @@ class HostCopies:
     def memory(self, memory: JointMemory) -> None:
         self._memory, self._memory_changed = memory, True
 
-    def give_memory(self) -> None:
+    def load_memory(self) -> None:
         """Load a joint memory that the host has set into the backend."""
         if self._memory_changed:
             self.backend.rows.load(self.memory)
@@ -64,11 +84,6 @@ class HostCopies:
 
     @property
     def applied(self) -> Applied:
-        """Laws of the joint rows in the last substep."""
         if self._applied is None:
             self._applied = self.backend.rows.applied_laws(self.memory)
         return self._applied
-
-    @applied.setter
-    def applied(self, applied: Applied) -> None:
-        self._applied = applied

@@ -12,11 +12,12 @@ from collections.abc import Callable
 import numpy as np
 
 from abd.energies import StepStatistics, spin
+from abd.joint_list import JointList
+from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import held_axes
-from abd.model import Model
+from abd.model import Kind, Model
 from abd.potentials import free_motion
 from abd.potentials.integrators import Mode, Scheme, Schemes, longest, scheme
-from abd.step.articulations import Articulations
 
 FAST_TURN = 0.5
 """Largest turn [rad] of a jointed body in a step of generalized alpha: h |L| / J_mid, and that of its held axes."""
@@ -25,6 +26,32 @@ AFTER_JUMP = 4
 generalized alpha amplifies the rest several times before damping it."""
 LONGER = 2.01
 """Ratio of a substep to the last one above which the acceleration history is dropped: its error may exceed the acceleration."""
+
+
+class Articulations:
+    """Articulations of a model: bodies that joints connect, directly or through other bodies.
+
+    Attributes:
+        dynamic: (n,) bool; none: (n,) bool, the empty mask, one array for all uses.
+        jointed: (n,) bool, bodies with joints; tumbling: (n,) bool, jointed dynamic bodies that may turn about any axis.
+    """
+
+    def __init__(self, model: Model):
+        n = len(model.bodies)
+        self.dynamic, self.none = model.bodies.kind == Kind.DYNAMIC, np.zeros(n, dtype=bool)
+        self._components = np.unique(joined_components(model), return_inverse=True)[1]
+        self._count = int(self._components.max(initial=-1)) + 1
+        ends = JointList.of(model.joints).bodies
+        self.jointed = np.zeros(n, dtype=bool)
+        self.jointed[ends[ends >= 0]] = True
+        self.tumbling = self.jointed & self.dynamic & (model.bodies.free_rotation == 3)
+
+    def containing(self, bodies: np.ndarray) -> np.ndarray:
+        """Return (n,) bool, all bodies of the articulations of the dynamic bodies among `bodies` (n,) bool."""
+        mobile = bodies & self.dynamic
+        found = np.zeros(self._count, dtype=bool)
+        found[self._components[mobile]] = True
+        return found[self._components]
 
 
 class Modes:

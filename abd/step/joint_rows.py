@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from abd.backends.protocol import Backend
 from abd.by_bodies import PerBody, of_body
 from abd.errors import StepFailure
 from abd.joint_list import JointList
@@ -17,8 +16,8 @@ from abd.joints.rows.change import Constant
 from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import TURN, JointMemory
 from abd.model import WORLD, Model
-from abd.step.articulations import Articulations
 from abd.step.host_copies import HostCopies
+from abd.step.integrators import Articulations
 from abd.step.turning import Turning
 from cuda_kernels.shared import slots
 
@@ -36,8 +35,8 @@ OPEN = 1e-6
 class JointRows:
     """The joint rows of one scene; turning: verdicts on turns of angles in a step."""
 
-    def __init__(self, model: Model, backend: Backend, articulations: Articulations, copies: HostCopies):
-        self.model, self.backend, self.articulations, self.copies = model, backend, articulations, copies
+    def __init__(self, model: Model, articulations: Articulations, copies: HostCopies):
+        self.model, self.articulations, self.copies, self.backend = model, articulations, copies, copies.backend
         self.turning = Turning(model)
 
     def begin(self, ch2: PerBody, time: PerBody) -> StepFailure | None:
@@ -111,7 +110,7 @@ class JointRows:
         if not joints.loads:
             return
         reader = JointReader(self.model)
-        q, qd = copies.state
+        q, qd = copies.present
         carried = Readings(reader, joints, q, qd, reader.coordinates(q), copies.memory, copies.applied).constraint_wrench
         joints.load(np.linalg.norm(carried[:, :3], axis=1))
         self.backend.rows.take_efforts()
@@ -123,7 +122,7 @@ class JointRows:
         joints, copies = self.backend.system, self.copies
         if not joints.counts_turns:
             return None
-        return self._turn_verdict(self.turning.ahead(joints, time, h, fastest, lambda: copies.state), excluded)
+        return self._turn_verdict(self.turning.ahead(joints, time, h, fastest, lambda: copies.present), excluded)
 
     def turned(self, excluded: np.ndarray) -> StepFailure | None:
         """Return the verdict on an iterate in which angles of joint rows have turned too far."""

@@ -19,12 +19,11 @@ from abd.joints.rows.system import HISTORY, JointMemory
 from abd.model import Model
 from abd.potentials.integrators import longest
 from abd.state import BodyHistory, State
-from abd.step.articulations import Articulations
 from abd.step.contact_parameters import ContactStiffness, find_parameters
 from abd.step.frame_forces import FrameForces
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.rebounds import Rebounds
-from abd.step.integrators import AFTER_JUMP, Modes
+from abd.step.integrators import AFTER_JUMP, Articulations, Modes
 from abd.step.joint_rows import JointRows
 from abd.step.prescribed import Prescribed
 from abd.step.sleep import Sleep
@@ -34,10 +33,8 @@ from abd.step.world_times import WorldTimes
 from abd.tables import copied
 
 
-class StepperState:
+class StepperState(HostCopies):
     """State of a scene between substeps, stored by a backend.
-
-    Host copies are read on demand and cached until the next step.
 
     Attributes:
         initial_contacts: contacts of the initial state.
@@ -55,14 +52,14 @@ class StepperState:
     """
 
     def __init__(self, model: Model, backend: Backend):
-        self.model, self.settings, self.backend = model, model.settings, backend
+        super().__init__(backend)
+        self.model, self.settings = model, model.settings
         articulations = self.articulations = Articulations(model)
-        copies = self.copies = HostCopies(backend)
         self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
         self.modes, self.strain = Modes(model, articulations), StrainWatch(model, articulations.jointed)
         self.fast_contacts = FastContacts(model)
-        self.rows = JointRows(model, backend, articulations, copies)
-        self.rebounds, self.forces = Rebounds(model, backend, articulations, copies), FrameForces(self)
+        self.rows = JointRows(model, articulations, self)
+        self.rebounds, self.forces = Rebounds(model, articulations, self), FrameForces(self)
         self.none = self.excluded = self._off = self._switched = articulations.none
         self.stopped = articulations.none
         self.worlds, self.lagged_again = WorldTimes(model), False
@@ -129,13 +126,11 @@ class StepperState:
         self._restore_pairs(state.pairs)
         self.backend.linear.recall(state.solver)
         self.joints.face(previous_q)
-        self.copies.forget()
+        self.forget_copies()
         self.stepped = False
-        if state.joints is None:
-            self.memory = self.joints.fresh_memory(state.q, state.qd)
-        else:
-            self.memory = self._check_memory(copied(state.joints))
-        self.applied = self.initial_laws() if state.laws is None else copied(state.laws)
+        fresh = state.joints is None
+        self.memory = self.joints.fresh_memory(state.q, state.qd) if fresh else self._check_memory(copied(state.joints))
+        self.set_joints(self.memory, self.initial_laws() if state.laws is None else copied(state.laws))
         if state.laws is None and (opened := self.rows.open_couplings(self.memory)).any():
             self.modes.history = np.where(self.articulations.containing(opened), -AFTER_JUMP, self.modes.history).astype(np.int32)
 
@@ -182,16 +177,6 @@ class StepperState:
             q=q, qd=qd, previous_q=q, previous_qd=qd, bodies=stored, pairs=PairParameters(), joints=memory, laws=laws,
         )  # fmt: skip
 
-    @property
-    def q(self) -> np.ndarray:
-        """(n, 12) positions after the last substep."""
-        return self.copies.state[0]
-
-    @property
-    def qd(self) -> np.ndarray:
-        """(n, 12) velocities after the last substep."""
-        return self.copies.state[1]
-
     @contextmanager
     def listed(self) -> Iterator[bool]:
         """List the contacts of the present state, in an initial state for the duration of the context; yield `stepped`."""
@@ -204,31 +189,9 @@ class StepperState:
         finally:
             self.backend.states.abandon()
 
-    @property
-    def previous_q(self) -> np.ndarray:
-        """(n, 12) positions before the last substep."""
-        return self.copies.previous[0]
-
-    @property
-    def previous_qd(self) -> np.ndarray:
-        """(n, 12) velocities before the last substep."""
-        return self.copies.previous[1]
-
-    @property
-    def memory(self) -> JointMemory:
-        return self.copies.memory
-
-    @memory.setter
-    def memory(self, memory: JointMemory) -> None:
-        self.copies.memory = memory
-
-    @property
-    def applied(self) -> Applied:
-        return self.copies.applied
-
-    @applied.setter
-    def applied(self, applied: Applied) -> None:
-        self.copies.applied = applied
+    def set_joints(self, memory: JointMemory, applied: Applied) -> None:
+        """Set the memory of the joint rows, and their laws in the last substep."""
+        self.memory, self._applied = memory, applied
         self.forces.forget()
 
     def initial_laws(self) -> Applied:
@@ -268,22 +231,6 @@ class StepperState:
         reader = JointReader(model)
         read = Readings(reader, self.joints, self.q, self.qd, reader.coordinates(self.q), self.memory, self.applied)
         return replace(statistics, joint=float(read.energy.sum()), joint_residual=tuple(read.worst_residual.tolist()))
-
-    def substep_backup(self) -> tuple[dict, np.ndarray, JointMemory | None, PairParameters]:
-        """Return copies of what a failed substep changes, except the state, for `roll_back`."""
-        memory = copied(self.memory) if self.joints.followers else None
-        return self.backend.linear.memory(), self.prescribed.stride, memory, self.backend.pair_law.own
-
-    def roll_back(self, solver: dict, stride: np.ndarray, memory: JointMemory | None, own: PairParameters) -> None:
-        """Restore the state before a failed substep."""
-        self.stepped = False
-        self.backend.states.abandon()
-        self.backend.touch.set_pair_parameters(own)
-        self.backend.linear.recall(solver)
-        self.prescribed.stride = stride
-        if memory is not None:
-            self.joints.face(self.previous_q)
-            self.memory = memory
 
     def exclude(self, excluded: np.ndarray) -> None:
         """Exclude bodies (n,) bool from the next substeps; their results are undefined."""

@@ -23,6 +23,7 @@ from abd.potentials.integrators import Scheme, Schemes, longest
 from abd.step.newton import Minimisation
 from abd.step.stepper_state import StepperState
 from abd.step.verdict import ContactBegan, IteratePath, Verdicts
+from abd.tables import copied
 from cuda_kernels.shared.step import STAY, WITH_FORCES, WITHOUT_FORCES
 
 _log = logging.getLogger(__name__)
@@ -37,19 +38,37 @@ class Substeps:
 
     def attempt(self, h: PerBody, progress: Progress) -> StepFailure | None:
         """Take one substep of h [s], scalar or (n,) by worlds; return None, or why it was rejected, with the state as before."""
-        stepper, tolerance = self.stepper, progress.tolerance
-        stored = stepper.substep_backup()
+        self.stored = None
         try:
             with memory_watched(self.backend.device.name):
                 failure = self._take(h, progress)
         except OutOfMemory as error:
             failure = StepFailure("memory", str(error))
-        except StepFailure as raised:
+        except StepFailure as raised:  # by a backend
             failure = raised
         if failure is not None:
-            stepper.roll_back(*stored)
-            progress.tolerance = tolerance
+            self._roll_back(progress)
         return failure
+
+    def _store(self, progress: Progress) -> None:
+        """Store what a minimisation changes, except the state, for `_roll_back`."""
+        stepper, backend = self.stepper, self.backend
+        memory = copied(stepper.memory) if stepper.joints.followers else None
+        self.stored = backend.linear.memory(), backend.pair_law.own, stepper.prescribed.stride, memory, progress.tolerance
+
+    def _roll_back(self, progress: Progress) -> None:
+        """Restore the state before the substep."""
+        stepper, backend = self.stepper, self.backend
+        stepper.stepped = False
+        backend.states.abandon()
+        if self.stored is None:
+            return
+        solver, own, stepper.prescribed.stride, memory, progress.tolerance = self.stored
+        backend.touch.set_pair_parameters(own)
+        backend.linear.recall(solver)
+        if memory is not None:
+            stepper.joints.face(stepper.previous_q)
+            stepper.memory = memory
 
     def _take(self, h: PerBody, progress: Progress) -> StepFailure | None:
         stepper = self.stepper
@@ -68,18 +87,16 @@ class Substeps:
             stepper.rebounds.fit_velocities(returning, stepper.rows.drive_rates(stepper.time, h))
         if (failure := self._prepare_rows(h)) is not None:
             return failure
-        tolerance = progress.tolerance
         while True:
             mode = stepper.modes.of(rule, dissipative)
             if self._take_whole(rule, mode, progress):
                 return None
-            stored = stepper.substep_backup()
+            self._store(progress)
             verdicts = Verdicts(stepper, self.iterates, h, stepper.modes.smooth(mode))
             failure = self._solve(rule, mode, verdicts, progress)
             if not isinstance(failure, ContactBegan):
                 break
-            stepper.roll_back(*stored)
-            progress.tolerance = tolerance
+            self._roll_back(progress)
             dissipative = dissipative | failure.concerned
         if failure is not None:
             return failure
@@ -105,7 +122,7 @@ class Substeps:
         contacts = stepper.constrained.any() if stepper.statistics is None else stepper.statistics.contacts
         if may_sleep or contacts:
             return False
-        stepper.copies.give_memory()
+        stepper.load_memory()
         stepper.stiffness.begin()
         tolerances = settings.tolerance, settings.friction_tolerance
         eps, is_judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
@@ -134,7 +151,7 @@ class Substeps:
         stepper.stiffness.begin()
         minimisation = Minimisation(stepper, h, verdicts, progress)
         with progress.time("start"):
-            stepper.copies.give_memory()
+            stepper.load_memory()
             backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, target_poses)
             start_poses = backend.target_poses.read_prescribed() if prescribed.any else None
             if (failure := stepper.rows.begin(rule.c * h * h, stepper.time + h)) is not None:
@@ -173,10 +190,10 @@ class Substeps:
         stepper, bodies = self.stepper, self.stepper.prescribed.bodies
         first = bodies[np.broadcast_to(stepper.previous_h, len(stepper.q))[bodies] == 0.0]
         if len(first):
-            q, qd = stepper.copies.previous
+            q, qd = stepper.previous
             q = q.copy()
             q[first] = stepper.q[first] - h * stepper.qd[first]
-            stepper.copies.set_previous(q, qd)
+            stepper.set_previous(q, qd)
 
     def _targets(self, h: float) -> np.ndarray:
         """Return (k, 12) states prescribed for the end of a substep; inactive bodies stay."""
@@ -206,7 +223,7 @@ class Substeps:
         """
         stepper, backend, articulations = self.stepper, self.backend, self.stepper.articulations
         stepper.modes.became(mode)
-        stepper.copies.forget()
+        stepper.forget_copies()
         stepper.stepped = True
         stepper.rebounds.forget()
         stepper.forces.forget()
@@ -214,13 +231,12 @@ class Substeps:
         if stepper.off is not stepper.none and stepper.off.any():
             velocity = stepper.qd.copy()
             velocity[stepper.off] = 0.0
-            stepper.copies.set_velocity(velocity)
+            stepper.set_velocity(velocity)
         if statistics is None or rebound is not None:
             statistics = backend.readings.statistics()
         if rebound is not None:
             stepper.forces.rebound = rebound
             statistics = replace(statistics, friction_work=statistics.friction_work + rebound.friction_work)
-            stepper.rebounds.begin_from(rebound.bodies, h)
         stepper.statistics = statistics
         stepper.work = stepper.work.after(stepper.statistics)
         stepper.time = stepper.time + h

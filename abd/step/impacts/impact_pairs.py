@@ -9,7 +9,12 @@ import numpy as np
 import scipy.sparse as sparse
 
 from abd.contact.forces import wrenches
-from abd.model import Model
+from abd.joint_list import JointList
+from abd.joints.rows import laws
+from abd.joints.rows.forces import Applied
+from abd.joints.rows.system import JointMemory, JointSystem
+from abd.joints.rows.table import by_twists, linearize
+from abd.model import Kind, Model
 from abd.tables import Table
 
 
@@ -36,12 +41,6 @@ class ImpactPairs(Table):
     mu: np.ndarray
     row: np.ndarray
 
-    @classmethod
-    def none(cls) -> ImpactPairs:
-        """Return an empty table."""
-        k = np.zeros(0)
-        return cls(np.zeros((0, 2), dtype=int), np.zeros((0, 2, 6)), *np.zeros((2, 0, 3)), k, k, k, np.zeros(0, dtype=int))
-
     @property
     def is_contact(self) -> np.ndarray:
         """(k,) bool, contacts of two bodies."""
@@ -51,9 +50,11 @@ class ImpactPairs(Table):
     def of_contacts(
         cls, model: Model, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray
     ) -> ImpactPairs:
-        """Create pairs from affine impulses (k, 12), other than zero, on bodies i and j in the state q (n, 12).
+        """Create pairs from affine impulses (k, 12) on bodies i and j in the state q (n, 12), without those of zero.
 
         Their friction is 0."""
+        if not (some := np.linalg.norm(on_i[:, :3], axis=1) > 0.0).all():
+            pairs, on_i, on_j = (one[some] for one in (pairs, on_i, on_j))
         i, j = pairs.T
         f, F, A = on_i[:, :3], on_i[:, 3:].reshape(-1, 3, 3), q[i, 3:].reshape(-1, 3, 3)
         arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / np.sum(f * f, axis=1)[:, None]
@@ -62,6 +63,31 @@ class ImpactPairs(Table):
         materials = model.materials
         of_materials = materials.restitution[material], materials.mu[material]
         return cls(pairs, impulses, q[i, :3] + arm, np.zeros_like(arm), size, *of_materials, row=np.full(len(size), -1))
+
+    @classmethod
+    def of_limits(
+        cls, model: Model, system: JointSystem, memory: JointMemory, applied: Applied, q: np.ndarray, h: float | np.ndarray
+    ) -> ImpactPairs:
+        """Create pairs from the limits with a force in the last step, of h [s], scalar or (n,), that led to q (n, 12).
+
+        A limit of a coordinate x with the force f [N or N m] gives the joint's two bodies the impulse ``P = f h dx/dX``, X their
+        twists. ``P . v`` is then the rate of x times f h. The joint's length converts rates of angles to speeds."""
+        rows, a = system.ends, system.row_laws
+        measure = system.rows.term_measure[system.rows.starts[rows]]
+        _, slope, _ = laws.evaluate(applied.law[rows], applied.p[rows], memory.reference[measure])
+        impulse = -slope / applied.ch2[rows] * system.of_rows(h)[rows]
+        parent, child = system.table.parent[measure], system.table.child[measure]
+        # a pair with the world is one of the child with itself, without impulse on the second body
+        parent = np.where(parent < 0, child, parent)
+        mobile = (model.bodies.kind[np.stack([parent, child])] == Kind.DYNAMIC).any(axis=0)
+        has_impulse = (a.sign[rows] * impulse > 0.0) & mobile
+        rows, measure, impulse, parent, child = (one[has_impulse] for one in (rows, measure, impulse, parent, child))
+        _, by_child, by_parent = (one[measure] for one in linearize(system.table, q, memory.reference))
+        twists = [by_twists(g, q, body) for g, body in ((by_child, child), (by_parent, parent))]
+        length = np.where(a.rotary[rows], JointList.of(model.joints).column("length")[a.joint[rows]], 1.0)
+        impulses, zero = impulse[:, None, None] * np.stack(twists, axis=1), np.zeros((len(rows), 3))
+        pairs, size = np.stack([child, parent], axis=1), np.abs(impulse) / length
+        return cls(pairs, impulses, zero, zero, size, a.restitution[rows], np.zeros(len(rows)), rows)
 
     def power(self, twists: np.ndarray) -> np.ndarray:
         """Return (k,) powers ``P_k . v`` [J] of twists (n, 6)."""

@@ -1,7 +1,7 @@
 """Restitution of impacts, added to the velocities once a step has converged.
 
 A step is inelastic: at its end, bodies with an impact between them move together. For every pair k of bodies in contact, and
-every joint limit with restitution (`abd.step.impacts.limit_impacts`), P_k is its impulse in the step as a pair of wrenches;
+every joint limit with restitution (`ImpactPairs.of_limits`), P_k is its impulse in the step as a pair of wrenches;
 ``P_k . v`` is its normal velocity times the size of the impulse. A pair has an *impact* if it closes faster than
 ``max(2 |g| h, 2 tolerance)``; slower pairs are in resting contact.
 
@@ -47,13 +47,11 @@ from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem
 from abd.model import Joint, Kind, Model
 from abd.potentials import free_motion
-from abd.potentials.sweeps import swept
 from abd.rotations import axial
-from abd.step.impacts.blocks import Blocks
 from abd.step.impacts.impact_friction import friction_of
 from abd.step.impacts.impact_pairs import ImpactPairs, Impulses, Reactions, Rebound
 from abd.step.impacts.mobility import Mobility
-from abd.step.impacts.reflections import Sweep, reflect, solve_factors
+from abd.step.impacts.reflections import Blocks, Sweep, reflect, solve_factors
 from abd.tables import Table
 
 _log = logging.getLogger(__name__)
@@ -103,7 +101,6 @@ class Restitution:
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
         self.kinematic = model.bodies.kind == Kind.KINEMATIC
         self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
-        self._turn_weights = _turn_weights(model)
         self._built_for, self._warned = None, False
         self._has_friction = self.settings.friction_iterations != 0
 
@@ -112,74 +109,36 @@ class Restitution:
         each = (np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1) for qd in velocities)
         return functools.reduce(np.maximum, each)
 
-    def speed_bounds(self, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, *velocities: np.ndarray) -> list[np.ndarray]:
-        """Return (k,) upper bounds of ``|P_k . v| / |P_k|`` for each of several velocities (n, 12).
+    def step(self, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray]) -> Step:
+        """Return the step between states and velocities (n, 12) `before` and `after`."""
+        return Step(before, after, self._twists(*before), self._twists(*after))
 
-        A rotation w with the momentum of ``A'`` has at most its kinetic energy, ``sum_k s_k |[w] A_k|^2 <= sum_k s_k |A'_k|^2``,
-        hence at most the power ``|F| (sum_k s_k |A'_k|^2 / min s)^(1/2)`` with an impulse F.
-
-        Args:
-            pairs: (k, 2); on_i, on_j: (k, 12) impulses of contacts on their bodies.
-        """
-        bounds, size, (i, j) = [], np.linalg.norm(on_i[:, :3], axis=1), pairs.T
-        moments = [np.linalg.norm(one[:, 3:], axis=1) for one in (on_i, on_j)]
-        for qd in velocities:
-            turn = np.sqrt(np.einsum("ni,ni,ni->n", self._turn_weights, qd[:, 3:], qd[:, 3:]))
-            moving = np.einsum("ki,ki->k", on_i[:, :3], qd[i, :3]) + np.einsum("ki,ki->k", on_j[:, :3], qd[j, :3])
-            bounds.append((np.abs(moving) + moments[0] * turn[i] + moments[1] * turn[j]) / size)
-        return bounds
-
-    def are_fast(self, closing: np.ndarray, opening: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Return (k,) bool, pairs that would have an impact, or be pushed apart, if not fresh; lengths: (k,) of steps [s]."""
-        fall, resting = lengths * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
-        return (closing > np.maximum(2.0 * fall, resting)) | (opening > np.maximum(OPENING * fall, resting))
-
-    def _thresholds(self, impact_pairs: ImpactPairs, lengths: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (k,) speeds by gravity in steps of `lengths` (n,) [s], and smallest closing speeds of impacts (k,) [m/s].
-
-        Slower pairs are at rest, except plastic pairs that are `fresh` (k,)."""
-        fall = lengths[impact_pairs.pairs[:, 0]] * float(np.linalg.norm(self.settings.gravity))
-        plastic = fresh & (impact_pairs.restitution == 0.0)
-        return fall, np.maximum(np.where(plastic, 0.0, 2.0 * fall), 2.0 * self.settings.tolerance)
-
-    def step(
-        self, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], chosen: np.ndarray | bool = True
-    ) -> Step:
-        """Return the step between states and velocities (n, 12) `before` and `after`, with the twists of chosen bodies (n,) bool.
-
-        Angular velocities of other bodies are 0."""
-        return Step(before, after, self._twists(*before, chosen), self._twists(*after, chosen))
-
-    def approach(self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray) -> np.ndarray:
-        """Return (k,) approach of pairs in a step of h [s], scalar or (n,) [m]; 0 for pairs slower than twice the tolerance."""
-        speed = -impact_pairs.power(step.then) / impact_pairs.size
-        lengths = np.broadcast_to(h, len(step.then))[impact_pairs.pairs[:, 0]]
-        return np.where(speed > 2.0 * self.settings.tolerance, speed * lengths, 0.0)
-
-    def rebound(
-        self,
-        impact_pairs: ImpactPairs,
-        step: Step,
-        h: float | np.ndarray,
-        fresh: np.ndarray,
-        system: JointSystem,
-        sweep: Sweep = swept,
-    ) -> Rebound | None:
-        """Return the velocities after the impacts of a step, and their impulses.
+    def impacts(
+        self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray, fresh: np.ndarray
+    ) -> tuple[Impacts, np.ndarray]:
+        """Return the pairs as `Impacts`, and (k,) bool, pairs with an impact or pushed apart.
 
         Args:
             h: length of the step [s], scalar or (n,).
-            fresh: (k,) bool, pairs that became active in the step.
-            sweep: as `abd.potentials.sweeps.swept`.
-
-        Returns:
-            None without impacts.
+            fresh: (k,) bool, pairs that became active in the step: plastic ones have impacts at any speed.
         """
+        size, lengths = impact_pairs.size, np.broadcast_to(h, len(step.then))[impact_pairs.pairs[:, 0]]
+        closing, left = impact_pairs.power(step.then), impact_pairs.power(step.now)
+        fall, resting = lengths * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
+        plastic = fresh & (impact_pairs.restitution == 0.0)
+        least = np.maximum(np.where(plastic, 0.0, 2.0 * fall), resting)
+        opens, opening = np.maximum(closing, 0.0), np.where(impact_pairs.is_contact, np.maximum(OPENING * fall, resting), 0.0)
+        is_seed = (closing < -least * size) | (left - opens > opening * size)
+        return Impacts(impact_pairs, opens, closing, left, least, lengths), is_seed
+
+    def rebound(
+        self, impacts: Impacts, is_seed: np.ndarray, step: Step, system: JointSystem, sweep: Sweep
+    ) -> Rebound | None:
+        """Return the velocities after the impacts of a step, and their impulses; None if joints are too many for impacts.
+
+        is_seed: (k,) bool, pairs with an impact or pushed apart; sweep: as `abd.potentials.sweeps.swept`."""
         q, qd = step.after
-        impacts, is_seed = self._possible_impacts(impact_pairs, step, h, fresh)
-        if not is_seed.any():
-            return None
-        of = self.model.bodies.world[impact_pairs.pairs[:, 0]]
+        of = self.model.bodies.world[impacts.impact_pairs.pairs[:, 0]]
         order = np.argsort(of, kind="stable")
         order = order[np.isin(of[order], of[is_seed])]
         impacts, of, is_seed = impacts[order], of[order], is_seed[order]
@@ -204,22 +163,6 @@ class Restitution:
             return None
         bodies = np.sort(np.concatenate(changed))
         return Rebound(out, bodies, work, Impulses.joined(*impulses), reactions)
-
-    def has_impacts(self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray, fresh: np.ndarray) -> bool:
-        """Return whether pairs have impacts, or were pushed apart, in a step; arguments of `rebound`."""
-        return bool(self._possible_impacts(impact_pairs, step, h, fresh)[1].any())
-
-    def _possible_impacts(
-        self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray, fresh: np.ndarray
-    ) -> tuple[Impacts, np.ndarray]:
-        """Return the pairs as `Impacts`, and (k,) bool, pairs with an impact or pushed apart."""
-        size, lengths = impact_pairs.size, np.broadcast_to(h, len(step.then))
-        closing, left = impact_pairs.power(step.then), impact_pairs.power(step.now)
-        fall, least = self._thresholds(impact_pairs, lengths, fresh)
-        opens, resting = np.maximum(closing, 0.0), 2.0 * self.settings.tolerance
-        opening = np.where(impact_pairs.is_contact, np.maximum(OPENING * fall, resting), 0.0)
-        is_seed = (closing < -least * size) | (left - opens > opening * size)
-        return Impacts(impact_pairs, opens, closing, left, least, lengths[impact_pairs.pairs[:, 0]]), is_seed
 
     def fitted(
         self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float]
@@ -379,10 +322,10 @@ class Restitution:
         """Return (n, 3, 3) inertias about the centres of mass, world axes [kg m^2]."""
         return free_motion.inertia(q[:, 3:].reshape(-1, 3, 3), self.model.bodies.moment)
 
-    def _twists(self, q: np.ndarray, qd: np.ndarray, chosen: np.ndarray | bool = True) -> np.ndarray:
-        """Return (n, 6) twists in world axes of chosen bodies (n,) bool, those with the momenta of qd for dynamic ones."""
+    def _twists(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """Return (n, 6) twists in world axes, those with the momenta of qd for dynamic bodies."""
         A, Ad, moment = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3), self.model.bodies.moment
-        d, k, w = self.dynamic & chosen, self.kinematic & chosen, np.zeros((len(q), 3))
+        d, k, w = self.dynamic, self.kinematic, np.zeros((len(q), 3))
         momentum = free_motion.torque(Ad[d] * moment[d, None, :], A[d])
         w[d] = np.linalg.solve(free_motion.inertia(A[d], moment[d]), momentum[:, :, None])[:, :, 0]
         w[k] = axial(Ad[k] @ np.linalg.inv(A[k]))
@@ -412,18 +355,6 @@ class Restitution:
             return sparse.csr_matrix((0, 6 * len(q)))
         units = np.tile([1.0 / self._rows.length] * 3 + [1.0] * 3, len(q))
         return (self._rows.jacobian(q)[rows] @ sparse.diags(units)).tocsr()
-
-
-def _turn_weights(model: Model) -> np.ndarray:
-    """Return (n, 9) weights of ``A'_ik^2``, by rows, in the bounds of `Restitution.speed_bounds`.
-
-    They are 0 for static bodies, and huge for moving ones with other twists, or without inertia in a direction."""
-    kind, moment = model.bodies.kind, model.bodies.moment
-    least = moment.min(axis=1)
-    bounded = (kind == Kind.DYNAMIC) & (least > 0.0)
-    weights = np.where(kind == Kind.STATIC, 0.0, 1e100)[:, None] * np.ones(3)
-    weights[bounded] = moment[bounded] / least[bounded, None]
-    return np.tile(weights, 3)
 
 
 def _rotors_and_locks(joints: list[Joint], rows: RigidRows) -> tuple[np.ndarray, np.ndarray]:
