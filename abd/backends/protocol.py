@@ -222,9 +222,6 @@ class Touch(Protocol):
 
         `chosen`: (n,) bool, all bodies of the islands concerned; other islands keep their lagged contacts. All by default."""
 
-    def scale_friction(self, factors: PairLoads) -> None:
-        """Multiply the lagged loads of body pairs by the factors `factors.load`; other pairs keep theirs."""
-
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:
         """Normal forces times mu by body pair: lagged, and at the current iterate."""
 

@@ -1,4 +1,4 @@
-"""Second lagging of friction within a step.
+"""Lagging of friction within a step: a second one where loads change, or laggings until forces balance.
 
 Friction is lagged at the start of a step, with the normal forces of that state. A new contact thus has no friction; a contact
 with an impact has too little in this step and too much in the next. A pair of bodies has *changed* if
@@ -12,19 +12,37 @@ and of the velocity suffices: a body that is set down has friction from its firs
 is not corrected later: its load is taken from a converged state (`loose_tolerance`).
 
 An island is lagged again if one of its pairs has changed. Other islands keep their state and their lagged loads.
+
+With ``friction_iterations = -1``, Newton's method and lagging alternate until a lagging leaves a converged state. The iteration
+cycles where a larger load makes the next one smaller by as much, or where contact points jump from one feature to another.
+Changes that do not shrink end it; a shorter substep helps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
+
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS, PairLoads
+from abd.backends.progress import Progress
+from abd.backends.protocol import Backend
 from abd.contact.pair_rows import PairRows
+from abd.errors import StepFailure
 
 CHANGE, CHANGE_OF_NEW = 0.5, 0.1
 """Smallest relative change of a load that causes a second lagging: usually, and of a new contact."""
 UNBALANCED = 0.05
 """Residual force on a body in contact before the last direction, over its weight."""
+BALANCED_LAGGINGS = 30
+"""Laggings at the final tolerance after which the balance fails as not converged."""
+WINDOW, CONTRACTION = 4, 0.5
+"""Laggings in which the smallest change must decrease by the second factor."""
+BALANCED_ITERATIONS = 100
+"""Largest number of Newton iterations of a balance at the final tolerance, or `max_newton` if that is more."""
+FIRST_TOLERANCE, TOLERANCE_FACTOR = 1000.0, 0.5
+"""First tolerance of a balance over the final one; each next tolerance over the speed that the last minimisation reached."""
 
 
 def least_change(settings, h: float | np.ndarray, is_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -76,3 +94,47 @@ def changed(
     mobility = np.maximum(inverse_mass[i], inverse_mass[j])
     is_changed = (difference > fraction * np.maximum(before, after)) & (mobility * difference > speed)
     return pairs[is_changed]
+
+
+def balance(
+    backend: Backend, settings, progress: Progress, minimise: Callable[[Progress, float], StepFailure | None]
+) -> StepFailure | None:
+    """Minimise and lag friction until a lagging leaves a converged state. Minimisations before the last may be inexact.
+
+    Args:
+        minimise: with the lagged friction, a progress of its own and a tolerance [m/s].
+
+    Returns:
+        the failure of a minimisation, or of a balance that was not reached.
+    """
+    friction_tolerance, mobility = settings.friction_tolerance, backend.steps.mobility()
+    tolerance, exact, newton = FIRST_TOLERANCE * friction_tolerance, 0, 0
+    changes: list[float] = []
+    for lagging in count():
+        if lagging:
+            frozen, current = backend.touch.friction_loads()
+            if exact:
+                change = np.abs(current.load - frozen.of(current.pairs))
+                changes.append(float((mobility[current.pairs].max(axis=1) * change).max(initial=0.0)))
+            backend.touch.lag_friction()
+        part = Progress(stages=progress.stages)
+        failure = minimise(part, tolerance)
+        progress.newton, progress.linear = progress.newton + part.newton, progress.linear + part.linear
+        progress.trials += part.trials
+        if failure is not None:
+            return failure
+        if lagging > 0 and part.newton <= 1 and part.tolerance <= friction_tolerance:
+            progress.tolerance = max(progress.tolerance, part.tolerance)
+            return None
+        if tolerance == friction_tolerance:
+            exact, newton = exact + 1, newton + part.newton
+        if exact == BALANCED_LAGGINGS or newton > max(BALANCED_ITERATIONS, settings.max_newton) or not _shrink(changes):
+            message = f"friction and contact forces did not balance in {exact} laggings, {newton} iterations, to the tolerance"
+            return StepFailure("not_converged", message)
+        tolerance = max(friction_tolerance, TOLERANCE_FACTOR * part.tolerance)
+
+
+def _shrink(changes: list[float]) -> bool:
+    """Return whether the last changes are smaller than those before, or too few to compare."""
+    last, before = changes[-WINDOW:], changes[:-WINDOW]
+    return len(before) < WINDOW or min(last) < CONTRACTION * min(before)

@@ -17,8 +17,7 @@ from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
 from abd.errors import StepFailure
 from abd.potentials.integrators import longest
-from abd.step.balance import balance
-from abd.step.friction_lag import balanced, changed, loose_tolerance
+from abd.step.friction_lag import balance, balanced, changed, loose_tolerance
 from abd.step.verdict import Verdicts, is_checked, islands_of
 
 

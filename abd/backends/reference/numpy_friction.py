@@ -75,11 +75,6 @@ class NumpyFriction:
             self.lagged = replace(self.lagged, source=np.arange(len(self.lagged)))
             self.owners = np.concatenate([before[2][old], self.owners[new]])
 
-    def scale(self, factors: PairLoads) -> None:
-        """Multiply the loads of body pairs by factors; other pairs keep theirs."""
-        bodies = np.stack([self.candidates.first, self.candidates.second], axis=1)
-        self.lagged = replace(self.lagged, load=factors.of(bodies, 1.0) * self.lagged.load)
-
     def loads(self, q: np.ndarray) -> tuple[PairLoads, PairLoads]:
         """Return lagged loads, and those of the contacts in the state q (n, 12)."""
         touching, frozen = self.touching, self.lagged

@@ -53,10 +53,6 @@ class Touch:
         self.friction.lag(at.q, Course(at.rest, end, at.turn), chosen)
         self.potential.evaluate()
 
-    def scale_friction(self, factors: PairLoads) -> None:
-        self.friction.scale(factors)
-        self.potential.evaluate()
-
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:
         return self.friction.loads(self.at.q)
 

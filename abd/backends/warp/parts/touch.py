@@ -110,10 +110,6 @@ class Touch:
             # islands follow the current lists
             self.launch_renumber()
 
-    def scale_friction(self, factors: PairLoads) -> None:
-        self.friction.scale(factors)
-        self.friction.evaluate(self.at, "current")
-
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:
         self.potential.evaluate_contacts()
         return self.friction.loads(self.at.current)

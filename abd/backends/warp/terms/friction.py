@@ -396,11 +396,6 @@ class Friction:
         if self.enabled and not self.contacts.candidates.is_empty:
             self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
-    def scale(self, factors: PairLoads) -> None:
-        """Multiply the frozen loads of body pairs with a weight; loads of other pairs do not change."""
-        values = np.repeat(factors.of(self.pair_list(), 1.0), self._lengths())
-        self.device.write(self.lagged.load, values * self.device.read(self.lagged.load, self.count))
-
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
         """Return the nonzero loads by body pair: frozen, and at a pose whose gaps are in slot "current"."""
         read, c = self.device.read, self.contacts.candidates
