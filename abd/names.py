@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, product
@@ -108,6 +108,10 @@ class Names(Sequence[str]):
         part = self._copied[place[0]]
         number = self.parts[part].number(place[1])
         return None if number is None else self._starts[part] + number
+
+    def numbers(self, names: Iterable[str]) -> list[int]:
+        """Return the numbers of names; -1 for unknown names."""
+        return [-1 if (found := self.find(name)) is None else found for name in names]
 
     @cached_property
     def _single(self) -> dict[str, int]:

@@ -12,9 +12,10 @@ from abd.api.protocol import RunningSimulation
 from abd.api.springs import Spring
 from abd.api.views import Vector, finite
 from abd.by_bodies import of_body
+from abd.energies import spin
 from abd.joints.rows.placement import rigid_pose
 from abd.model import Kind, affine_matrices, affine_state
-from abd.rotations import axial, polar, pose, quaternion, quaternion_matrix, skew
+from abd.rotations import polar, pose, quaternion, quaternion_matrix, skew
 
 
 class BodyView:
@@ -159,7 +160,8 @@ class BodyView:
     @property
     def angular_velocity(self) -> np.ndarray:
         """(3,) angular velocity in world axes [rad/s]; can be set, and the velocity of the origin does not change."""
-        return axial((self.velocity[:3, :3] @ np.linalg.inv(self.transform[:3, :3]))[None])[0]
+        stepper = self._simulation.stepper
+        return spin(stepper.q[[self.index]], stepper.qd[[self.index]])[0]
 
     @angular_velocity.setter
     def angular_velocity(self, velocity: Vector) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,35 @@ from abd.api.views import table_of
 
 if TYPE_CHECKING:
     import pandas
+
+
+class PairTable:
+    """Base of tables with rows that belong to pairs of bodies.
+
+    Attributes:
+        names: names of all bodies; pair: (k, 2) indices of the first and the second body; COLUMNS: further columns for pandas.
+    """
+
+    COLUMNS: ClassVar[tuple[str, ...]] = ()
+    names: Sequence[str]
+    pair: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    @property
+    def bodies(self) -> list[tuple[str, str]]:
+        """(k,) names of the first and the second body."""
+        return [(self.names[i], self.names[j]) for i, j in self.pair.tolist()]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a table with one row per point or patch and the columns first, second (names), force.x and so on.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        bodies = np.array(self.bodies, dtype=object).reshape(-1, 2)
+        return table_of({"first": bodies[:, 0], "second": bodies[:, 1], **{name: getattr(self, name) for name in self.COLUMNS}})
 
 
 @dataclass(frozen=True)
@@ -44,7 +73,7 @@ class ContactPatch:
 
 
 @dataclass(frozen=True, repr=False)
-class Patches:
+class Patches(PairTable):
     """Contact patches as arrays with one row per pair of bodies; indexing and iteration return `ContactPatch` objects.
 
     Attributes:
@@ -53,6 +82,7 @@ class Patches:
         count: (k,) number of points of each patch; order: (c,) rows of `Contacts`, sorted by patch.
     """
 
+    COLUMNS: ClassVar[tuple[str, ...]] = ("force", "torque", "normal_force", "friction", "center", "gap", "sticks", "count")
     names: Sequence[str]
     pair: np.ndarray
     force: np.ndarray
@@ -64,9 +94,6 @@ class Patches:
     sticks: np.ndarray
     count: np.ndarray
     order: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.pair)
 
     def __repr__(self) -> str:
         return f"<{len(self)} contact patches, {len(self.order)} points>"
@@ -90,22 +117,7 @@ class Patches:
     def __iter__(self) -> Iterator[ContactPatch]:
         return (self[k] for k in range(len(self)))
 
-    @property
-    def bodies(self) -> list[tuple[str, str]]:
-        """(k,) names of the first and the second body."""
-        return [(self.names[i], self.names[j]) for i, j in self.pair.tolist()]
-
     @cached_property
     def _ends(self) -> np.ndarray:
         """(k + 1,) offsets of the patches in `order`."""
         return np.concatenate([[0], np.cumsum(self.count)])
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return a table with one row per patch and the columns first, second (names), force.x and so on.
-
-        Raises:
-            MissingLibrary: pandas is not installed.
-        """
-        names = np.array(self.bodies, dtype=object).reshape(-1, 2)
-        own = ("force", "torque", "normal_force", "friction", "center", "gap", "sticks", "count")
-        return table_of({"first": names[:, 0], "second": names[:, 1], **{name: getattr(self, name) for name in own}})

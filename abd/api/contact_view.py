@@ -15,20 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.api.contact_patches import Patches
-from abd.api.views import table_of
+from abd.api.contact_patches import PairTable, Patches
 from abd.contact.forces import FrictionPoints, Pressing
 from abd.contact.pair_rows import PairRows, bodies_of
 from abd.contact.sharing import shared
 from abd.model import Model
 from cuda_kernels.shared.contact import SLIDE
-
-if TYPE_CHECKING:
-    import pandas
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class ContactPoint:
         return self.normal_force * self.normal + self.friction
 
 
-class Contacts:
+class Contacts(PairTable):
     """Contact points as arrays with one row per point.
 
     Attributes:
@@ -65,8 +60,11 @@ class Contacts:
         normal_force: (c,) [N].
     """
 
+    COLUMNS = ("point", "normal", "gap", "normal_force", "friction", "slip", "sticks")
+
     def __init__(self, model: Model, q: np.ndarray, pressing: Pressing, friction: FrictionPoints):
         self._model, self._q, self._pressing, self._friction = model, q, pressing, friction
+        self.names = model.bodies.names
         self.pair, self.point, self.normal, self.gap = pressing.pair, pressing.point, pressing.normal, pressing.gap
         self.normal_force = np.einsum("ci,ci->c", pressing.force, pressing.normal)
 
@@ -100,15 +98,13 @@ class Contacts:
         """Rows of the friction points by pair."""
         return PairRows(self._friction.pair, len(self._q))
 
-    def __len__(self) -> int:
-        return len(self.pair)
-
     def __repr__(self) -> str:
         return f"<{len(self)} contact points of {len(self._pairs)} pairs of bodies>"
 
     def __getitem__(self, k: int) -> ContactPoint:
+        names = tuple(self.names[body] for body in self.pair[k].tolist())
         return ContactPoint(
-            self._names(self.pair[k]), self.point[k], self.normal[k], float(self.gap[k]), float(self.normal_force[k]),
+            names, self.point[k], self.normal[k], float(self.gap[k]), float(self.normal_force[k]),
             self.friction[k], self.slip[k], bool(self.sticks[k]),
         )  # fmt: skip
 
@@ -119,25 +115,6 @@ class Contacts:
     def force(self) -> np.ndarray:
         """(c, 3) force on the first body [N]."""
         return self.normal_force[:, None] * self.normal + self.friction
-
-    @property
-    def bodies(self) -> list[tuple[str, str]]:
-        """(c,) names of the first and the second body."""
-        return [self._names(pair) for pair in self.pair]
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return a table with one row per point and the columns first, second (names), point.x and so on.
-
-        Raises:
-            MissingLibrary: pandas is not installed.
-        """
-        names = np.array(self.bodies, dtype=object).reshape(-1, 2)
-        own = ("point", "normal", "gap", "normal_force", "friction", "slip", "sticks")
-        return table_of({"first": names[:, 0], "second": names[:, 1], **{name: getattr(self, name) for name in own}})
-
-    def _names(self, pair: np.ndarray) -> tuple[str, str]:
-        names = self._model.bodies.names
-        return names[int(pair[0])], names[int(pair[1])]
 
     @cached_property
     def _keys(self) -> np.ndarray:
@@ -213,7 +190,7 @@ class Contacts:
         sticks[place] = rows.reduced(np.logical_and, self.sticks)
         count[place] = rows.counts
         return Patches(
-            names=self._model.bodies.names,
+            names=self.names,
             pair=pairs,
             force=force,
             torque=self._wrenches[:, 3:6] + np.cross(q[pairs[:, 0], :3] - center, force),

@@ -16,8 +16,9 @@ import numpy as np
 
 from abd.api.views import Vector, finite
 from abd.by_bodies import PerBody, of_body
+from abd.energies import spin
 from abd.model import Model, affine_state
-from abd.rotations import axial, polar, pose, rotation_vector, rotations
+from abd.rotations import polar, pose, rotation_vector, rotations
 from abd.step.step import Stepper
 
 JUMP = 0.1
@@ -187,8 +188,7 @@ class Loads:
         if one.at is None and one.frame == "world":
             (torque if one.couple else force)[b] += vector
             return
-        A, Ad = stepper.q[b, 3:].reshape(3, 3), stepper.qd[b, 3:].reshape(3, 3)
-        then = rotations(h * axial((Ad @ np.linalg.inv(A))[None]))[0] @ A
+        then = rotations(h * spin(stepper.q[[b]], stepper.qd[[b]]))[0] @ stepper.q[b, 3:].reshape(3, 3)
         frame = self._model.bodies.body_frame[b]
         if one.frame == "body":
             vector = then @ frame[:3, :3] @ vector

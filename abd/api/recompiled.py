@@ -183,9 +183,7 @@ def _pairs(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _places(old: Sequence[str], new: Sequence[str]) -> np.ndarray:
     """Return the index in `old` of every name of `new`, -1 for none."""
-    names = Names.of(old)
-    found = (names.find(name) for name in new)
-    return np.array([-1 if k is None else k for k in found], dtype=np.int64)
+    return np.array(Names.of(old).numbers(new), dtype=np.int64)
 
 
 def transfer(old: RunningSimulation, new: RunningSimulation) -> None:

@@ -21,6 +21,8 @@ import numpy as np
 from abd.api.coordinates import Coordinates
 from abd.api.joint_control import JointControl
 from abd.by_bodies import of_body
+from abd.contact.pair_rows import bodies_of, distinct
+from abd.contact.pair_rows import keys as keys_of
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList, excluded_pairs
 from abd.model import Kind, Model, affine_state
@@ -125,7 +127,7 @@ class Switches:
         """Return the model for overlap tests: disabled bodies have no surface, and the pairs `parting` (k,) collide."""
         if not self.off.any() and not self.pairs and not len(parting):
             return model
-        bodies, pairs = model.bodies, _pairs(np.setdiff1d(self._excluded(), parting), len(self.off))
+        bodies, pairs = model.bodies, bodies_of(np.setdiff1d(self._excluded(), parting), len(self.off))
         mesh, plane = np.where(self.off, -1, bodies.mesh), np.where(self.off[:, None], np.nan, bodies.plane)
         return replace(model, excluded_pairs=pairs, bodies=replace(bodies, mesh=mesh, plane=plane))
 
@@ -188,7 +190,7 @@ class Switches:
         free = _keys(ends[joints][(ends[joints] >= 0).all(axis=1)], len(self.off))
         kept = [_keys(self._model.filtered, len(self.off)), _keys(ends[holds & (ends >= 0).all(axis=1)], len(self.off))]
         free = np.setdiff1d(np.intersect1d(free, self._excluded()), np.concatenate(kept))
-        can_collide = [not obstacle(self._model, *pair) for pair in _pairs(free, len(self.off)).tolist()]
+        can_collide = [not obstacle(self._model, *pair) for pair in bodies_of(free, len(self.off)).tolist()]
         self.parting = np.union1d(self.parting, free[np.array(can_collide, dtype=bool)])
 
     def set_joint(self, joint: int, active: bool) -> None:
@@ -211,7 +213,7 @@ class Switches:
             return
         n = len(self.off)
         moved = np.zeros(n, dtype=bool)
-        moved[_pairs(self.parting, n)] = True
+        moved[bodies_of(self.parting, n)] = True
         found = Surveyor(self.present(self._model, self.parting)).survey(self._stepper.q, moved=moved)
         pairs = [(one.first, one.second) for one in found.touching] + [pair[:2] for pair in found.deep]
         overlap = _keys(np.array(pairs, dtype=np.int64).reshape(-1, 2), n)
@@ -222,7 +224,7 @@ class Switches:
         if len(parted):
             self.parting = np.intersect1d(self.parting, overlap)
             self.pairs |= dict.fromkeys(parted.tolist(), True)
-            self._continue(self._stepper.state(), np.unique(_pairs(parted, n)).tolist())
+            self._continue(self._stepper.state(), np.unique(bodies_of(parted, n)).tolist())
 
     def _warn_of_overlap(self, keys: np.ndarray) -> None:
         names = self._model.bodies.names
@@ -274,7 +276,7 @@ class Switches:
         stepper = self._stepper
         stepper.off = self.off.copy()
         stepper.exclude(stepper.off)
-        stepper.backend.touch.exclude_pairs(_pairs(self._excluded(), len(self.off)))
+        stepper.backend.touch.exclude_pairs(bodies_of(self._excluded(), len(self.off)))
 
     # checkpoints ----------------------------------------------------------------------------------------------------
 
@@ -284,9 +286,9 @@ class Switches:
         return {
             "off": _named(model.bodies.names, np.flatnonzero(self.off)),
             "suspended": _named(model.joints.names, np.array(sorted(self.suspended), dtype=int)),
-            "pairs": _named(model.bodies.names, _pairs(np.array(list(self.pairs), dtype=np.int64), n)),
+            "pairs": _named(model.bodies.names, bodies_of(np.array(list(self.pairs), dtype=np.int64), n)),
             "collide": np.array(list(self.pairs.values()), dtype=bool),
-            "parting": _named(model.bodies.names, _pairs(self.parting, n)),
+            "parting": _named(model.bodies.names, bodies_of(self.parting, n)),
         }
 
     def read(self, saved: dict) -> bool:
@@ -317,18 +319,13 @@ def _named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:
 
 def _numbers(names: Sequence[str], given: np.ndarray) -> np.ndarray:
     """Return numbers of the shape of their names; raise `KeyError` for an unknown name."""
-    found = [Names.of(names).find(name) for name in given.ravel().tolist()]
-    if None in found:
-        raise KeyError(given.ravel()[found.index(None)])
-    return np.array(found, dtype=np.int64).reshape(given.shape)
+    found = np.array(Names.of(names).numbers(given.ravel().tolist()), dtype=np.int64).reshape(given.shape)
+    if (found < 0).any():
+        raise KeyError(given[found < 0][0])
+    return found
+
 
 
 def _keys(pairs: np.ndarray, n: int) -> np.ndarray:
     """(k,) sorted keys ``min n + max`` of pairs (m, 2) among n bodies, each once."""
-    pairs = pairs.astype(np.int64)
-    return np.unique(pairs.min(axis=1, initial=n) * n + pairs.max(axis=1, initial=0))
-
-
-def _pairs(keys: np.ndarray, n: int) -> np.ndarray:
-    """(k, 2) bodies of keys."""
-    return np.stack([keys // n, keys % n], axis=1) if n else np.zeros((0, 2), dtype=np.int64)
+    return distinct(keys_of(np.sort(pairs.astype(np.int64), axis=1), n))

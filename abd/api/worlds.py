@@ -16,7 +16,8 @@ from abd.api.protocol import RunningSimulation
 from abd.api.restarts import reset_worlds, selected_worlds
 from abd.api.views import finite
 from abd.backends.device.exchange import fetched
-from abd.rotations import axial, polar, quaternions
+from abd.energies import spin
+from abd.rotations import polar, quaternions
 
 
 class Worlds:
@@ -105,9 +106,8 @@ class Worlds:
     def velocities(self) -> np.ndarray:
         """(w, b, 6) velocities of the mesh frames' origins [m/s] and angular velocities in world axes [rad/s]."""
         model, stepper = self._simulation.model, self._simulation.stepper
-        T, rate = model.user_transform(stepper.q), model.user_velocity(stepper.qd)
-        turning = axial(rate[:, :3, :3] @ np.linalg.inv(T[:, :3, :3]))
-        return np.concatenate([rate[:, :3, 3], turning], axis=1)[self._bodies]
+        linear = model.user_velocity(stepper.qd)[:, :3, 3]
+        return np.concatenate([linear, spin(stepper.q, stepper.qd)], axis=1)[self._bodies]
 
     @property
     def contact_forces(self) -> np.ndarray:

@@ -180,9 +180,7 @@ class CoordinateView:
 
         A barrier is engaged within its activation distance, another limit where it is violated.
         """
-        rows = self._rows(Role.LOWER, Role.UPPER)
-        engaged = self._simulation.joint_readings().engaged[rows]
-        return int(np.sign(self.limit_force)) if engaged.any() else 0
+        return self.joint.engagement.get(self.name, 0)
 
     # locks --------------------------------------------------------------------------------------------------------
 
@@ -269,10 +267,8 @@ class CoordinateView:
         return float(np.degrees(value)) if self.motion_type == "rotary" else float(value)
 
     def _force(self, *roles: Role) -> float:
-        return float(self._simulation.joint_readings().row_force[self._rows(*roles)].sum())
-
-    def _rows(self, *roles: Role) -> np.ndarray:
-        return self._control.rows(self.joint.index, *roles, coordinate=self.name)
+        rows = self._control.rows(self.joint.index, *roles, coordinate=self.name)
+        return float(self._simulation.joint_readings().row_force[rows].sum())
 
     def _replace(self, **values) -> None:
         self._control.replace_settings(self.joint.index, replace(self.settings, **values))

@@ -106,7 +106,8 @@ class JointForces(JointFrames):
     @property
     def rows(self) -> tuple[JointRow, ...]:
         """Constraints of the joint type, gaps, then locks and range limits by coordinate."""
-        return (*self._constraint_rows(), *self._gap_rows(), *self._coordinate_rows())
+        measured = self._measured_rows(Role.GAP) + self._measured_rows(Role.LOCK, Role.LOWER, Role.UPPER)
+        return (*self._constraint_rows(), *measured)
 
     def row(self, name: str) -> JointRow:
         """Return a row by name.
@@ -160,8 +161,7 @@ class JointForces(JointFrames):
     @property
     def num_unilateral(self) -> int:
         """Number of gaps plus number of coordinates with a range."""
-        ranged = {self._row_laws.name[row] for row in self._rows_of(Role.LOWER, Role.UPPER)}
-        return len(self._rows_of(Role.GAP)) + len(ranged)
+        return len(self.engagement)
 
     @property
     def num_engaged(self) -> int:
@@ -171,13 +171,11 @@ class JointForces(JointFrames):
     @property
     def engagement(self) -> dict[str, int]:
         """Engagement of gaps and ranges in the last step by name: +1 gap or lower limit, -1 upper limit, 0 none."""
-        a, read = self._row_laws, self.simulation.joint_readings()
-        gaps = {a.name[row]: int(read.engaged[row]) for row in self._rows_of(Role.GAP)}
-        ends = self._rows_of(Role.LOWER, Role.UPPER)
-        ranges = {a.name[row]: 0 for row in ends}
-        for row in ends[read.engaged[ends]]:
-            ranges[a.name[row]] = int(np.sign(read.row_force[row]))
-        return gaps | ranges
+        out = {one.name: one.engaged for one in self._measured_rows(Role.GAP)}
+        for one in self._measured_rows(Role.LOWER, Role.UPPER):
+            name = one.name.rpartition(".")[0]
+            out[name] = one.engaged or out.get(name, 0)
+        return out
 
     @property
     def gaps(self) -> dict[str, Gap]:
@@ -230,35 +228,22 @@ class JointForces(JointFrames):
             out.append(JointRow(row.name, flags, value, float(force), 1))
         return out
 
-    def _coordinate_rows(self) -> list[JointRow]:
-        """Return locks and range limits by coordinate."""
-        a, read = self._row_laws, self.simulation.joint_readings()
-        out = []
-        for row in self._rows_of(Role.LOCK, Role.LOWER, Role.UPPER):
+    def _measured_rows(self, *roles: Role) -> list[JointRow]:
+        """Return gaps, locks and range limits, those with given roles."""
+        a, read, out = self._row_laws, self.simulation.joint_readings(), []
+        for row in self._rows_of(*roles):
             kind = RowFlags.ROTARY if a.rotary[row] else RowFlags.LINEAR
-            x, force, name = read.row_value[row], float(read.row_force[row]), a.name[row]
+            name, x, force = a.name[row], float(read.row_value[row]), float(read.row_force[row])
             if a.role[row] == Role.LOCK:
-                held = a.target[row] if not a.follows[row] else x
-                flags = RowFlags.BILATERAL | RowFlags.LOCKED | kind
-                out.append(JointRow(f"{name}.lock", flags, float(x - held), force, 1))
+                flags, held = RowFlags.BILATERAL | RowFlags.LOCKED | kind, x if a.follows[row] else float(a.target[row])
+                out.append(JointRow(f"{name}.lock", flags, x - held, force, 1))
                 continue
-            end = "lower" if a.role[row] == Role.LOWER else "upper"
-            gap, engaged = float(a.sign[row] * (x - a.bound[row])), int(read.engaged[row])
-            out.append(JointRow(f"{name}.{end}", RowFlags.LIMIT | kind, gap, force, int(a.sign[row]) * engaged))
+            distance, engaged = float(a.sign[row] * (x - a.bound[row])), int(read.engaged[row])
+            if a.role[row] != Role.GAP:
+                name, kind = f"{name}.{'lower' if a.role[row] == Role.LOWER else 'upper'}", RowFlags.LIMIT | kind
+                engaged *= int(a.sign[row])
+            out.append(JointRow(name, kind, distance, force, engaged))
         return out
-
-    def _gap_rows(self) -> list[JointRow]:
-        a, read = self._row_laws, self.simulation.joint_readings()
-        return [
-            JointRow(
-                a.name[row],
-                RowFlags.ROTARY if a.rotary[row] else RowFlags.LINEAR,
-                float(a.sign[row] * (read.row_value[row] - a.bound[row])),
-                float(read.row_force[row]),
-                int(read.engaged[row]),
-            )
-            for row in self._rows_of(Role.GAP)
-        ]
 
     @property
     def _joint_point(self) -> np.ndarray:

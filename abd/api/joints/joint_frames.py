@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from abd.api.protocol import RunningSimulation
+from abd.energies import spin
 from abd.joints.coordinates.readings import rigid_motion
 from abd.joints.coordinates.transform import project
 from abd.joints.rows.placement import body_pose, on_present_parent, present_transform
 from abd.model import WORLD, Joint
-from abd.rotations import axial, exp, inverse, log
+from abd.rotations import exp, inverse, log
 
 WORLD_NAME = "world"
 RATE_STEP = 1e-6
@@ -189,5 +190,4 @@ class JointFrames:
         """Return the angular velocity (3,) of a body [rad/s]."""
         if body == WORLD:
             return np.zeros(3)
-        q, qd = self.simulation.stepper.q[body], self.simulation.stepper.qd[body]
-        return axial(qd[3:].reshape(3, 3) @ np.linalg.inv(q[3:].reshape(3, 3)))
+        return spin(self.simulation.stepper.q[[body]], self.simulation.stepper.qd[[body]])[0]
