@@ -129,26 +129,6 @@ def is_near_plane(lower: wp.vec3, upper: wp.vec3, plane: wp.vec4d, grown: wp.flo
     return lowest <= ZERO
 
 
-@wp.func
-def sort_pairs(pairs: wp.array(dtype=wp.vec2i), begin: wp.int32, count: wp.int32):
-    """Sort pairs[begin .. begin + count] of one body by the other one (Shell's method)."""
-    stride = count // 2
-    while stride > 0:
-        for m in range(stride, count):
-            moving = pairs[begin + m]
-            place = m
-            searching = bool(True)
-            while searching:
-                searching = False
-                if place >= stride:
-                    if pairs[begin + place - stride][1] > moving[1]:
-                        pairs[begin + place] = pairs[begin + place - stride]
-                        place = place - stride
-                        searching = True
-            pairs[begin + place] = moving
-        stride = stride // 2
-
-
 MAX_PARTNERS = wp.constant(wp.int32(12))
 """Partners of a body that are stored between counting and writing."""
 
@@ -220,20 +200,18 @@ def emit_pairs(
     lacks: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
     write: wp.int32,
-    serial_limit: wp.int32,
     count: wp.array(dtype=wp.int32),
     partners: wp.array2d(dtype=wp.int32),
     found_pairs: wp.array(dtype=wp.int32),
     pairs: wp.array(dtype=wp.vec2i),
 ):
-    """Emit the pairs of each body: count them if ``write == 0``, else write them from its offset on, if there is capacity for
-    all found_pairs[0] > 0 of them.
+    """Emit the pairs of each body: count them if ``write == 0``, else write them from its offset on in any order, if there is
+    capacity for all found_pairs[0] > 0 of them.
 
     The search of body b starts at node root[b] of the tree, or at the root of the tree if that is -1. Boxes of the tree are
-    clamped to its `bounds` (2,), so that more of them overlap; found boxes are compared unclamped. Bodies with at most
-    `serial_limit` pairs write them in order, independent of the shape of the tree. Counting stores up to `MAX_PARTNERS`
-    `partners` per body; bodies with more search the tree again. A half-space has no box: its enlargement, `grown` [m] in the
-    body's world (w,), is added here. In worlds whose `old` list is complete, bodies keep their pairs.
+    clamped to its `bounds` (2,), so that more of them overlap; found boxes are compared unclamped. Counting stores up to
+    `MAX_PARTNERS` `partners` per body; bodies with more search the tree again. A half-space has no box: its enlargement,
+    `grown` [m] in the body's world (w,), is added here. In worlds whose `old` list is complete, bodies keep their pairs.
     """
     b = wp.tid() + first
     found = wp.int32(0)
@@ -253,7 +231,6 @@ def emit_pairs(
     if write != 0 and count[b] <= MAX_PARTNERS:
         for k in range(count[b]):
             pairs[offset[b] + k] = wp.vec2i(b, partners[b, k])
-        sort_pairs(pairs, offset[b], count[b])
         return
     if s.mesh[b] >= 0 and f.kind[b] == 0:
         lo = lower[b]
@@ -280,48 +257,26 @@ def emit_pairs(
                     found = found + 1
     if write == 0:
         count[b] = found
-    elif found <= serial_limit:
-        sort_pairs(pairs, offset[b], found)
 
 
 @wp.kernel
-def copy_long(
+def order_pairs(
     first: wp.int32,
     found_pairs: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-    serial_limit: wp.int32,
-    pairs: wp.array(dtype=wp.vec2i),
-    unordered: wp.array(dtype=wp.vec2i),
-):
-    """Copy the pairs of bodies with more than `serial_limit` of them, in the order of the tree."""
-    k = wp.tid() + first
-    if k < found_pairs[0]:
-        if count[pairs[k][0]] > serial_limit:
-            unordered[k] = pairs[k]
-
-
-@wp.kernel
-def order_long(
-    first: wp.int32,
-    found_pairs: wp.array(dtype=wp.int32),
-    count: wp.array(dtype=wp.int32),
-    serial_limit: wp.int32,
     offset: wp.array(dtype=wp.int32),
     unordered: wp.array(dtype=wp.vec2i),
     pairs: wp.array(dtype=wp.vec2i),
 ):
-    """Order these pairs by the other body: the place of a pair is the number of smaller partners.
+    """Order the pairs of each body by the other one: the place of a pair is the number of smaller partners.
 
     One thread per pair balances the load of large bodies."""
     k = wp.tid() + first
     if k >= found_pairs[0]:
         return
-    # other threads write pairs[k] concurrently, but with the same body
-    b = pairs[k][0]
-    if count[b] <= serial_limit:
-        return
+    pair = unordered[k]
+    begin = offset[pair[0]]
     smaller = wp.int32(0)
-    for m in range(offset[b], offset[b + 1]):
-        if unordered[m][1] < unordered[k][1]:
+    for m in range(begin, offset[pair[0] + 1]):
+        if unordered[m][1] < pair[1]:
             smaller = smaller + 1
-    pairs[offset[b] + smaller] = unordered[k]
+    pairs[begin + smaller] = pair

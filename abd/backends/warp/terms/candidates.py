@@ -44,8 +44,6 @@ SAMPLES = 4096
 """Number of bodies sampled for the bounds of the tree on CUDA."""
 FEW = 1 / 64
 """Fraction of bodies that are treated as outliers on either side of an axis."""
-SERIAL_SORT_LIMIT = 128
-"""Maximum number of partners of a body that one thread sorts; beyond it, each partner has its own thread."""
 
 
 class Candidates(ListCapacities):
@@ -70,7 +68,6 @@ class Candidates(ListCapacities):
             allow any collision.
         is_empty: no contact is listed or lagged in the current step or its record; sums over contacts launch nothing
             (`abd.backends.recorded.whole_step`).
-        serial_sort_limit: maximum number of partners of a body that one thread sorts.
         tree: bounding volume hierarchy of the bodies with one subtree per world, None before the first search;
             root: (n,) int32 on the device, root node of the subtree of every body.
         tree_boxes: boxes of the tree. On CUDA they are clamped to `bounds`, (2,) vec3 on the device: Warp sorts leaves on
@@ -105,7 +102,6 @@ class Candidates(ListCapacities):
         self.bodies = device.upload([self.n], wp.int32)
         self.old = kept_pairs.OldList()
         self.batch, self.kinds = (BATCH, items.KINDS) if not device.wide else (1, 1)
-        self.serial_sort_limit = SERIAL_SORT_LIMIT
         self.worlds = max(int(np.unique(model.bodies.world).size), 1)
         # the contact filters may change; the tree keeps worlds apart, which do not
         self.tree_group = device.upload(model.bodies.world, wp.int32) if self.worlds > 1 else None
@@ -331,14 +327,11 @@ class Candidates(ListCapacities):
         near = self.filters, self.surfaces, self.lower, self.upper, self.grown
         query = self.tree.id, self.root, self.bounds, *near, self.old, self.lacks, self.group
         margins = self.filters.world, self.margins
-        memory = self.serial_sort_limit, numbers, partners, counts
-        launch(broad_phase.emit_pairs, self.n, *query, 0, *memory, self.pairs, grain=64)
+        memory = numbers, partners, counts, self.unordered
+        launch(broad_phase.emit_pairs, self.n, *query, 0, *memory, grain=64)
         pairs = self._sum(PAIRS, numbers, self.bodies, 0, self.n, self.group)
-        launch(broad_phase.emit_pairs, self.n, *query, 1, *memory, self.pairs, grain=64)
-        if self.n > self.serial_sort_limit:
-            query = counts, numbers, self.serial_sort_limit
-            launch(broad_phase.copy_long, pairs, *query, self.pairs, self.unordered)
-            launch(broad_phase.order_long, pairs, *query, self.group, self.unordered, self.pairs)
+        launch(broad_phase.emit_pairs, self.n, *query, 1, *memory, grain=64)
+        launch(broad_phase.order_pairs, pairs, counts, self.group, self.unordered, self.pairs)
         launch(
             kept_pairs.match_pairs,
             pairs, counts, self.pairs, path, island, limit, self.old, self.filters.world, self.lacks, self.margins, reserve,
