@@ -63,9 +63,8 @@ class Equations:
         """Add derivatives (k, r, c) of equations `rows` (k, r) by unknowns or inputs `columns` (k, c)."""
         is_input = of in self.inputs
         start = (self.inputs if is_input else self.unknowns)[of].start
-        row = np.repeat(rows.ravel() + self.unknowns[equation].start, values.shape[2])
-        column = np.repeat(columns + start, values.shape[1], axis=0)
-        self._blocks[is_input].append((values.ravel(), row, column.ravel()))
+        k, r, c = np.nonzero(values)
+        self._blocks[is_input].append((values[k, r, c], rows[k, r] + self.unknowns[equation].start, columns[k, c] + start))
 
     def add_diagonal(self, equation: str, of: str, values: np.ndarray | float, row: int = 0, column: int = 0) -> None:
         """Add derivatives (k,), or a scalar for all equations, of equations `row` on by the unknowns or inputs `column` on."""

@@ -23,9 +23,9 @@ from abd.potentials.contact import FIRST, Closest, ContactParameters, Contacts, 
 from abd.potentials.elements import STATE_ORDER, body_gradient
 from abd.potentials.friction import Lagged
 from abd.potentials.rolling import Resistances
-from abd.potentials.sticking import Anchors, final_shares
+from abd.potentials.sticking import Anchors, final_shares, tangential
 from abd.rotations import axial
-from cuda_kernels.shared.contact import SLIDE, STEEP
+from cuda_kernels.shared.contact import SLIDE
 
 STEP = 3e-4
 """Displacements of points in central differences, over the smallest gap: error 1e-7 by curvature, 1e-9 by rounding."""
@@ -178,8 +178,7 @@ class LaggedFriction:
 
     Attributes:
         pair: (l,) pair of bodies of every lagged contact; materials: (l,) index of their materials in mu (m, m), the lower first.
-        key, kind, point: (l,) of their anchors (`Anchors`); slides: (l,) bool.
-        share: (l, 3) at the start.
+        anchors: of the contacts, with shares at the start; sticks: whether there are any.
         by_states: (l, 24, 72) derivatives of the gradient by the states of the pairs; by_share: (l, 24, 3); by_mu: (l, 24).
         shares_by_states: (l, 3, 72) of the shares at the end; shares_by_share: (l, 3, 3).
     """
@@ -200,16 +199,17 @@ class LaggedFriction:
         lagged, points = self._surfaces(x, loaded)
         flip, ends = lagged.flipped, np.stack([points.first, points.second], axis=1)
         self.pair, ends = points.first // 2, bodies.ravel()[np.where(flip[:, None], ends[:, ::-1], ends)]
-        self.key, self.kind = ends @ [len(table), 1], lagged.kind.astype(np.int32)
-        self.point = np.where(flip[:, None], lagged.Y_second, lagged.Y_first)[:, 1:]
-        mu, slides = resistances.mu, self.kind == SLIDE
+        key, kind = ends @ [len(table), 1], lagged.kind.astype(np.int32)
+        point = np.where(flip[:, None], lagged.Y_second, lagged.Y_first)[:, 1:]
+        mu, slides, self.sticks = resistances.mu, kind == SLIDE, anchors is not None
         low, high = np.sort(table.material[ends], axis=1).T
-        self.materials, self.slides = low * len(mu) + high, slides & (mu[low, high] > 0.0)
-        self.share = None if anchors is None else anchors.found(self.key, self.kind, self.point, np.zeros(self.point.shape))
+        self.materials, slides = low * len(mu) + high, slides & (mu[low, high] > 0.0)
+        share = np.zeros(point.shape)
+        self.anchors = Anchors(key, kind, point, anchors.found(key, kind, point, share) if self.sticks else share)
         size = max(float(np.abs(parts.contacts.rest).max()), float(self.radius.max())) or 1.0
         of_states = parts.step * np.tile([1.0] * 3 + [1.0 / max(1.0, size)] * 9, 6)[None]
         of_loaded = TURN * np.array([[float(np.abs(loaded[:, 0]).max())] + [1.0] * 3 + [size] * 6])
-        given = [x, loaded] if self.share is None else [x, loaded, self.share]
+        given = [x, loaded, self.anchors.share] if self.sticks else [x, loaded]
         value, J = jacobian(self._quantities, given, [of_states, of_loaded, TURN][: len(given)])
         at = 0 if at_end else 24  # first of the states in which the contacts were lagged
         by_points = parts.by_states(by_points, parts.item[parts.loaded.source])[lagged.source]
@@ -218,7 +218,7 @@ class LaggedFriction:
         by_all = self._of_gradient(value, J)
         self.by_states, self.by_share = by_all[:, :, :72], by_all[:, :, 72:]
         self.shares_by_states, self.shares_by_share = J[:, 3:6, :72], J[:, 3:6, 72:]
-        self.by_mu = np.where(self.slides, 1.0 / np.where(self.slides, mu[low, high], 1.0), 0.0)[:, None] * self._gradient(value)
+        self.by_mu = np.where(slides, 1.0 / np.where(slides, mu[low, high], 1.0), 0.0)[:, None] * self._gradient(value)
 
     def _loads(self, x: np.ndarray) -> np.ndarray:
         """Return loads [N], normals and rest coordinates on both bodies, (c l, 10), of the loaded contacts."""
@@ -257,13 +257,13 @@ class LaggedFriction:
     def _quantities(self, x: np.ndarray, loaded: np.ndarray, share: np.ndarray | None = None) -> np.ndarray:
         """Return (c l, 15) of c copies: stretches [m], shares at the end, loads [N], points (4,) with signs on both bodies."""
         lagged, points = self._surfaces(x, loaded)
-        if share is not None:  # `sticking.tangential`
-            flat = share - np.sum(share * lagged.n, axis=1, keepdims=True) * lagged.n
-            size, flat_size = (np.linalg.norm(one, axis=1, keepdims=True) for one in (share, flat))
-            flat = np.where(flat_size > STEEP * size, flat * size / np.maximum(flat_size, 1e-300), flat)
-            lagged = replace(lagged, start_stretch=signs(lagged) * flat)
+        if share is not None:
+            lagged = replace(lagged, start_stretch=signs(lagged) * tangential(share, lagged.n))
         end, start = (x[:, one : one + 24].reshape(-1, 12) for one in (0, 24))
-        e = friction.stretch(lagged, points.positions(end - self._reference(start)), self.eps)
+        moved = (end - self._reference(start))[:, STATE_ORDER]
+        u = np.einsum("lrk,lk->lr", moved[points.first], lagged.Y_first)
+        u -= lagged.two_sided[:, None] * np.einsum("lrk,lk->lr", moved[points.second], lagged.Y_second)
+        e = u - np.sum(u * lagged.n, axis=1, keepdims=True) * lagged.n + lagged.arc + self.eps * lagged.start_stretch
         turned = axial(end[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(start[:, 3:].reshape(-1, 3, 3)))
         spin = 0.5 * np.sum((turned[points.first] + turned[points.second]) * lagged.n, axis=1)
         end_share = signs(lagged) * final_shares(e, self.eps, lagged.n, spin)

@@ -117,7 +117,7 @@ class StepDerivatives:
         target[bodies], turn[bodies] = motion[:, 24:36], motion[:, 48:]
         touching.search(straight(record.start[0], record.end[0]))
         self.friction = self._lagged(touching, target, turn)
-        R, m, count = len(system.rows), len(model.materials.mu), 0 if self.friction is None else len(self.friction.key)
+        R, m, count = len(system.rows), len(model.materials.mu), 0 if self.friction is None else len(self.friction.anchors)
         state = dict(zip(STATE, (12 * n, 12 * n, 12 * n, 3 * R, 3 * count), strict=True))
         inputs = {f"start {name}": size for name, size in state.items()}
         extra = {"target state": 12 * n, "linear": 3 * len(system.linear)} | dict.fromkeys(("now", "value", "measured"), R)
@@ -210,12 +210,13 @@ class StepDerivatives:
         self.equations.add_diagonal("anchors", "anchors", 1.0)
         if f is None:
             return
-        columns, shares = body_columns(f.parts.bodies.ravel()).reshape(-1, 24)[f.pair], np.arange(3 * len(f.key)).reshape(-1, 3)
+        columns = body_columns(f.parts.bodies.ravel()).reshape(-1, 24)[f.pair]
+        shares = np.arange(3 * len(f.anchors)).reshape(-1, 3)
         for part, name in enumerate(("q", "start q", "target state")):
             of = slice(24 * part, 24 * part + 24)
             add("q", name, columns, columns, f.by_states[:, :, of])
             add("anchors", name, shares, columns, -f.shares_by_states[:, :, of])
-        if f.share is not None:
+        if f.sticks:
             add("q", "start anchors", columns, shares, f.by_share)
             add("anchors", "start anchors", shares, shares, -f.shares_by_share)
         add("q", "mu", columns, f.materials[:, None], f.by_mu[:, :, None])
@@ -223,9 +224,8 @@ class StepDerivatives:
     def anchors_back(self, before: StepDerivatives, by_start: np.ndarray) -> np.ndarray:
         """Return derivatives (3 l,) by the anchors at the end of the step `before` from those by the anchors at the start."""
         now, old = self.friction, before.friction
-        out = np.zeros((0 if old is None else len(old.key), 3))
-        for row, by_share in enumerate(by_start.reshape(-1, 3) if len(out) else ()):
-            same = np.flatnonzero((old.key == now.key[row]) & (old.kind == now.kind[row]))
-            if len(same):
-                out[same[np.argmin(np.sum((old.point[same] - now.point[row]) ** 2, axis=1))]] += by_share
+        out = np.zeros((0 if old is None else len(old.anchors), 3))
+        if now is not None and old is not None:
+            nearest = old.anchors.nearest(now.anchors.key, now.anchors.kind, now.anchors.point)
+            np.add.at(out, nearest[nearest >= 0], by_start.reshape(-1, 3)[nearest >= 0])
         return out.ravel()

@@ -149,8 +149,8 @@ def on_surfaces(
         loaded: k loaded contacts, with loads of a coefficient of 1; contacts: the same ones; others as of `freeze`.
     """
     ratios = resistances.ratios(contacts.first, contacts.second)
-    A = q[:, 3:].reshape(-1, 3, 3)
-    maps = polar(heading @ np.linalg.inv(A)) @ A
+    A, is_round = q[:, 3:].reshape(-1, 3, 3), bool(radius.any())
+    maps = polar(heading @ np.linalg.inv(A)) @ A if is_round or (ratios[:, [ROLL, SPIN]] > 0.0).any() else A
     parts, moved = [], []
     for kind in (SLIDE, ROLL, SPIN):
         load = loaded.load * ratios[:, kind]
@@ -161,7 +161,7 @@ def on_surfaces(
         if kind == SLIDE:
             w, owners = loaded.w[rows], chosen.owners
             offsets = (1.0 - 2.0 * FIRST[chosen.stencil]) * radius[owners]
-            if offsets.any():
+            if is_round:
                 chosen = replace(chosen, rest=chosen.rest + _arms(maps[owners], offsets[..., None] * n[:, None]))
         else:
             w = np.tile([1.0, -1.0, -1.0, 1.0], (len(rows), 1))
@@ -174,6 +174,8 @@ def on_surfaces(
         taken = (getattr(loaded, name)[rows] for name in ("two_sided", "flipped", "start_stretch", "arc"))
         parts.append(Lagged(rows, load[rows], n, w, Y_first, Y_second, *taken, np.full(len(rows), kind)))
         moved.append(chosen)
+    if len(parts) == 1:
+        return parts[0], moved[0]
     order = np.lexsort(tuple(np.concatenate([getattr(part, name) for part in parts]) for name in ("kind", "source")))
     return Lagged.joined(*parts)[order], Contacts.joined(*moved)[order]
 

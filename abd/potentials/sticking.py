@@ -43,22 +43,32 @@ class Anchors(Table):
     point: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     share: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
 
+    def nearest(self, key: np.ndarray, kind: np.ndarray, point: np.ndarray) -> np.ndarray:
+        """(l,) indices of the nearest anchors of contacts with keys, kinds (l,) and points on their first bodies; -1 for none."""
+        out, order = np.full(len(key), -1), np.argsort(self.key, kind="stable")
+        first, end = (np.searchsorted(self.key[order], key, side) for side in ("left", "right"))
+        row = np.repeat(np.arange(len(key)), end - first)  # pairs of contacts and anchors of the same bodies
+        other = order[first[row] + np.arange(len(row)) - np.repeat(np.cumsum(end - first) - (end - first), end - first)]
+        same = self.kind[other] == kind[row]
+        row, other = row[same], other[same]
+        by_distance = np.lexsort((np.sum((self.point[other] - point[row]) ** 2, axis=1), row))
+        found, place = np.unique(row[by_distance], return_index=True)
+        out[found] = other[by_distance][place]
+        return out
+
     def found(self, key: np.ndarray, kind: np.ndarray, point: np.ndarray, n: np.ndarray) -> np.ndarray:
-        """(l, 3) shares of contacts with keys, kinds (l,), points on their first bodies and normals (l, 3)."""
-        out = np.zeros((len(key), 3))
-        for row in range(len(key) if len(self) else 0):
-            same = np.flatnonzero((self.key == key[row]) & (self.kind == kind[row]))
-            if len(same):
-                nearest = same[np.argmin(np.sum((self.point[same] - point[row]) ** 2, axis=1))]
-                out[row] = tangential(self.share[nearest], n[row])
+        """(l, 3) shares of the `nearest` anchors in the tangent planes of the normals n (l, 3); 0 without one."""
+        out, nearest = np.zeros((len(key), 3)), self.nearest(key, kind, point)
+        known = nearest >= 0
+        out[known] = tangential(self.share[nearest[known]], n[known])
         return out
 
 
 def tangential(share: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """(3,) share projected into the plane of the normal n, with the same size unless the angle is too large."""
-    flat = share - (share @ n) * n
-    size, flat_size = np.linalg.norm(share), np.linalg.norm(flat)
-    return flat * (size / flat_size) if flat_size > STEEP * size else flat
+    """(l, 3) shares projected into the planes of the normals n (l, 3), with the same size unless the angle is too large."""
+    flat = share - np.sum(share * n, axis=1, keepdims=True) * n
+    size, flat_size = (np.linalg.norm(one, axis=1, keepdims=True) for one in (share, flat))
+    return np.where(flat_size > STEEP * size, flat * (size / np.maximum(flat_size, 1e-300)), flat)
 
 
 def final_shares(stretch: np.ndarray, eps: float, n: np.ndarray, spin: np.ndarray) -> np.ndarray:
