@@ -75,8 +75,8 @@ def find_candidates(model: Model, surfaces: Surfaces, pairs: Pairs, path: Path, 
     With the activation distances as reach, scalar or (P,), the list contains every contact that is active on the path.
     It also contains every pair whose distance can reach its separation.
     """
-    bend = path.bend
-    boxes = [_ends(surfaces, path, b).grown(float(bend[b]) / 8.0) for b in range(len(bend))]
+    bend, ends = path.bend, path.samples(np.array([0.0, 1.0]))
+    boxes = [_ends(surfaces, ends[:, b], b).grown(float(bend[b]) / 8.0) for b in range(len(bend))]
     margin = pairs.xi + reach
     half_space = surfaces.mesh[pairs.j] < 0
     rows = [np.zeros((0, 4), dtype=np.int64)]
@@ -91,13 +91,10 @@ def find_candidates(model: Model, surfaces: Surfaces, pairs: Pairs, path: Path, 
     return Candidates(*table[np.lexsort(table.T[::-1])].T)
 
 
-def _ends(surfaces: Surfaces, path: Path, body: int) -> _Boxes:
-    """Boxes of a body's vertices at both ends of the path."""
+def _ends(surfaces: Surfaces, states: np.ndarray, body: int) -> _Boxes:
+    """Boxes of a body's vertices in two states (2, 12)."""
     X = surfaces.vertices[surfaces.vertex_range(body)]
-    ends = []
-    for alpha in (0.0, 1.0):
-        at = np.array([body]), np.array([alpha])
-        ends.append(path.origins(*at) + X @ path.maps(*at)[0].T)
+    ends = [q[:3] + X @ q[3:].reshape(3, 3).T for q in states]
     return _Boxes(np.minimum(*ends), np.maximum(*ends))
 
 

@@ -44,10 +44,13 @@ def chain(
     return sim
 
 
-def box(device: str, radius: float = 0.0, spin: float = 0.0, lifted: float = 0.0, speed: float = 1.0, laggings: int = 1):
-    """A box or a ball that slides and spins, or sticks, on a floor; a force may lift another box from it."""
+def box(
+    device: str, radius: float = 0.0, spin: float = 0.0, lifted: float = 0.0, speed: float = 1.0, laggings: int = 1,
+    rolling: float = 0.0,
+) -> abd.Simulation:  # fmt: skip
+    """A box or a ball that slides, rolls and spins, or sticks, on a floor; a force may lift another box from it."""
     scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-13 if laggings == 1 else 1e-11, "friction_iterations": laggings})
-    scene.add_material("default", mu=0.3)
+    scene.add_material("default", mu=0.3, rolling=rolling, spinning=rolling)
     scene.add_body("floor", half_space={})
     if lifted:
         scene.add_body("other", box=(0.1, 0.1, 0.1), position=(0, 2, 0.0501), mass=1.0, force=(0, 0, lifted))
@@ -142,7 +145,9 @@ def check(sim: abd.Simulation, change: dict[str, Callable], found: Callable, war
 
 @DEVICES
 @pytest.mark.parametrize(
-    "shape", [{}, {"spin": 3.0}, {"radius": 0.1}, {"lifted": 14.0, "speed": 0.0}], ids=["box", "spinning", "ball", "sticking"]
+    "shape",
+    [{}, {"spin": 3.0}, {"radius": 0.1}, {"radius": 0.1, "spin": 0.5, "rolling": 2e-3}, {"lifted": 14.0, "speed": 0.0}],
+    ids=["box", "spinning", "ball", "rolling", "sticking"],
 )
 def test_gradients_of_a_sliding_body(device, shape):
     sim = box(device, **shape)
