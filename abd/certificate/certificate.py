@@ -10,9 +10,9 @@ contact), by exact predicates and by winding numbers. Checks in every K-th frame
 
 and in all frames: the step converged, reached the requested tolerance, and reported a positive gap.
 
-The swept paths between successive frames are also checked (`abd.certificate.swept_paths`) if one substep with a direct path
-leads from one to the other. The file contains neither the states between several substeps of a frame nor the iterates of
-Newton's method along which a path was accepted; the number of frames with such unknown paths is reported.
+The swept paths between successive frames are also checked (`abd.certificate.swept_paths`), through the states in `/paths`: the
+ends of substeps, and iterates of Newton's method along which a path was accepted. The paths between frames of several steps
+(`output.every`) are not recorded; their number is reported.
 
 Pairs of bodies that may overlap by the scene's rules are ignored: of one group, of different worlds, of materials
 without contact, of one contact filter, connected by a joint that permits overlap, and pairs without a dynamic body.
@@ -20,6 +20,7 @@ without contact, of one contact filter, connected by a joint that permits overla
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -51,7 +52,7 @@ class Violation:
 class Certificate:
     """Result of a certification; `smallest_gap` [m] is measured here, infinite without close pairs.
 
-    `paths_unknown`: number of checked frames with more than one substep, or with a path along the iterates.
+    `paths_unknown`: number of checked frames that are several steps after the frame before.
     """
 
     path: str
@@ -113,20 +114,33 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
             own = np.broadcast_to(time[:, None], (frames, len(scene.names)))
         _check_solver(file["solver"], time, scene, found)
         paths = PathCheck(scene, worlds, file["bodies/center"][...])
-        direct = (file["solver/substeps"][:frames] == 1) & (file["solver/indirect_paths"][:frames] == 0)
+        single = np.diff(file["step"][:frames], prepend=0) == 1
         for frame in sorted({*range(0, frames, every), frames - 1} if frames else ()):
             moment = Moment(scene, worlds, file["bodies/transform"][frame], found, frame, float(time[frame]))
             whole = moment.check(file["bodies/velocity"][frame])
             found.frames_checked += 1
-            if whole and frame and direct[frame]:
-                before = (file[f"bodies/{name}"][frame - 1] for name in ("transform", "velocity"))
-                moment.check_path(paths, *before, own[frame] - own[frame - 1])
+            if whole and frame and single[frame]:
+                for arc in _arcs(file, frame, own[frame] - own[frame - 1]):
+                    moment.check_path(paths, *arc)
                 found.paths_checked += 1
             elif frame:
                 found.paths_unknown += 1
         if frames == 0:
             found.violations.append(Violation(0, 0.0, "empty", (), "the trajectory has no frame"))
     return found
+
+
+def _arcs(file: h5py.File, frame: int, h: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yield the arcs of a path of one step, h (n,) [s] long: transforms and velocities at its start (n, 4, 4), transforms at its
+    end, and its length (n,) [s]; the path leads from the frame before through the states in `/paths` to the frame."""
+    first, last = file["paths/offset"][frame : frame + 2]
+    states = {
+        name: [file[f"bodies/{name}"][frame - 1], *file[f"paths/{name}"][first:last], file[f"bodies/{name}"][frame]]
+        for name in ("transform", "velocity")
+    }
+    passed = file["paths/length"][first:last]
+    lengths = [*passed, h - passed.sum(axis=0)]
+    yield from zip(states["transform"], states["velocity"], states["transform"][1:], lengths)
 
 
 def _check_solver(solver, time: np.ndarray, scene: Scene, found: Certificate) -> None:
@@ -172,10 +186,10 @@ class Moment:
         self._containment(positions, crossing)
         return len(self.found.violations) == before
 
-    def check_path(self, paths: PathCheck, before: np.ndarray, velocity: np.ndarray, h: np.ndarray) -> None:
-        """Check the swept paths from the frame h (n,) [s] before, with its transforms and velocities (n, 4, 4)."""
-        if np.isfinite(before).all() and np.isfinite(velocity).all():
-            for bodies, detail in paths.check(before, self.transform, velocity, h):
+    def check_path(self, paths: PathCheck, before: np.ndarray, velocity: np.ndarray, after: np.ndarray, h: np.ndarray) -> None:
+        """Check an arc of the path to this frame, h (n,) [s] long, from its transforms and velocities (n, 4, 4)."""
+        if all(np.isfinite(one).all() for one in (before, velocity, after)):
+            for bodies, detail in paths.check(before, after, velocity, h):
                 self._report("path", detail, *bodies)
 
     def _report(self, kind: str, detail: str, *bodies: int) -> None:

@@ -19,6 +19,7 @@ from scipy.spatial.transform import Rotation
 from abd.optional import required
 
 ipctk = required("ipctk", "certify", "ipctk", "a certificate")
+ipctk.set_logger_level(ipctk.LoggerLevel.error)  # it warns of gaps that bisection resolves
 
 DEPTH = 8
 """Largest number of bisections of a path."""

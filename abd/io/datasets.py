@@ -2,8 +2,9 @@
 
 Space is reserved before HDF5 writes: a write that fails in the middle leaves its file, and the process, unusable.
 
-A frame has any number of contacts. `/contacts/<column>` holds those of all frames; the rows of frame t begin at
-`/contacts/offset[t]` and end before `/contacts/offset[t + 1]`. A block of frames in memory has the numbers of rows in `COUNTS`.
+A frame has any number of contacts, and of states on its path. `/contacts/<column>` and `/paths/<column>` hold those of all
+frames; the rows of frame t begin at `offset[t]` of the group and end before `offset[t + 1]`. A block of frames in memory has the
+numbers of rows in `counts`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import numpy as np
 
 from abd.errors import AbdError
 
-CONTACTS, COUNTS, OFFSET = "/contacts/", "/contacts/counts", "/contacts/offset"
+RAGGED = CONTACTS, PATHS = "/contacts/", "/paths/"
+"""Groups with any number of rows per frame."""
+COUNTS, OFFSET = "counts", "offset"
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 SPARE = 1 << 16
 """Bytes of headers and attributes that a write may add to its data."""
@@ -40,21 +43,30 @@ class DiskFull(AbdError):
 
 
 def stacked(frames: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Join the values of single frames to a block with frames, or contacts, as the first axis."""
+    """Join the values of single frames to a block with frames, or rows of ragged groups, as the first axis."""
     return {
-        name: (np.concatenate if name.startswith(CONTACTS) else np.stack)([values[name] for values in frames])
+        name: (np.concatenate if name.startswith(RAGGED) else np.stack)([values[name] for values in frames])
         for name in frames[0]
     }
 
 
 def series(file: h5py.File, name: str) -> h5py.Dataset:
     """Return the dataset of one name of a block."""
-    return file[OFFSET if name == COUNTS else name]
+    return file[_offset(name) if is_count(name) else name]
+
+
+def is_count(name: str) -> bool:
+    """Return whether a name of a block holds the numbers of rows of a ragged group."""
+    return name.startswith(RAGGED) and name.endswith("/" + COUNTS)
+
+
+def _offset(name: str) -> str:
+    return name.removesuffix(COUNTS) + OFFSET
 
 
 def create(file: h5py.File, name: str, rows: np.ndarray, frames: int) -> None:
     """Create the empty dataset of one name of a block; its chunks hold all expected frames or about 64 KiB."""
-    if name.startswith(CONTACTS) and name != COUNTS:
+    if name.startswith(RAGGED) and not is_count(name):
         frames = 1 << 30
     shape, dtype = rows.shape[1:], rows.dtype
     row_bytes = max(1, dtype.itemsize * int(np.prod(shape)))
@@ -62,7 +74,7 @@ def create(file: h5py.File, name: str, rows: np.ndarray, frames: int) -> None:
     # HDF5 has no chunks for an extent of 0 (a joint without coordinates) unless it may grow.
     limit = (None, *(extent or None for extent in shape))
     fill = np.nan if dtype.kind == "f" else None
-    path, first = (OFFSET, 1) if name == COUNTS else (name, 0)
+    path, first = (_offset(name), 1) if is_count(name) else (name, 0)
     file.create_dataset(path, (first, *shape), dtype, maxshape=limit, chunks=chunk, fillvalue=fill)
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from abd.io.datasets import CONTACTS, COUNTS
+from abd.io.datasets import CONTACTS, COUNTS, PATHS
 from abd.io.layout import part_path, sensor_path
 from abd.joint_list import JointList
 from abd.model import Joint, Model
+from abd.step.frame_path import FramePath
 
 STORED = ("kinetic", "gravity", "elastic", "contact", "joint")
 """Terms of the total energy."""
@@ -59,10 +60,12 @@ class Frame:
     Args:
         model: the scene; values: all values except positions and velocities.
         read: positions and velocities (n, 12), available after `wait()`.
+        path: states on the path to this frame.
     """
 
-    def __init__(self, model: Model, read, values: dict[str, np.ndarray]):
+    def __init__(self, model: Model, read, values: dict[str, np.ndarray], path: FramePath):
         self._model, self._read, self._values = model, read, values
+        self._path = path.q, path.qd, path.length
 
     def arrive(self) -> None:
         """Wait for the copy from the device."""
@@ -73,7 +76,17 @@ class Frame:
         q, qd = self._read.wait()
         model = self._model
         moving = {"/bodies/transform": model.user_transform(q), "/bodies/velocity": model.user_velocity(qd)}
-        return self._values | moving
+        return self._values | moving | self._path_values()
+
+    def _path_values(self) -> dict[str, np.ndarray]:
+        q, qd, length = self._path
+        model, n = self._model, len(self._model.bodies)
+        return {
+            f"{PATHS}transform": np.array([model.user_transform(one) for one in q]).reshape(-1, n, 4, 4),
+            f"{PATHS}velocity": np.array([model.user_velocity(one) for one in qd]).reshape(-1, n, 4, 4),
+            f"{PATHS}length": np.array(length).reshape(-1, n),
+            PATHS + COUNTS: np.array([len(q)], dtype=np.int64),
+        }
 
 
 class FrameReader:
@@ -113,14 +126,14 @@ class FrameReader:
             values["/worlds/time"] = self.sim.worlds.time
         if self.contacts:
             values |= self._contact_values()
-        return Frame(self.sim.model, read, values)
+        return Frame(self.sim.model, read, values, self.sim.stepper.path)
 
     def _contact_values(self) -> dict[str, np.ndarray]:
         """Return contact points, and the forces on the first bodies."""
         found = self.sim.contacts()
         values = {f"{CONTACTS}{name}": getattr(found, name) for name in ("point", "normal", "gap", "force")}
         values[f"{CONTACTS}pair"] = found.pair.astype(np.int32)
-        return values | {COUNTS: np.array([len(found.gap)], dtype=np.int64)}
+        return values | {CONTACTS + COUNTS: np.array([len(found.gap)], dtype=np.int64)}
 
     def _joint_values(self) -> dict[str, np.ndarray]:
         """Return the values of all joints by path in the file."""

@@ -14,7 +14,7 @@ import numpy as np
 from abd.errors import AbdError
 from abd.io.chain import hashes
 from abd.io.checkpoint import read_slots
-from abd.io.datasets import CONTACTS, COUNTS
+from abd.io.datasets import COUNTS, OFFSET, RAGGED
 from abd.io.frame import ENERGIES
 from abd.io.layout import FORMAT, plain_name
 
@@ -184,16 +184,17 @@ class Trajectory:
     def _block(self, start: int, stop: int) -> dict[str, np.ndarray]:
         """All values of the frames start to stop - 1."""
         block = {name: self._file[name][start:stop] for name in self._series_names}
-        if self.has_contacts:
-            block |= {f"{CONTACTS}{name}": rows for name, rows in self._contacts(start, stop).items()}
-            block[COUNTS] = np.diff(self._file["contacts/offset"][start : stop + 1])
+        for group in RAGGED:
+            if group in self._file:
+                block |= {group + name: rows for name, rows in self._ragged(group, start, stop).items()}
+                block[group + COUNTS] = np.diff(self._file[group + OFFSET][start : stop + 1])
         return block
 
-    def _contacts(self, start: int, stop: int) -> dict[str, np.ndarray]:
-        """Contacts of the frames start to stop - 1."""
-        group = self._file["contacts"]
-        first, last = group["offset"][start], group["offset"][stop]
-        return {name: column[first:last] for name, column in group.items() if name != "offset"}
+    def _ragged(self, name: str, start: int, stop: int) -> dict[str, np.ndarray]:
+        """Rows of a ragged group in the frames start to stop - 1."""
+        group = self._file[name]
+        first, last = group[OFFSET][start], group[OFFSET][stop]
+        return {name: column[first:last] for name, column in group.items() if name != OFFSET}
 
     @property
     def has_contacts(self) -> bool:
@@ -210,7 +211,7 @@ class Trajectory:
         if not self.has_contacts:
             raise TrajectoryError(f"{self.path} contains no contacts: run the scene with -o output.contacts=true")
         at = range(self._frames)[frame]
-        return self._contacts(at, at + 1)
+        return self._ragged("contacts", at, at + 1)
 
     @cached_property
     def _series_names(self) -> list[str]:

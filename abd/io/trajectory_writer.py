@@ -23,7 +23,7 @@ import numpy as np
 
 from abd.io.chain import block_hash, seed
 from abd.io.checkpoint import create_slots, slot_growth, to_bytes, write_slot
-from abd.io.datasets import COUNTS, DiskFull, create, extend, growth, reserve, series, stacked, write_whole
+from abd.io.datasets import DiskFull, create, extend, growth, is_count, reserve, series, stacked, write_whole
 from abd.io.layout import write_constants
 from abd.model import Model
 
@@ -135,7 +135,7 @@ class TrajectoryWriter:
         reserve(self._file, grown + sum(growth(dataset, 1) for dataset in self._chain))
         for name, rows in block.items():
             dataset = self._series[name]
-            extend(dataset, dataset[-1] + np.cumsum(rows) if name == COUNTS else rows)
+            extend(dataset, dataset[-1] + np.cumsum(rows) if is_count(name) else rows)
         frames = len(self._series["/time"])
         self._hash = block_hash(self._hash, block, frames)
         for dataset, value in zip(self._chain, (np.array([frames]), np.frombuffer(self._hash, np.uint8)[None])):

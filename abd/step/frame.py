@@ -116,8 +116,7 @@ class Frame:
             group = self._group(pending)
             failure = self._take(group, progress)
             if failure is None:
-                for number in group:
-                    self.sizes[number].accept()
+                self._accept(group)
             else:
                 self._reject(failure, group, progress)
         self._end()
@@ -174,6 +173,14 @@ class Frame:
         if before is not None:
             self._merge_worlds(before, mask)
         return None
+
+    def _accept(self, group: list[int]) -> None:
+        """Count a substep of a group of worlds, and store its end unless it is that of the frame."""
+        length = self._by_bodies({number: self.sizes[number].length for number in group}, 0.0)
+        for number in group:
+            self.sizes[number].accept()
+        if any(one.left for one in self.sizes.values()):
+            self.stepper.path.add_end(self.stepper.q, self.stepper.qd, length)
 
     def _lengths(self, group: list[int], mask: np.ndarray) -> PerBody:
         """Return the lengths of the next substeps [s]."""
@@ -235,6 +242,7 @@ class Frame:
             stepper.exclude(stepper.off)
             raise self.stopped[0][1]
         stepper.restore(merged(stepper.joints, stepper.state(), state, self.world_of == number))
+        stepper.path.take_back(self.world_of == number, state.q)
 
     def _keep_start(self) -> None:
         """Keep the state, work and statistics at the start of the frame, before its first substep."""

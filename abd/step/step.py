@@ -39,6 +39,7 @@ class Stepper(StepperState):
         """
         begin, progress = perf_counter(), Progress()
         energy, start = self.energy_balance.energy, self.energy_balance.begin()
+        self.path.begin()
         try:
             substeps = self.frames.advance(progress)
         except StepFailure as failure:

@@ -21,6 +21,7 @@ from abd.potentials.integrators import longest
 from abd.state import BodyHistory, State
 from abd.step.contact_parameters import ContactStiffness, find_parameters
 from abd.step.frame_forces import FrameForces
+from abd.step.frame_path import FramePath
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.rebounds import Rebounds
 from abd.step.integrators import AFTER_JUMP, Articulations, Modes
@@ -60,6 +61,7 @@ class StepperState(HostCopies):
         self.fast_contacts = FastContacts(model)
         self.rows = JointRows(model, articulations, self)
         self.rebounds, self.forces = Rebounds(model, articulations, self), FrameForces(self)
+        self.path = FramePath()
         self.none = self.excluded = self._off = self._switched = articulations.none
         self.stopped = articulations.none
         self.worlds, self.lagged_again = WorldTimes(model), False

@@ -103,7 +103,9 @@ class Substeps:
         with progress.time("swept path"):
             failure = verdicts.path(self.backend.swept_paths.unproven(h))
         if failure is None:
-            progress.indirect_paths += verdicts.indirect
+            if verdicts.indirect:
+                progress.indirect_paths += 1
+                stepper.path.add_iterates(self.iterates.poses, stepper.q, stepper.excluded)
             with progress.time("end"):
                 limited = self.backend.rows.limited()
                 self.backend.steps.finish()

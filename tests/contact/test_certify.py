@@ -26,7 +26,7 @@ TURN = Rotation.from_rotvec((0.3, 1.0, -0.5)).as_matrix()
 def write_run(folder, bodies, places, *, steps=1, solver=None, change=lambda scene: None):
     """A run of bodies that stand far apart; their poses in the file are changed to `places`.
 
-    Its steps count as substeps, so that paths between frames are not known.
+    Its frames are two steps apart, so that paths between them are not known.
     """
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, **(solver or {})})
     for k, body in enumerate(bodies):
@@ -37,7 +37,7 @@ def write_run(folder, bodies, places, *, steps=1, solver=None, change=lambda sce
         for k, place in enumerate(places):
             T = place if np.shape(place) == (4, 4) else pose(np.eye(3), np.array(place, dtype=float))
             file["bodies/transform"][:, k] = np.broadcast_to(T, (steps + 1, 4, 4))
-        file["solver/substeps"][...] = 2
+        file["step"][...] = 2 * np.arange(steps + 1)
     return folder / "trajectory.h5"
 
 
@@ -194,7 +194,7 @@ def test_materials_that_do_not_collide(tmp_path):
     assert certify(tmp_path).ok
 
 
-def move(path, moves, spin=None, substeps: int = 1):
+def move(path, moves, spin=None):
     """Move bodies [m] and turn them (rotation vectors [rad], which their velocities say) in the only step of a run."""
     spin = np.zeros_like(moves, dtype=float) if spin is None else np.asarray(spin, dtype=float)
     with h5py.File(path, "r+") as file:
@@ -207,7 +207,7 @@ def move(path, moves, spin=None, substeps: int = 1):
         for body, (x, y, z) in enumerate(spin / 0.01):
             rate = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ T[body, :3, :3]
             file["bodies/velocity"][0, body, :3, :3] = rate
-        file["solver/substeps"][1] = substeps
+        file["step"][1] = 1
 
 
 BAR = {"box": (2.0, 0.2, 0.2)}
@@ -262,20 +262,41 @@ def test_paths_and_gaps_of_rods_of_many_radii(tmp_path, moved):
     assert found.smallest_gap == pytest.approx(1e-3, rel=1e-9)
 
 
-def test_paths_over_several_substeps_are_unknown(tmp_path):
-    move(boxes(tmp_path, (0, 0, 0), (3, 0, 0), (9, 0, 0)), [(6, 0, 0), (0, 0, 0), (0, 0, 0)], substeps=2)
-    found = certify(tmp_path)
-    assert found.ok and found.paths_checked == 0 and found.paths_unknown == 1
-    assert "(1 unknown)" in str(found)
+def test_paths_over_several_steps_are_unknown(tmp_path):
+    scene = abd.Scene(gravity=(0, 0, 0), output={"every": 3})
+    scene.add_body("box", box=(1, 1, 1), velocity=(1, 0, 0))
+    abd.run(scene, steps=6, record=tmp_path / "run")
+    found = certify(tmp_path / "run")
+    assert found.ok and found.paths_checked == 0 and "(2 unknown)" in str(found)
 
 
-def test_paths_along_the_iterates_are_unknown(tmp_path):
+def test_paths_along_the_iterates_are_certified(tmp_path):
     """Where a peg meets the edge of its socket, the direct arc intersects the edge and the iterates do not."""
     abd.run("peg", steps=138, record=tmp_path / "run")
-    found = certify(tmp_path / "run", every=1)
-    assert found.ok and found.paths_unknown == 1
-    with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
+    found = certify(tmp_path / "run")
+    assert found.ok and found.paths_checked == 138 and found.paths_unknown == 0
+    with h5py.File(tmp_path / "run" / "trajectory.h5", "r+") as file:
         assert file["solver/indirect_paths"][:].sum() == 1
+        assert len(file["paths/transform"]) > 1
+        file["paths/offset"][...] = 0  # the direct arcs
+    assert kinds(certify(tmp_path / "run")) == [("path", 137, ("socket", "peg"))]
+
+
+def test_paths_through_substeps_are_certified(tmp_path):
+    """A box at 30 m/s bounces off a wall in the middle of a step; its speed of rotation differs between the substeps."""
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_material("default", restitution=1.0, mu=0.5)
+    scene.add_body("wall", kind="static", box=(1, 1, 1))
+    scene.add_body("box", box=(0.1,) * 3, position=(0.7, 0.1, 0), velocity=(-30, 0, 0), angular_velocity=(0, 40, 0))
+    abd.run(scene, steps=3, record=tmp_path / "run")
+    path = tmp_path / "run" / "trajectory.h5"
+    found = certify(path)
+    assert found.ok and found.paths_checked == 3
+    with h5py.File(path, "r+") as file:
+        assert (np.diff(file["paths/offset"]) == file["solver/substeps"][:] - 1)[1:].all()
+        assert len(file["paths/length"]) > 0
+        file["paths/transform"][:, 1, 0, 3] = -0.7
+    assert {kind for kind, _, _ in kinds(certify(path))} == {"path"}
 
 
 def test_swept_paths_of_a_run_are_certified(tmp_path):

@@ -10,6 +10,7 @@ from two_bodies import TRIANGLES, VERTICES, scene
 
 import abd
 from abd.io.checkpoint import CheckpointError, create_slots, from_bytes, read_slots, to_bytes, write_slot
+from abd.io.datasets import stacked
 from abd.io.frame import FrameReader, SolverRow
 from abd.io.initial import initial_report
 from abd.io.trajectory import Trajectory, TrajectoryError
@@ -31,7 +32,7 @@ def values_of(sim, report):
 def first_block(sim):
     """The initial state as the first block of a file."""
     report = initial_report(sim.model, sim.host_state(), sim.initial_contacts)
-    return [{name: value[None] for name, value in values_of(sim, report).items()}]
+    return [stacked([values_of(sim, report)])]
 
 
 def write_run(path, steps: int, model=None):

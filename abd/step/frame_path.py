@@ -1,0 +1,49 @@
+"""States through which bodies pass within a frame, for output.
+
+In a frame of one substep the bodies move along the arcs from its first to its last state (`abd.contact.path`), and nothing is
+stored. Otherwise the ends of all substeps but the last are stored, and the iterates of Newton's method where they replace the
+direct arc (`abd.step.verdict`). The arcs between consecutive states are collision-free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from abd.backends.protocol import Pending
+
+
+class FramePath:
+    """Intermediate states of the last frame, in order.
+
+    Attributes:
+        q, qd: (n, 12) each; the velocities of iterates are zero.
+        length: (n,) each, time of the arc to this state [s]: 0 for iterates, and for bodies that the substep excludes.
+    """
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a frame."""
+        self.q: list[np.ndarray] = []
+        self.qd: list[np.ndarray] = []
+        self.length: list[np.ndarray] = []
+
+    def add_end(self, q: np.ndarray, qd: np.ndarray, length: np.ndarray) -> None:
+        """Add the end of a substep; length: (n,) [s]."""
+        self.q.append(q.copy())
+        self.qd.append(qd.copy())
+        self.length.append(length)
+
+    def take_back(self, bodies: np.ndarray, q: np.ndarray) -> None:
+        """Replace the states of bodies (n,) bool, whose frame has failed, by those at its beginning (n, 12)."""
+        for states, length in zip(self.q, self.length, strict=True):
+            states[bodies], length[bodies] = q[bodies], 0.0
+
+    def add_iterates(self, poses: Sequence[Pending], before: np.ndarray, excluded: np.ndarray) -> None:
+        """Add all iterates of a substep but the last; excluded bodies (n,) bool stay in their state `before` (n, 12)."""
+        for pose in poses[:-1]:
+            q = np.where(excluded[:, None], before, pose.wait()[0])
+            self.add_end(q, np.zeros_like(q), np.zeros(len(q)))
