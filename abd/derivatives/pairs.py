@@ -5,13 +5,13 @@ Derivatives by these points are chained with the linear maps from states to poin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.reference.numpy_friction import signs
-from abd.contact.minima import Minima, Queries
+from abd.contact.minima import Minima
 from abd.contact.pair_law import PairParameters
 from abd.derivatives.equations import jacobian
 from abd.errors import NotDifferentiable
@@ -48,7 +48,8 @@ class Parts:
 
     Attributes:
         bodies: (k, 2) of the scene; contacts: m between bodies 2 e + s, s = 0 or 1 of pair e.
-        parameters: of the contacts, with the factor c h^2; minima: their combination, with constant coefficients of vertices.
+        parameters: of the contacts, with the factor c h^2; minima: their combination; its constants are the
+            coefficients of vertices, and its conditions do not count.
         loaded: contacts with friction, lagged with a coefficient of 1, None if not requested.
         item: (m,) item of every contact; point: (m, 4) its points among the four of the item.
         x: (i, 12) points of the items; pair: (i,) of bodies; Y: (i, 4, 8) weights of the entries of [Q_first | Q_second] in x.
@@ -98,10 +99,8 @@ class Parts:
             active &= weights.value != 0.0
             crossing = minima.crossing[active[minima.crossing[:, 0]]]
             active[crossing] = True
-            none = {one.name: getattr(minima.queries, one.name)[:0] for one in fields(Queries)}
-            columns = {name: getattr(minima, name)[active] for name in ("source", "role", "weight", "share")}
-            columns |= {"constant": constant[active], "extra": np.zeros(active.sum()), "queries": Queries(**none)}
-            minima = replace(minima, crossing=(np.cumsum(active) - 1)[crossing], contacts=contacts[active], **columns)
+            columns = {name: getattr(minima, name)[active] for name in ("contacts", "role", "weight", "share")}
+            minima = replace(minima, crossing=(np.cumsum(active) - 1)[crossing], constant=constant[active], **columns)
         if loaded is not None:
             loaded = loaded[active[loaded.source]]
             loaded = replace(loaded, source=(np.cumsum(active) - 1)[loaded.source])
@@ -194,7 +193,6 @@ class LaggedFriction:
         columns = {name: getattr(resistances, name)[bodies.ravel()] for name in ("material", "arm")}
         self.resistances = replace(resistances, **columns)
         x = np.concatenate([one[bodies].reshape(-1, 24) for one in states], axis=1)
-        at = slice(0, 48) if at_end else slice(24, 72)  # columns of the states on which the lagged contacts depend
         loaded, by_points = jacobian(self._loads, [parts.x], [parts.step])
         lagged, points = self._surfaces(x, loaded)
         flip, ends = lagged.flipped, np.stack([points.first, points.second], axis=1)

@@ -5,9 +5,9 @@ joint row has the force s of its law, or the residual 0 if it is exact. x are th
 Velocities and the integrator's history follow from q' and x. The differentials of these equations form one sparse system
 (`Equations`).
 
-Inertia, loads, near-rigidity, linear rows and friction's dependence on its stretch are differentiated by formulas. Forces of
-contacts, lagged loads, laws of rows, second derivatives of measures, and the free motion are central differences of the functions
-that define them, for single bodies and pairs. Steps are not repeated.
+Inertia, loads, near-rigidity, linear rows, contact forces and friction's dependence on its stretch are differentiated by
+formulas. Weights of contacts, lagged loads and points, laws of rows, second derivatives of measures, and the free motion are
+central differences of the functions that define them, for single bodies, pairs and contacts. Steps are not repeated.
 
 Constants: contact parameters of pairs, widths of limits, set of active contacts, friction in joints that depends on their load,
 loads that depend on the state.
