@@ -29,7 +29,7 @@ import numpy as np
 
 from abd.certificate.exact import BLOCK, winding_numbers
 from abd.certificate.scene import Scene
-from abd.certificate.swept_paths import PathCheck
+from abd.certificate.swept_paths import PathCheck, spin
 from abd.certificate.world import World, gap_within, parts_of
 
 
@@ -131,16 +131,14 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
 
 
 def _arcs(file: h5py.File, frame: int, h: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield the arcs of a path of one step, h (n,) [s] long: transforms and velocities at its start (n, 4, 4), transforms at its
-    end, and its length (n,) [s]; the path leads from the frame before through the states in `/paths` to the frame."""
+    """Yield the arcs of a path of one step, h (n,) [s] long: transforms (n, 4, 4) and angular velocities (n, 3) at its start,
+    transforms at its end, and its length (n,) [s]; the path leads from the frame before through the states in `/paths`."""
     first, last = file["paths/offset"][frame : frame + 2]
-    states = {
-        name: [file[f"bodies/{name}"][frame - 1], *file[f"paths/{name}"][first:last], file[f"bodies/{name}"][frame]]
-        for name in ("transform", "velocity")
-    }
+    before, after = file["bodies/transform"][frame - 1 : frame + 1]
+    transforms = [before, *file["paths/transform"][first:last], after]
+    spins = [spin(before, file["bodies/velocity"][frame - 1]), *file["paths/spin"][first:last]]
     passed = file["paths/length"][first:last]
-    lengths = [*passed, h - passed.sum(axis=0)]
-    yield from zip(states["transform"], states["velocity"], states["transform"][1:], lengths)
+    yield from zip(transforms, spins, transforms[1:], [*passed, h - passed.sum(axis=0)])
 
 
 def _check_solver(solver, time: np.ndarray, scene: Scene, found: Certificate) -> None:
@@ -186,10 +184,10 @@ class Moment:
         self._containment(positions, crossing)
         return len(self.found.violations) == before
 
-    def check_path(self, paths: PathCheck, before: np.ndarray, velocity: np.ndarray, after: np.ndarray, h: np.ndarray) -> None:
-        """Check an arc of the path to this frame, h (n,) [s] long, from its transforms and velocities (n, 4, 4)."""
-        if all(np.isfinite(one).all() for one in (before, velocity, after)):
-            for bodies, detail in paths.check(before, after, velocity, h):
+    def check_path(self, paths: PathCheck, before: np.ndarray, spin: np.ndarray, after: np.ndarray, h: np.ndarray) -> None:
+        """Check an arc of the path to this frame, with the arguments that `_arcs` yields."""
+        if all(np.isfinite(one).all() for one in (before, spin, after)):
+            for bodies, detail in paths.check(before, after, h[:, None] * spin):
                 self._report("path", detail, *bodies)
 
     def _report(self, kind: str, detail: str, *bodies: int) -> None:

@@ -40,29 +40,22 @@ class Arcs:
     S: np.ndarray
 
     @classmethod
-    def between(
-        cls, center: np.ndarray, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: np.ndarray
-    ) -> Arcs:
-        """Arcs from transforms (n, 4, 4) with velocities (n, 4, 4) to others h (n,) [s] later.
+    def between(cls, center: np.ndarray, now: np.ndarray, then: np.ndarray, turn: np.ndarray) -> Arcs:
+        """Arcs from transforms (n, 4, 4) to others.
 
         Args:
             center: (n, 3) centres of mass in the mesh frames.
+            turn: (n, 3) rotations at the velocities of the start [rad], which determine the numbers of whole turns.
         """
         places = [np.einsum("nij,nj->ni", T[:, :3, :3], center) + T[:, :3, 3] for T in (now, then)]
         A, B = now[:, :3, :3], then[:, :3, :3]
-        spin = velocity[:, :3, :3] @ np.linalg.inv(A)
-        by_velocity = (
-            0.5
-            * h[:, None]
-            * np.stack([spin[:, 2, 1] - spin[:, 1, 2], spin[:, 0, 2] - spin[:, 2, 0], spin[:, 1, 0] - spin[:, 0, 1]], 1)
-        )
         w = Rotation.from_matrix(_polar(B) @ _polar(A).transpose(0, 2, 1)).as_rotvec()
         angle = np.linalg.norm(w, axis=1)
         # without an angle, whole turns are about the axis of the velocity
-        axis = np.where((angle > 1e-9)[:, None], w, by_velocity)
+        axis = np.where((angle > 1e-9)[:, None], w, turn)
         length = np.linalg.norm(axis, axis=1)
         axis /= np.where(length > 0.0, length, 1.0)[:, None]
-        w += 2.0 * np.pi * np.round((np.sum(by_velocity * axis, axis=1) - angle) / (2.0 * np.pi))[:, None] * axis
+        w += 2.0 * np.pi * np.round((np.sum(turn * axis, axis=1) - angle) / (2.0 * np.pi))[:, None] * axis
         S = Rotation.from_rotvec(-w).as_matrix() @ B @ np.linalg.inv(A) - np.eye(3)
         return cls(center, places[0], places[1] - places[0], A, w, S)
 
@@ -80,24 +73,28 @@ class Arcs:
         return radius * (turn**2 * (1.0 + strain) + 2.0 * turn * strain)
 
 
+def spin(transform: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+    """Return (n, 3) angular velocities [rad/s] of transforms with time derivatives, (n, 4, 4) both."""
+    W = velocity[:, :3, :3] @ np.linalg.inv(transform[:, :3, :3])
+    return 0.5 * np.stack([W[:, 2, 1] - W[:, 1, 2], W[:, 0, 2] - W[:, 2, 0], W[:, 1, 0] - W[:, 0, 1]], 1)
+
+
 def _polar(A: np.ndarray) -> np.ndarray:
     U, _, Vt = np.linalg.svd(A)
     return U @ Vt
 
 
 class PathCheck:
-    """Check of the swept paths of all bodies of a scene from one frame to the next."""
+    """Check of swept paths of all bodies of a scene."""
 
     def __init__(self, scene, worlds: list, center: np.ndarray):
         self.scene, self.worlds, self.center = scene, worlds, center
         self.ccd = ipctk.AdditiveCCD(ADVANCES, 1.0 - KEPT_GAP)
 
-    def check(
-        self, now: np.ndarray, then: np.ndarray, velocity: np.ndarray, h: np.ndarray
-    ) -> list[tuple[tuple[int, ...], str]]:
-        """Bodies whose path is not provably collision-free, with a description."""
+    def check(self, now: np.ndarray, then: np.ndarray, turn: np.ndarray) -> list[tuple[tuple[int, ...], str]]:
+        """Return bodies whose path is not provably collision-free, with a description; arguments of `Arcs.between`."""
         scene = self.scene
-        self.arcs = Arcs.between(self.center, now, then, velocity, h)
+        self.arcs = Arcs.between(self.center, now, then, turn)
         arms = scene.rest - self.center[scene.owner]
         lengths = np.linalg.norm(np.einsum("vij,vj->vi", now[scene.owner, :3, :3], arms), axis=1)
         radius = np.zeros(len(now))

@@ -65,7 +65,7 @@ class Frame:
 
     def __init__(self, model: Model, read, values: dict[str, np.ndarray], path: FramePath):
         self._model, self._read, self._values = model, read, values
-        self._path = path.q, path.qd, path.length
+        self._path = path.q, path.spin, path.length
 
     def arrive(self) -> None:
         """Wait for the copy from the device."""
@@ -79,11 +79,11 @@ class Frame:
         return self._values | moving | self._path_values()
 
     def _path_values(self) -> dict[str, np.ndarray]:
-        q, qd, length = self._path
+        q, spin, length = self._path
         model, n = self._model, len(self._model.bodies)
         return {
             f"{PATHS}transform": np.array([model.user_transform(one) for one in q]).reshape(-1, n, 4, 4),
-            f"{PATHS}velocity": np.array([model.user_velocity(one) for one in qd]).reshape(-1, n, 4, 4),
+            f"{PATHS}spin": np.array(spin).reshape(-1, n, 3),
             f"{PATHS}length": np.array(length).reshape(-1, n),
             PATHS + COUNTS: np.array([len(q)], dtype=np.int64),
         }

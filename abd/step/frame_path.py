@@ -12,13 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from abd.backends.protocol import Pending
+from abd.energies import spin
 
 
 class FramePath:
     """Intermediate states of the last frame, in order.
 
     Attributes:
-        q, qd: (n, 12) each; the velocities of iterates are zero.
+        q: (n, 12) each; spin: (n, 3) angular velocities [rad/s], zero for iterates.
         length: (n,) each, time of the arc to this state [s]: 0 for iterates, and for bodies that the substep excludes.
     """
 
@@ -28,14 +29,12 @@ class FramePath:
     def begin(self) -> None:
         """Begin a frame."""
         self.q: list[np.ndarray] = []
-        self.qd: list[np.ndarray] = []
+        self.spin: list[np.ndarray] = []
         self.length: list[np.ndarray] = []
 
     def add_end(self, q: np.ndarray, qd: np.ndarray, length: np.ndarray) -> None:
         """Add the end of a substep; length: (n,) [s]."""
-        self.q.append(q.copy())
-        self.qd.append(qd.copy())
-        self.length.append(length)
+        self._add(q.copy(), spin(q, qd), length)
 
     def take_back(self, bodies: np.ndarray, q: np.ndarray) -> None:
         """Replace the states of bodies (n,) bool, whose frame has failed, by those at its beginning (n, 12)."""
@@ -46,4 +45,9 @@ class FramePath:
         """Add all iterates of a substep but the last; excluded bodies (n,) bool stay in their state `before` (n, 12)."""
         for pose in poses[:-1]:
             q = np.where(excluded[:, None], before, pose.wait()[0])
-            self.add_end(q, np.zeros_like(q), np.zeros(len(q)))
+            self._add(q, np.zeros((len(q), 3)), np.zeros(len(q)))
+
+    def _add(self, q: np.ndarray, spin: np.ndarray, length: np.ndarray) -> None:
+        self.q.append(q)
+        self.spin.append(spin)
+        self.length.append(length)
