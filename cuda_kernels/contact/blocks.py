@@ -9,7 +9,7 @@ entry (r, a) of a body's 3x4 gradient is at q index ``r`` for a = 0 and ``3 + 3 
 
 import warp as wp
 
-from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.bodies.affine import vec12
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)

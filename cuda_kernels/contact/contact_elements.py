@@ -2,9 +2,8 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, ZERO, Pose
+from cuda_kernels.bodies.affine import ONE, ZERO, Pose, vec12
 from cuda_kernels.bodies.opaque import opaque
-from cuda_kernels.bodies.vector12 import vec12
 from cuda_kernels.contact.active_pairs import Items
 from cuda_kernels.contact.blocks import Runs
 from cuda_kernels.contact.contact import (

@@ -6,8 +6,7 @@ registers, in the order of the items. One thread per run would access the memory
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, TWO, ZERO, identity3
-from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.bodies.affine import ONE, TWO, ZERO, identity3, vec12
 from cuda_kernels.contact.blocks import PairSums, Runs, spread
 from cuda_kernels.contact.contact import SMALLEST_SQUARED_SINE, homogeneous
 from cuda_kernels.contact.surfaces import EDGE_OF_I, EDGES, FACE_OF_I

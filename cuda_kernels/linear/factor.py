@@ -2,8 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE
-from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.bodies.affine import ONE, vec12
 from cuda_kernels.linear.factor_rows import Factor, Pattern
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import lower_bound

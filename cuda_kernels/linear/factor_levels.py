@@ -11,8 +11,7 @@ bodies do not change; no row of another island depends on them.
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, ZERO
-from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.bodies.affine import ONE, ZERO, vec12
 from cuda_kernels.linear.couplings import BLOCKS, UNBOUNDED
 from cuda_kernels.linear.factor_rows import Factor, Pattern, Sources
 from cuda_kernels.options import OPTIONS

@@ -12,7 +12,7 @@ another island depends on them.
 
 import warp as wp
 
-from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.bodies.affine import vec12
 from cuda_kernels.linear.factor_rows import (
     Factor,
     Pattern,

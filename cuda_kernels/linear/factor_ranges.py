@@ -6,7 +6,7 @@ independent panels follow one after another, with one item per piece of a panel.
 
 import warp as wp
 
-from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.bodies.affine import vec12
 from cuda_kernels.linear.factor_panels import (
     Panels,
     backward_panel,

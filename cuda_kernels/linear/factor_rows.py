@@ -8,8 +8,7 @@ the *updates* of row j, ``ups[j] .. ups[j + 1]``, by ascending k; otherwise they
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, ZERO
-from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.bodies.affine import ONE, ZERO, vec12
 from cuda_kernels.linear.couplings import BLOCKS, UNBOUNDED
 from cuda_kernels.options import OPTIONS
 

@@ -10,8 +10,7 @@ where b is the ratio of ``r . z`` to the previous one, and ``a = (r . z) / (p . 
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ZERO
-from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.bodies.affine import ZERO, vec12
 from cuda_kernels.linear.couplings import BLOCKS, COLUMN, ENTRIES, MERGED, ROW, STARTS, UNBOUNDED, Coupling
 from cuda_kernels.options import OPTIONS
 

@@ -16,7 +16,7 @@ from abd.backends.device.device import EMULATED, Device
 from abd.backends.linear.cholesky import Addresses
 from abd.backends.linear.elimination import Elimination
 from abd.backends.linear.linear import LinearSolver
-from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.bodies.affine import vec12
 from cuda_kernels.contact import blocks
 from cuda_kernels.linear import krylov
 

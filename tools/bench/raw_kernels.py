@@ -33,7 +33,7 @@ from abd.backends.linear.cholesky import Addresses, Cholesky  # noqa: E402
 from abd.backends.linear.elimination import Elimination  # noqa: E402
 from abd.backends.warp.terms.joint_ends import lists_of  # noqa: E402
 from abd.commands.bench import table  # noqa: E402
-from cuda_kernels.bodies.vector12 import vec12  # noqa: E402
+from cuda_kernels.bodies.affine import vec12  # noqa: E402
 from cuda_kernels.contact import blocks  # noqa: E402
 from cuda_kernels.linear import krylov  # noqa: E402
 from cuda_kernels.linear.couplings import Coupling  # noqa: E402

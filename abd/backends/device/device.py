@@ -23,7 +23,7 @@ from abd.backends.device.host_access import HostAccess
 from abd.backends.device.launcher import Launcher, threads_available
 from abd.backends.device.raw_kernels import raw_kernels
 from abd.errors import DeviceError
-from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.bodies.affine import vec12
 
 ONE_THREAD = 1 << 62
 """Grain of a launch that must run on one CPU thread, because its atomic operations are not atomic on the CPU."""

@@ -10,7 +10,7 @@ import warp as wp
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
-from cuda_kernels.bodies.vector12 import vec12
+from cuda_kernels.bodies.affine import vec12
 from cuda_kernels.contact import active_pairs, blocks, elements
 from cuda_kernels.linear.couplings import Coupling
 
