@@ -211,8 +211,6 @@ def rotation_vector(R: wp.mat33d) -> wp.vec3d:
 @wp.kernel
 def displacements(
     first: wp.int32,
-    box_lower: wp.array(dtype=wp.vec3d),
-    box_upper: wp.array(dtype=wp.vec3d),
     path: Path,
     island: wp.array(dtype=wp.int32),
     alpha: wp.array(dtype=wp.float64),

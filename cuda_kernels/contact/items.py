@@ -106,14 +106,13 @@ def collect(
     pair: wp.int32,
     kind: wp.int32,
     tree: wp.uint64,
-    own: wp.int32,
     other: wp.int32,
     e: wp.int32,
     base: wp.int32,
     write: wp.int32,
     items: wp.array(dtype=wp.vec3i),
 ) -> wp.int32:
-    """Collect items of one kind: primitives of mesh `own` whose tree overlaps the box of mesh `other` in frame e."""
+    """Collect items of one kind: primitives of a mesh whose `tree` overlaps the box of mesh `other` in frame e."""
     lo = s.lower[other]
     hi = s.upper[other]
     centre = wp.float64(0.5) * (lo + hi)
@@ -200,7 +199,7 @@ def collect_items(
                 own = s.mesh[j]
                 other = s.mesh[i]
                 tree = s.vertex_bvh[own]
-            found = collect(s, frames, i, j, k, kind, tree, own, other, e, base, write, items)
+            found = collect(s, frames, i, j, k, kind, tree, other, e, base, write, items)
         base = base + found
         if write == 0:
             count[k, kind] = found

@@ -30,9 +30,7 @@ SLOTS = 16
 
 
 @wp.func
-def is_paired(
-    s: Surfaces, kind: wp.int32, swapped: wp.int32, mv: wp.int32, a: wp.int32, mesh: wp.int32, b: wp.int32
-) -> bool:
+def is_paired(s: Surfaces, swapped: wp.int32, mv: wp.int32, a: wp.int32, mesh: wp.int32, b: wp.int32) -> bool:
     """Return whether primitives are paired: codimensional edges with points and ends of such edges, points once, from body i."""
     t = s.targets[s.target_start[mesh] + b]
     if t[1] != t[2]:
@@ -100,7 +98,7 @@ def visit(
     while wp.bvh_query_next(query, b):
         is_candidate = bool(True)
         if item.kind != EDGE_EDGE:
-            is_candidate = is_paired(s, item.kind, swapped, mv, item.a, item.mesh, b)
+            is_candidate = is_paired(s, swapped, mv, item.a, item.mesh, b)
         if is_candidate:
             if near_enough(s, path, i, j, item.kind, item.a, b, slack, minimum):
                 if found < capacity:

@@ -92,7 +92,6 @@ def body_tolerances(
 @wp.kernel
 def body_residuals(
     first: wp.int32,
-    c: Control,
     weight: wp.array(dtype=wp.float64),
     lengths: wp.array(dtype=wp.float64),
     gradient: wp.array2d(dtype=wp.float64),

@@ -30,7 +30,7 @@ class Search:
         if b.system.has_barriers:
             self.keep_limits()
         if not b.contacts.candidates.is_empty:
-            launch(newton.body_residuals, n, c, b.at.body.weight, b.scheme.lengths, b.potential.gradient, b.scratch.a)
+            launch(newton.body_residuals, n, b.at.body.weight, b.scheme.lengths, b.potential.gradient, b.scratch.a)
             b.islands.reduce(b.scratch.a, sums.MAX, c.residual)
         launch(line_search.begin_search, n, c)
         self.measure_slope(c.slope)

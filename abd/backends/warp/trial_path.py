@@ -45,8 +45,7 @@ class TrialPath:
 
     def displacements(self, alpha: wp.array, out: wp.array) -> wp.array:
         """Compute the largest displacement [m] of every body up to alpha (islands,), `out` (n,)."""
-        box = self.lower, self.upper
-        self.device.launch(paths.displacements, self.n, *box, self.path, self.islands.island, alpha, out)
+        self.device.launch(paths.displacements, self.n, self.path, self.islands.island, alpha, out)
         return out
 
     def advance(self, alpha: wp.array) -> None:
