@@ -153,6 +153,8 @@ class Minima:
     def vertex_coefficients(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
         """(k,) coefficients of faces, sides and corners; 0 for edge pairs."""
         out, queries = self.constant.copy(), self.queries
+        if not len(queries.part):  # no vertices against targets
+            return out
         _, weights, _ = distance.point_triangle(*queries.contacts.positions(q).swapaxes(0, 1))
         rest = queries.contacts.rest
         # coincident corners of wires and points count as the first of them
@@ -218,7 +220,7 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
     inside = np.array([8, 3, 7])[surfaces.target_dimension[t]]
     rows.append(_Rows(listed[of_vertices], of_vertices, np.full(len(of_vertices), INSIDE), weight=C[of_vertices]))
     rows[-1].add_conditions(np.arange(len(of_vertices)), t, inside)
-    for k in range(3):
+    for k in range(3 if len(t) else 0):
         mine = np.flatnonzero((topology.owned[t] & (1 << (SIDE_BIT + k)) > 0) & (C[of_vertices] > 0.0))
         side = topology.sides[t[mine], k]
         ends = topology.side_ends[side]
@@ -232,7 +234,7 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
         index, row = _ranges(topology.side_start, side)
         part.add_conditions(row, topology.side_target[index], topology.side_pattern[index])
         rows.append(part)
-    for k in range(3):
+    for k in range(3 if len(t) else 0):
         mine = np.flatnonzero((topology.owned[t] & (1 << (CORNER_BIT + k)) > 0) & (C[of_vertices] > 0.0))
         corner = topology.corners[t[mine], k]
         part = _Rows(
