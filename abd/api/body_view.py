@@ -138,10 +138,14 @@ class BodyView:
 
     @property
     def velocity(self) -> np.ndarray:
-        """(4, 4) time derivative of `transform`."""
+        """(4, 4) time derivative of `transform`; `linear_velocity` and `angular_velocity` can be set."""
         rate = affine_matrices(self._simulation.stepper.qd[[self.index]])[0]
         rate[3, 3] = 0.0
         return rate @ self._frame
+
+    @velocity.setter
+    def velocity(self, velocity: object) -> None:
+        raise AttributeError(f"set linear_velocity and angular_velocity of body '{self.name}'; velocity is a 4x4 matrix")
 
     @property
     def center_velocity(self) -> np.ndarray:

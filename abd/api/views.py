@@ -55,6 +55,12 @@ class ByName(Mapping[str, View]):
             self._made[k] = self._make(k)
         return self._made[k]
 
+    def __getattr__(self, name: str) -> View:
+        """Say how a view is found, for a name that is used as an attribute."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(f"use a name in brackets, not the attribute '{name}', to find a {self._what}")
+
     def _problem(self, name: object) -> str:
         if not isinstance(name, str):
             return f"the key of a {self._what} must be a name of list(...), not {name!r}"

@@ -1,5 +1,6 @@
 """Conveniences of the Python interface: meshes in memory, poses, tables, restarts, runs in one call."""
 
+import copy
 import sys
 
 import numpy as np
@@ -150,3 +151,12 @@ def test_dir_lists_what_users_need():
     shown = {name for name in dir(sim) if not name.startswith("_")}
     assert {"bodies", "joints", "step", "run", "worlds", "contacts", "checkpoint"} <= shown
     assert not {"backend", "stepper", "reader", "control"} & shown
+
+
+def test_wrong_attributes_are_told_the_right_ones():
+    sim = abd.Simulation(falling(ICOSPHERE), device="numpy")
+    with pytest.raises(AttributeError, match="a name in brackets, not the attribute 'stone', to find a body"):
+        sim.bodies.stone  # noqa: B018
+    with pytest.raises(AttributeError, match="set linear_velocity and angular_velocity of body 'stone'"):
+        sim.bodies["stone"].velocity = (1, 0, 0)
+    assert copy.copy(sim.bodies)["stone"].name == "stone"

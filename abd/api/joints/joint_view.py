@@ -183,7 +183,8 @@ class JointView(JointForces):
     def __getattr__(self, name: str) -> CoordinateView:
         """Return a coordinate by name: ``joint.theta`` is ``joint.coordinate("theta")``."""
         if name.startswith("_") or name not in self._coordinates:
-            raise AttributeError(f"a joint view has no attribute '{name}', and the joint has no coordinate of that name")
+            known = ", ".join(f"'{one}'" for one in self._coordinates) or "none"
+            raise AttributeError(f"a joint view has no attribute '{name}'; coordinates of this joint: {known}")
         return self._coordinates[name]
 
     def __dir__(self) -> list[str]:
