@@ -266,23 +266,23 @@ class Contacts:
         pair, *others = device.read_all(*((getattr(points, name), total) for name in names))
         return Pressing(pair.astype(np.int64), *others)
 
-    def smallest_gap(self, slot: str = "current") -> tuple[float, bool]:
-        """Return the smallest gap beyond the minimum separation [m], and whether it may be a lower bound.
+    def smallest_gap(self) -> tuple[float, bool]:
+        """Return the smallest gap in slot "current" beyond the minimum separation [m], and whether it may be a lower bound.
 
         The gap is infinite if there are no candidates."""
         c = self.candidates
         if c.count == 0:
             return float("inf"), False
-        parts = (self.arrays(slot)[1], c.count), (c.pairs, c.pair_count), (c.items, c.count)
+        parts = (self.arrays("current")[1], c.count), (c.pairs, c.pair_count), (c.items, c.count)
         gap, pairs, items = self.device.read_all(*parts)
         length = gap * self.pair_law.activation(*pairs.T)[items[:, 0]]
         smallest = int(length.argmin())
         return float(length[smallest]), bool(gap[smallest] > 1.0)
 
-    def body_gaps(self, slot: str = "current") -> wp.array:
-        """Compute the smallest gap in activations of the candidates of every body (n,); infinite if it has none."""
+    def body_gaps(self) -> wp.array:
+        """Compute the smallest gap in activations in slot "current" of every body's candidates (n,); infinite if it has none."""
         out, c = self._body_minima, self.candidates
-        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays(slot)[1], out, float("inf"))
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays("current")[1], out, float("inf"))
         return out
 
     def active_pairs(self) -> np.ndarray:
