@@ -55,6 +55,7 @@ WRONG = {
     "radius of a table": ('[[body]]\nname = "b"\n[body.sphere]\nradius = 0\n', 4, "body.b.sphere.radius", "than 0", ""),
     "flat box": ('[[body]]\nname = "b"\nbox = [1, 0, 1]\n', 3, "body.b.box", "greater than 0", ""),
     "scale of zero": (f"{BALL}scale = 0\n", 4, "body.ball.scale", "one or three factors other than 0, not 0", "mirrors"),
+    "number instead of a table": ('[[body]]\nname = "b"\nsphere = 1\n', 3, "body.b.sphere", "should be a table, not 1", "radius"),
     "table instead of a list": (f"[material]\nmu = 1\n{BALL}", 1, "material", "should be a list, not {'mu': 1}", ""),
     "camera in its target": (
         f"[camera]\nposition = [0, 0, 1]\ntarget = [0, 0, 1]\n{BALL}",

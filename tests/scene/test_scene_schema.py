@@ -174,6 +174,7 @@ def test_errors_in_code_are_raised_at_the_call():
         "dt: should be greater than 0, not -1": lambda: setattr(scene.solver, "dt", -1),
         "gravity: should be three numbers": lambda: abd.Scene(gravity=-9.81),
         "solver.dtt: unknown key": lambda: abd.Scene(solver={"dtt": 1}),
+        "solver: should be a table, not 3 -> keys of this table: dt": lambda: abd.Scene(solver=3),
         "there is no body 'A' -> did you mean 'a'?": lambda: scene.body("A"),
     }.items():
         with pytest.raises(SceneError, match=re.escape(words)):

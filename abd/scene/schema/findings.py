@@ -183,17 +183,19 @@ def _finding(path: Path, details: list[Any], model: type[BaseModel]) -> Finding:
         return unknown_key(path, model, value)
     wanted = dict.fromkeys(map(_wanted, details))
     remedy = next((text for text in map(_remedy, details) if text), "")
+    if not remedy and first["type"] in TABLE_ERRORS and (table := _model_at(model, path)):
+        remedy = f"keys of this table: {_main_keys(table)}"
     return Finding(path, f"should be {' or '.join(wanted)}, not {shown(value)}", value, remedy)
 
 
+TABLE_ERRORS = "model_type", "model_attributes_type"
 WANTED = {
     "int_type": "an integer",
     "bool_type": "true or false",
     "string_type": "a text in quotes",
     "list_type": "a list",
     "tuple_type": "a list",
-    "model_type": "a table",
-    "model_attributes_type": "a table",
+    **dict.fromkeys((*TABLE_ERRORS, "dict_type"), "a table"),
     "string_too_short": "a text that is not empty",
     "too_short": "a list of at least {min_length} entries",
     "string_pattern_mismatch": "one to three of the letters x, y, z, or of X, Y, Z",
@@ -211,6 +213,13 @@ def _remedy(detail: Any) -> str:
     if detail["type"] in ("literal_error", "joint_type") and isinstance(detail["input"], str):
         return did_you_mean(detail["input"], _choices(detail["ctx"]))
     return detail.get("ctx", {}).get("remedy", "")
+
+
+def _main_keys(table: type[BaseModel]) -> str:
+    """Return the required keys of a table, or its first ones."""
+    required = [name for name, field in table.model_fields.items() if field.is_required()]
+    some = required or list(table.model_fields)
+    return ", ".join(some[:MOST_HINTS]) + (", ..." if len(table.model_fields) > len(some[:MOST_HINTS]) else "")
 
 
 def _choices(context: dict[str, Any]) -> list[str]:

@@ -20,7 +20,9 @@ Table = TypeVar("Table", bound=Spec)
 
 def table(model: type[Table], key: str, fields: Mapping[str, Any]) -> Table:
     """Return the table of these fields; `SceneError` with all problems. None means "not given"."""
-    given = {name: plain(value) for name, value in fields.items() if value is not None}
+    given = plain(fields)
+    if isinstance(given, dict):
+        given = {name: value for name, value in given.items() if value is not None}
     try:
         return model.model_validate(given)
     except ValidationError as error:
