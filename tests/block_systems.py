@@ -4,8 +4,8 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.backends.linear import solver as solvers
 from abd.backends.linear.linear import LinearSolver
+from abd.backends.linear.solver import SOLVERS
 from abd.backends.recorded.numbers import FAILURES, new_control, numbers
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.terms.joint_ends import lists_of
@@ -63,8 +63,7 @@ class Solves:
 
     def __init__(self, solver: LinearSolver, tolerance: float):
         self.solver, self.device, self.tolerance = solver, solver.device, tolerance
-        self.control = new_control(self.device, max(solver.n, 1), solver.islands.counts)
-        self.linear = solvers.Solves(solver, self.control)
+        self.control, self.solvers = new_control(self.device, max(solver.n, 1), solver.islands.counts), {}
 
     def solve(self, gradient, diagonal, couplings, near) -> np.ndarray:
         """Return the direction (n, 12); `near` contains pairs (k, 2) of bodies that may touch."""
@@ -80,13 +79,19 @@ class Solves:
         solver.follow_joints(*couplings[0])
         if any(map(len, near)):
             solver.follow_near(np.concatenate(near).astype(int))
-        self.linear.prepare()
-        self.linear.launch_solve(gradient, diagonal, couplings)
+        name = solver.choice.solver
+        if name not in self.solvers:
+            self.solvers[name] = SOLVERS[name](solver, self.control)
+        self.linear = self.solvers[name]
+        if len(solver.bodies):
+            self.linear.launch_factor(diagonal, couplings)
+            self.linear.launch_solve(gradient, solver.direction)
         return self._direction()
 
     def correct(self, gradient) -> np.ndarray:
         """Return the solution for another gradient (n, 12)."""
-        return self.device.read(self.linear.launch_correct(gradient))
+        self.linear.launch_correct(gradient, self.solver.step)
+        return self.device.read(self.solver.step)
 
     def _direction(self) -> np.ndarray:
         flags = self.device.read(self.control.flags)

@@ -1,4 +1,4 @@
-"""Linear solvers of a Newton iteration, H d = -g: their interface, the direct solver, and the solves of an iteration."""
+"""Linear solvers of a Newton iteration, H d = -g: their interface, and the direct solver."""
 
 from __future__ import annotations
 
@@ -74,44 +74,3 @@ SOLVERS: dict[str, Callable[[LinearSolver, control.Control], Solver]] = {
     "pcg": ConjugateGradients,
 }
 """Solvers by their name in `Choice.solver` and in scenes (`solver.linear_solver`)."""
-
-
-class Solves:
-    """Solves of the system of one `LinearSolver` within an iteration.
-
-    Args:
-        numbers: control data with tolerances and flags (`cuda_kernels.step.control`).
-    """
-
-    def __init__(self, linear: LinearSolver, numbers: control.Control):
-        self.linear, self.control, self._made = linear, numbers, {}
-
-    def prepare(self) -> None:
-        """Create the chosen solver, whose arrays must exist before launches are recorded."""
-        name = self.linear.choice.solver
-        if name not in self._made:
-            self._made[name] = SOLVERS[name](self.linear, self.control)
-
-    @property
-    def solver(self) -> Solver:
-        """The chosen solver."""
-        return self._made[self.linear.choice.solver]
-
-    def launch_solve(self, gradient: wp.array, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
-        """Solve for the direction.
-
-        Args:
-            gradient: (n, 12); diagonal: (n, 12, 12).
-            couplings: off-diagonal blocks, joints first, with the capacity for their pairs.
-        """
-        if len(self.linear.bodies):
-            self.solver.launch_factor(diagonal, couplings)
-            self.solver.launch_solve(gradient, self.linear.direction)
-
-    def launch_tighten(self) -> None:
-        self.solver.launch_tighten(self.linear.direction)
-
-    def launch_correct(self, gradient: wp.array) -> wp.array:
-        """Return the solution (n, 12) for another gradient (n, 12), with the matrix of the last solve."""
-        self.solver.launch_correct(gradient, self.linear.step)
-        return self.linear.step

@@ -8,7 +8,6 @@ from __future__ import annotations
 import warp as wp
 
 from abd.backends.device.device import ONE_THREAD
-from abd.backends.linear.solver import Solves
 from abd.backends.recorded.numbers import flags_of
 from abd.backends.recorded.safe_path import SafePath
 from abd.joints.rows.system import CLOSED, CLOSINGS, IMMOBILE
@@ -21,15 +20,13 @@ class Direction:
     """Directions of one `WarpBackend`.
 
     Args:
-        numbers: decisions (`cuda_kernels.step.control`); linear: solves; path: set to the direction.
+        numbers: decisions (`cuda_kernels.step.control`); path: set to the direction.
         scratch: (islands,) numbers that are not used elsewhere meanwhile.
     """
 
-    def __init__(
-        self, backend, numbers: control.Control, linear: Solves, path: SafePath, scratch: wp.array
-    ):
+    def __init__(self, backend, numbers: control.Control, path: SafePath, scratch: wp.array):
         self.backend, self.device, self.control = backend, backend.device, numbers
-        self.linear, self.path, self.scratch = linear, path, scratch
+        self.path, self.scratch = path, scratch
         self._flag = flags_of(numbers, "SOUND", "REPEAT", "TIGHTEN")
         self.energy, self.previous, self.turn, self.weight = (
             self.device.zeros(max(backend.n, 1), wp.float64) for _ in range(4)
@@ -41,9 +38,12 @@ class Direction:
         potential = b.potential
         couplings = potential.couplings
         potential.project(couplings)
-        self.linear.launch_solve(potential.gradient, potential.diagonal, couplings)
+        solver = b.iteration.solver
+        if len(b.linear.bodies):
+            solver.launch_factor(potential.diagonal, couplings)
+            solver.launch_solve(potential.gradient, b.linear.direction)
         self._aim()
-        exact = self.linear.solver.exact
+        exact = solver.exact
         launch(newton.judge_direction, n, c, int(exact), grain=ONE_THREAD)
         if not exact:
             self.device.when(self._flag["TIGHTEN"], self._tighten)
@@ -74,7 +74,7 @@ class Direction:
         self.path.aim(self.scratch, c.limit)
 
     def _tighten(self) -> None:
-        self.linear.launch_tighten()
+        self.backend.iteration.solver.launch_tighten(self.backend.linear.direction)
         self._aim()
         self.device.launch(newton.judge_direction, self.backend.n, self.control, 1, grain=ONE_THREAD)
 
@@ -87,7 +87,7 @@ class Direction:
         """Close joints as `DenseSolver.close_joints`, if solves are not exact only in islands that may converge."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(control.begin_loop, 1, c, 0)
-        launch(newton.choose_closing, n, c, int(self.linear.solver.exact))
+        launch(newton.choose_closing, n, c, int(b.iteration.solver.exact))
         direction, forces, potential = b.linear.direction, b.scratch.vectors, b.potential
         island, straight, row, energies = b.islands.island, b.scratch.straight, b.scratch.a, b.scratch.b
 
@@ -96,7 +96,8 @@ class Direction:
             launch(paths.stretch, n, island, self.turn, forces)
             b.joints.add_missing(straight, b.islands.done, forces)
             potential.project_vectors(forces)
-            step = self.linear.launch_correct(forces)
+            step = b.linear.step
+            b.iteration.solver.launch_correct(forces, step)
             potential.project_vectors(step)
             launch(sums.dot_rows, n, forces, step, row)
             b.islands.reduce(row, sums.SUM, self.scratch)
@@ -124,5 +125,5 @@ class Direction:
             b.joints.evaluate(b.at, "current")
             self.path.aim(c.moved, c.limit)
 
-        if b.linear.known and self.linear.solver.sees_joints:
+        if b.linear.known and b.iteration.solver.sees_joints:
             self.device.when(self._flag["REPEAT"], close_all)

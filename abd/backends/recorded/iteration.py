@@ -14,7 +14,7 @@ import warp as wp
 from abd.backends.answers import Status, UnprovenPaths
 from abd.backends.device.device import ONE_THREAD
 from abd.backends.device.graphs import Graphs
-from abd.backends.linear.solver import Solves
+from abd.backends.linear.solver import SOLVERS, Solver
 from abd.backends.progress import no_decrease
 from abd.backends.recorded.direction import Direction
 from abd.backends.recorded.numbers import FAILURES, flags_of, new_control, numbers
@@ -31,7 +31,7 @@ class Iteration:
     """Recorded Newton iterations of one `WarpBackend`.
 
     Attributes:
-        graphs: the records; reads: number of status reads.
+        graphs: the records; reads: number of status reads; solver: chosen linear solver.
     """
 
     def __init__(self, backend):
@@ -39,7 +39,7 @@ class Iteration:
         d, capacity = self.device, max(backend.n, 1)
         self.graphs: Graphs = backend.graphs
         c = self.control = new_control(d, capacity, backend.islands.counts)
-        self.linear = Solves(backend.linear, c)
+        self._solvers: dict[str, Solver] = {}
         self.search, self.path = Search(backend, c), SafePath(backend, c)
         # the host reads the status, and the bodies in contact if it needs them, as one array
         self._memory = d.zeros(control.STATUS + (capacity + 1) // 2, wp.float64)
@@ -49,7 +49,7 @@ class Iteration:
         self._reads_touching = False
         self.scratch = d.zeros(capacity, wp.float64)
         self._of_bodies, self._of_islands = (d.zeros(capacity, sums.vec13) for _ in range(2))
-        self.direction = Direction(backend, c, self.linear, self.path, self.scratch)
+        self.direction = Direction(backend, c, self.path, self.scratch)
         self.all, self.some = (d.zeros(capacity, wp.int32) for _ in range(2))
         self.reads = 0
         self.has_loose_pairs = False
@@ -268,7 +268,11 @@ class Iteration:
             if has_own_list and not linear.is_refused:
                 near.append(friction.pair_list()[friction.coupled()])
             linear.follow_near(np.concatenate(near).astype(int))
-        self.linear.prepare()
+        # its arrays must exist before launches are recorded
+        name = linear.choice.solver
+        if name not in self._solvers:
+            self._solvers[name] = SOLVERS[name](linear, self.control)
+        self.solver = self._solvers[name]
 
     def _carry(self, stale: bool) -> None:
         """Transfer the numbers of islands to their new numbering; launches only."""

@@ -123,7 +123,7 @@ class WholeStep:
         b.iteration.follow_rows()
         if b.system.has_friction:
             self.device.fill(b.iteration.residual_bounds)  # no contact forces have to balance
-        if not b.iteration.linear.solver.exact:
+        if not b.iteration.solver.exact:
             return self._give_up()
         c = b.contacts.candidates
         c.is_empty = True
