@@ -16,9 +16,9 @@ from abd.joints.rows.change import Constant
 from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import TURN, JointMemory
 from abd.model import WORLD, Model
+from abd.potentials.integrators import longest
 from abd.step.host_copies import HostCopies
 from abd.step.integrators import Articulations
-from abd.step.turning import Turning
 from cuda_kernels.shared import slots
 
 _log = logging.getLogger(__name__)
@@ -33,11 +33,15 @@ OPEN = 1e-6
 
 
 class JointRows:
-    """The joint rows of one scene; turning: verdicts on turns of angles in a step."""
+    """The joint rows of one scene."""
 
     def __init__(self, model: Model, articulations: Articulations, copies: HostCopies):
         self.model, self.articulations, self.copies, self.backend = model, articulations, copies, copies.backend
-        self.turning = Turning(model)
+        self.reset()
+
+    def reset(self) -> None:
+        """Start a run, which logs each kind of warning once."""
+        self._turn_warned = False
 
     def begin(self, ch2: PerBody, time: PerBody) -> StepFailure | None:
         """Set the laws of all joint rows in a substep; return the verdict on a range that was left.
@@ -119,10 +123,18 @@ class JointRows:
         """Return the verdict on a substep of h [s] from `time` [s], scalars or (n,), in which angles would turn too far.
 
         fastest: bound of the speeds [1/s]; excluded: (n,) bool, bodies without a verdict."""
-        joints, copies = self.backend.system, self.copies
+        joints = self.backend.system
         if not joints.counts_turns:
             return None
-        return self._turn_verdict(self.turning.ahead(joints, time, h, fastest, lambda: copies.present), excluded)
+        is_driven = np.abs(joints.asked_turns(time, h)) > TURN
+        turned = np.zeros(len(excluded) + 1, dtype=bool)  # the last entry is the world
+        for bodies in joints.row_bodies:
+            turned[bodies[is_driven]] = True
+        if 2.0 * longest(h) * fastest > TURN:
+            table = joints.table
+            fast = np.broadcast_to(h, len(excluded))[table.child] * np.abs(joints.turn_rates(*self.copies.present)) > TURN
+            turned[table.child[fast]] = turned[table.parent[fast]] = True
+        return self._turn_verdict(turned[:-1], excluded)
 
     def turned(self, excluded: np.ndarray) -> StepFailure | None:
         """Return the verdict on an iterate in which angles of joint rows have turned too far."""
@@ -131,8 +143,16 @@ class JointRows:
         return self._turn_verdict(self.backend.rows.turned(TURN), excluded)
 
     def _turn_verdict(self, turned: np.ndarray, excluded: np.ndarray) -> StepFailure | None:
+        """Return the failure of bodies (n,) bool that turn too far about a joint."""
         turned = turned & ~excluded
-        return self.turning.failure(turned, self.articulations.containing(turned)) if turned.any() else None
+        if not turned.any():
+            return None
+        body = self.model.bodies.names[int(np.flatnonzero(turned)[0])]
+        message = f"'{body}' turns by more than {TURN:g} rad about a joint in a step"
+        if not self._turn_warned:
+            self._turn_warned = True
+            _log.warning("%s, so that the frame is divided into substeps; a smaller solver.dt avoids this", message)
+        return StepFailure("turn", message, concerned=self.articulations.containing(turned))
 
     def most_open(self) -> str:
         """Return the name of the exact joint with the largest residual at the iterate."""

@@ -1,4 +1,4 @@
-"""`Stepper`: advances a state by frames; `abd.step.substep` takes one substep."""
+"""`Stepper`: advances a state by frames, and keeps their energy balance; `abd.step.substep` takes one substep."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import numpy as np
 
 from abd.backends.progress import Progress
 from abd.backends.protocol import Backend
+from abd.energies import Work, kinetic_energy, potential_energies
 from abd.errors import StepFailure
+from abd.joints.rows.forces import initial_laws, linear_energies, row_energies
+from abd.joints.rows.measured_rows import evaluate
+from abd.joints.rows.rows import residual
 from abd.model import Model
+from abd.potentials.integrators import longest
 from abd.state import State
-from abd.step.energy_balance import EnergyBalance
 from abd.step.frame import Frame
 from abd.step.stepper_state import StepperState
 
@@ -55,3 +59,53 @@ class Stepper(StepperState):
         self.worlds.advance()
         self.frame += 1
         return progress, substeps, perf_counter() - begin
+
+
+class EnergyBalance:
+    """Change of the mechanical energy by the frames of a `StepperState` in addition to the work of loads:
+
+        integration = (T + V at the end - T + V at the beginning) - work of loads, drives, friction and damping,
+
+    T the kinetic energy of bodies and rotors, V that of gravity, strain, contacts and joints. It contains numerical dissipation,
+    losses of inelastic impacts, and the work of prescribed bodies. It does not contain changes between two frames: velocities and
+    positions that are set, other gravity, joints that are switched, changed or broken.
+
+    Attributes:
+        energy: T + V at the end of the last frame [J], None if the state was changed since.
+    """
+
+    def __init__(self, stepper: StepperState):
+        self.stepper, self.energy = stepper, None
+
+    def forget(self) -> None:
+        """Drop the energy of the last frame because the state was changed."""
+        self.energy = None
+
+    def begin(self) -> tuple[float, Work]:
+        """Return the energy [J] and the work at the start of a frame, the arguments of `end`."""
+        return self._energy() if self.energy is None else self.energy, self.stepper.work
+
+    def end(self, energy: float, before: Work) -> None:
+        """Add the integration work of a frame that began with an energy [J] and the work `before`."""
+        found, work = self.stepper.statistics, self.stepper.work
+        self.energy = float(found.kinetic + found.gravity + found.elastic + found.contact + found.joint)
+        work.integration = before.integration + (self.energy - energy - (work.done - before.done))
+
+    def _energy(self) -> float:
+        """Evaluate T + V of the present state [J]."""
+        stepper = self.stepper
+        q, qd, system, memory, dt = stepper.q, stepper.qd, stepper.joints, stepper.memory, stepper.settings.dt
+        ch2 = stepper.modes.rule(dt, longest(stepper.previous_h)).c * dt * dt  # the energy of penalties depends on it
+        applied = initial_laws(system, memory, stepper.settings, stepper.time, ch2)
+        out = kinetic_energy(stepper.model, qd) + sum(potential_energies(stepper.model, q).values())
+        if len(system.linear):
+            out += float(linear_energies(system, applied, residual(system.linear, q)).sum())
+        if len(system.rows):
+            x, _ = evaluate(system.rows, memory.reference)
+            out += float(row_energies(system, applied, x, memory.history[2]).sum())
+        if stepper.statistics is not None:
+            return out + stepper.statistics.contact
+        if stepper.constrained.any():
+            with stepper.listed():
+                out += stepper.backend.readings.contact_statistics()[0]
+        return out

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.backends.protocol import Backend
-from abd.by_bodies import common
+from abd.by_bodies import PerBody, common
 from abd.contact.pair_law import PairParameters
 from abd.energies import InitialContacts, StepStatistics, Work
 from abd.errors import AbdError
@@ -28,9 +28,8 @@ from abd.step.integrators import AFTER_JUMP, Articulations, Modes
 from abd.step.joint_rows import JointRows
 from abd.step.prescribed import Prescribed
 from abd.step.sleep import Sleep
-from abd.step.strain import StrainWatch
 from abd.step.verdict import FastContacts
-from abd.step.world_times import WorldTimes
+from abd.step.warnings import Warnings
 from abd.tables import copied
 
 
@@ -57,7 +56,7 @@ class StepperState(HostCopies):
         self.model, self.settings = model, model.settings
         articulations = self.articulations = Articulations(model)
         self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
-        self.modes, self.strain = Modes(model, articulations), StrainWatch(model, articulations.jointed)
+        self.modes, self.warnings = Modes(model, articulations), Warnings(model, articulations.jointed)
         self.fast_contacts = FastContacts(model)
         self.rows = JointRows(model, articulations, self)
         self.rebounds, self.forces = Rebounds(model, articulations, self), FrameForces(self)
@@ -104,8 +103,8 @@ class StepperState(HostCopies):
         self.work, self.statistics, self.initial_contacts = Work(), None, InitialContacts()
         self.rebounds.forget()
         self.stop(self.none)
-        self.rows.turning.reset()
-        self.strain.reset()
+        self.rows.reset()
+        self.warnings.reset()
         self.restore(state)
         self.worlds.begin(longest(self.time))
 
@@ -240,3 +239,32 @@ class StepperState(HostCopies):
         if excluded is not self.excluded:
             self.excluded = excluded
             self.backend.inactive.exclude(excluded)
+
+
+class WorldTimes:
+    """Times and frame lengths of the w worlds of a model; a frame is one step of every world with its own dt.
+
+    Attributes:
+        numbers: (w,) world numbers; lengths: of the next frame [s]; clock: sum of the longest frames since the start [s].
+    """
+
+    def __init__(self, model: Model):
+        self.model = model
+        self.numbers, self._first, self._place = np.unique(model.bodies.world, return_index=True, return_inverse=True)
+        self._ones = np.ones(len(self.numbers))
+        self.begin(0.0)
+
+    def begin(self, clock: float) -> None:
+        """Start at a time [s] with the frame lengths of the scene."""
+        self.lengths, self.clock = common(self.model.step_lengths), clock
+
+    def advance(self) -> None:
+        self.clock += longest(self.lengths)
+
+    def world_values(self, values: PerBody) -> np.ndarray:
+        """Return (w,) values of the worlds."""
+        return values[self._first] if isinstance(values, np.ndarray) else values * self._ones
+
+    def of_bodies(self, values: np.ndarray) -> PerBody:
+        """Return the values (w,) of worlds by bodies."""
+        return common(np.asarray(values, dtype=float)[self._place])

@@ -244,9 +244,8 @@ class Substeps:
         stepper.time = stepper.time + h
         stepper.previous_h = h
         stepper.sleep.observe(backend, h)
-        stepper.rows.turning.warn(h, stepper.statistics.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
-        if (warning := stepper.strain.check(stepper.statistics.orthogonality_error, lambda: stepper.q)) is not None:
-            _log.warning("%s", warning)
+        stepper.warnings.check_turns(h, stepper.statistics.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
+        stepper.warnings.check_strain(stepper.statistics.orthogonality_error, lambda: stepper.q)
         constrained = backend.touch.touching() != 0 if stepper.statistics.contacts else stepper.none
         if limited is not None and limited.any():
             constrained = constrained | limited

@@ -24,7 +24,7 @@ Bodies without joints use their weight, forces and initial spin, and at least 1e
 their world over their own, so that heavy bodies do not crush light ones. The bound ``ROUNDED tolerance / (eps h) rho l``,
 with the precision eps of double numbers, limits this to the stiffness at which rounding of the stress is negligible.
 
-These loads do not include contacts, or drives without a limit that follow a target. Runs warn of strain (`abd.step.strain`).
+These loads do not include contacts, or drives without a limit that follow a target. Runs warn of strain (`abd.step.warnings`).
 """
 
 from __future__ import annotations
