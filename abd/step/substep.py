@@ -38,7 +38,8 @@ class Substeps:
 
     def attempt(self, h: PerBody, progress: Progress) -> StepFailure | None:
         """Take one substep of h [s], scalar or (n,) by worlds; return None, or why it was rejected, with the state as before."""
-        self.stored = None
+        stepper, self.stored, self.unfitted = self.stepper, None, None
+        history = stepper.modes.history
         try:
             with memory_watched(self.backend.device.name):
                 failure = self._take(h, progress)
@@ -48,6 +49,10 @@ class Substeps:
             failure = raised
         if failure is not None:
             self._roll_back(progress)
+            stepper.modes.history = history
+            if self.unfitted is not None:
+                velocity, stepper.memory = self.unfitted
+                stepper.set_velocity(velocity)
         return failure
 
     def _store(self, progress: Progress) -> None:
@@ -84,6 +89,7 @@ class Substeps:
         dissipative = stepper.modes.dissipative(contact, h, stepper.statistics, lambda: (stepper.q, stepper.qd))
         returning = stepper.modes.returning(dissipative)
         if returning is not stepper.none and returning.any() and np.any(stepper.previous_h != 0.0):
+            self.unfitted = stepper.qd, stepper.memory
             stepper.rebounds.fit_velocities(returning, stepper.rows.drive_rates(stepper.time, h))
         if (failure := self._prepare_rows(h)) is not None:
             return failure
@@ -251,4 +257,4 @@ class Substeps:
             constrained = constrained | limited
         stepper.constrained = constrained if constrained is stepper.none else articulations.containing(constrained)
         stepper.forces.own = backend.pair_law.own
-        stepper.stiffness.end(backend, h, stepper.rebounds.impact_pairs)
+        stepper.stiffness.end(backend, stepper.rebounds.impact_pairs)

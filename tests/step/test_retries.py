@@ -65,6 +65,19 @@ def test_failed_frame_does_not_change_the_state(pair, after, monkeypatch):
     assert_same(failing, other)
 
 
+def test_failed_frame_restores_the_scheme_and_fitted_velocities(pair, monkeypatch):
+    """After a jump of gravity the arm returns to generalized alpha, with velocities that fit its joint."""
+    failing, other = pair
+    for one in pair:
+        one.gravity = (0.0, 0.0, -5.0)
+        one.step()
+    with monkeypatch.context() as patch:
+        patch.setattr(Minimisation, "solve", lambda _: StepFailure("not_converged", "on purpose"))
+        with pytest.raises(StepFailure):
+            failing.step()
+    assert_same(failing, other)
+
+
 def test_substeps_complete_a_frame(pair, monkeypatch):
     """Two halves replace a frame that fails: work adds up, and the report is that of the end."""
     halved, _ = pair
