@@ -26,25 +26,24 @@ from abd.step.verdict import FINAL, PathNotFree
 
 HALVINGS = 20
 """Largest number of halvings of a frame that make all swept paths collision-free."""
-CLOSE_PARTS = 8
-"""A collision in the first 1 / `CLOSE_PARTS` of a substep counts as one at its start; no last substep is shorter than that."""
-DIVISION = 4
-"""Divisor of a substep that begins with a collision."""
-GROWTH = 8
-"""Largest ratio of the next substep to the last accepted one; after a rejection 1, then 2, then 4."""
+SHORTER = 0.25, 0.875
+"""Smallest and largest ratio of a repeated substep to the rejected one."""
+LAST_PART = 8
+"""No last substep of a frame is shorter than 1 / `LAST_PART` of the one before."""
+GROWTH = 2
+"""Largest ratio of the next substep to the last accepted one."""
 
 
 class SubstepSizes:
     """Lengths of the substeps of one world in a frame of `dt` [s], in ticks of dt / 2^`HALVINGS`.
 
     Attributes:
-        left: remaining ticks; next: ticks of the next substep; growth: largest ratio of the one after it to that one; taken:
-            number of accepted substeps.
+        left: remaining ticks; next: ticks of the next substep; taken: number of accepted substeps.
     """
 
     def __init__(self, dt: float):
         self.left = self.next = 2**HALVINGS
-        self.dt, self.growth, self.taken = dt, GROWTH, 0
+        self.dt, self.taken = dt, 0
 
     @property
     def length(self) -> float:
@@ -59,25 +58,16 @@ class SubstepSizes:
     def accept(self) -> None:
         self.taken += 1
         self.left -= self.next
-        self.next = min(self.left, self.growth * self.next)
-        if CLOSE_PARTS * (self.left - self.next) < self.next:
+        self.next = min(self.left, GROWTH * self.next)
+        if LAST_PART * (self.left - self.next) < self.next:
             self.next = self.left
-        self.growth = min(2 * self.growth, GROWTH)
 
-    def shorten(self, fraction: float) -> bool:
-        """Shorten the substep to the collision-free fraction of its swept path; return whether it could be shortened."""
-        if self.next == 1:
+    def shorten(self, fraction: float, least: int = 1) -> bool:
+        """Shorten the substep to a fraction of it within `SHORTER`; return False if fewer than `least` ticks would be left."""
+        ticks = int(min(max(fraction, SHORTER[0]), SHORTER[1]) * self.next)
+        if ticks < least:
             return False
-        self.growth = 1
-        ahead = min(int(fraction * self.next), self.next - max(1, self.next // CLOSE_PARTS))
-        self.next = ahead if CLOSE_PARTS * ahead >= self.next else max(1, self.next // DIVISION)
-        return True
-
-    def halve(self, retries: int) -> bool:
-        """Halve a substep that did not converge; return False for a frame halved `retries` times."""
-        if self.next // 2 < max(1, 2**HALVINGS >> retries):
-            return False
-        self.growth, self.next = 1, self.next // 2
+        self.next = ticks
         return True
 
 
@@ -223,7 +213,8 @@ class Frame:
             if isinstance(failure, PathNotFree):
                 is_shorter = size.shorten(float(why.found.fraction.min(initial=1.0)))
             else:
-                is_shorter = failure.reason not in FINAL and size.halve(self.stepper.settings.retries)
+                least = max(1, 2**HALVINGS >> self.stepper.settings.retries)
+                is_shorter = failure.reason not in FINAL and size.shorten(0.5, least)
             if not is_shorter:
                 self._stop(number, why)
 

@@ -8,10 +8,11 @@ when a substep is much longer than the last one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
-from abd.energies import StepStatistics, spin
+from abd.energies import spin
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import held_axes
@@ -71,7 +72,6 @@ class Modes:
         self._may_turn_fast = self._smooth_scheme and bool(articulations.tumbling.any())
         self._moment = model.bodies.moment[articulations.tumbling]
         self._middle = self._moment.sum(axis=1) - np.sort(self._moment, axis=1)[:, 1]
-        self._held, self._axis = held_axes(model)
         self._schemes = self._modes = self.last = self._next_history = None  # cached from the last step
 
     @property
@@ -82,6 +82,10 @@ class Modes:
     def history(self, history: np.ndarray) -> None:
         self._history, self._jumped = history, bool((history < 0).any())
         self._returning = self._smooth_scheme and bool((history == 1).any())
+
+    @cached_property
+    def _held(self) -> tuple[np.ndarray, np.ndarray]:
+        return held_axes(self.model)
 
     def rule(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> Scheme | Schemes:
         """Return the scheme of a step of h [s] after one of `previous_h`, scalars or (n,); cached for equal arguments."""
@@ -103,20 +107,19 @@ class Modes:
         return self._schemes[1]
 
     def dissipative(
-        self, contact: np.ndarray, h: float | np.ndarray, known: StepStatistics | None,
-        state: Callable[[], tuple[np.ndarray, np.ndarray]],
-    ) -> np.ndarray:  # fmt: skip
+        self, contact: np.ndarray, h: float | np.ndarray, fastest: float, state: Callable[[], tuple[np.ndarray, np.ndarray]]
+    ) -> np.ndarray:
         """Return (n,) bool, bodies that implicit Euler integrates in a step of h [s], scalar or (n,).
 
         These are bodies with active `contact` (n,) at the start, bodies after a jump, and jointed bodies that turn further than
-        `FAST_TURN`. known: statistics of the state, if available; state: returns q and qd (n, 12)."""
+        `FAST_TURN`. fastest: largest |dA/dt| of a body [1/s]; state: returns q and qd (n, 12)."""
         out = contact
         if self._jumped:
             out = out | (self.history < 0)
-        if not self._may_turn_fast or (known is not None and longest(h) * known.fastest < FAST_TURN):
+        if not self._may_turn_fast or longest(h) * fastest < FAST_TURN:
             return out
         q, qd = state()
-        tumbling, held, axis = self.articulations.tumbling, self._held, self._axis
+        tumbling, (held, axis) = self.articulations.tumbling, self._held
         w = spin(q, qd)
         A, h = q[:, 3:].reshape(-1, 3, 3), np.broadcast_to(h, len(q))
         L = np.linalg.norm(np.einsum("nij,nj->ni", free_motion.inertia(A[tumbling], self._moment), w[tumbling]), axis=1)

@@ -178,6 +178,13 @@ class StepperState(HostCopies):
             q=q, qd=qd, previous_q=q, previous_qd=qd, bodies=stored, pairs=PairParameters(), joints=memory, laws=laws,
         )  # fmt: skip
 
+    @property
+    def fastest(self) -> float:
+        """Largest |dA/dt|_F of a body [1/s]."""
+        if self.statistics is None:
+            return float(np.linalg.norm(self.qd[:, 3:], axis=1).max(initial=0.0))
+        return self.statistics.fastest
+
     @contextmanager
     def listed(self) -> Iterator[bool]:
         """List the contacts of the present state, in an initial state for the duration of the context; yield `stepped`."""

@@ -86,13 +86,14 @@ class Substeps:
         if len(jumping := stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h)):
             stepper.modes.jump(jumping, constraints=True)
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
-        dissipative = stepper.modes.dissipative(contact, h, stepper.statistics, lambda: (stepper.q, stepper.qd))
+        dissipative = stepper.modes.dissipative(contact, h, stepper.fastest, lambda: stepper.present)
         returning = stepper.modes.returning(dissipative)
         if returning is not stepper.none and returning.any() and np.any(stepper.previous_h != 0.0):
             self.unfitted = stepper.qd, stepper.memory
             stepper.rebounds.fit_velocities(returning, stepper.rows.drive_rates(stepper.time, h))
-        if (failure := self._prepare_rows(h)) is not None:
+        if (failure := stepper.rows.turns_ahead(stepper.time, h, stepper.fastest, stepper.excluded)) is not None:
             return failure
+        stepper.rows.load_friction()
         while True:
             mode = stepper.modes.of(rule, dissipative)
             if self._take_whole(rule, mode, progress):
@@ -208,17 +209,6 @@ class Substeps:
         stepper = self.stepper
         bodies = stepper.prescribed.bodies
         return np.where(stepper.excluded[bodies, None], stepper.q[bodies], stepper.prescribed.target_poses(stepper.time + h))
-
-    def _prepare_rows(self, h: PerBody) -> StepFailure | None:
-        """Set the friction of joint rows; return the verdict on joints that would turn too far."""
-        stepper = self.stepper
-        if stepper.statistics is None:
-            fastest = float(np.linalg.norm(stepper.qd[:, 3:], axis=1).max(initial=0.0))
-        else:
-            fastest = stepper.statistics.fastest
-        failure = stepper.rows.turns_ahead(stepper.time, h, fastest, stepper.excluded)
-        stepper.rows.load_friction()
-        return failure
 
     def _finish(
         self, h: PerBody, mode: np.ndarray, limited: np.ndarray | None, statistics: StepStatistics | None = None

@@ -15,30 +15,29 @@ def friction_of(
     twists: np.ndarray,
     system: Mobility,
     q: np.ndarray,
-    radius: np.ndarray,
     previous: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return friction impulses: (6 n,) on all bodies, and (k, 3) on the first body of every pair; None without any.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return friction impulses: (6 n,) on all bodies, and (k, 3) on the first body of every pair.
 
     One sweep of Gauss-Seidel changes the friction of each pair from its `previous` value, so that it opposes the slip that the
     others leave. Together with the friction of the step it stays within Coulomb's cone of the normal impulse ``(1 + s) |P|``.
 
     Args:
         s: (k,) factors of the added impulses; twists: (6 n,) of the bodies with them, without friction; q: (n, 12)
-            states; radius: (n,) of roundings [m].
+            states.
         previous: (k, 3) friction impulses on the first bodies.
     """
     mu = part.mu
     sliding = np.flatnonzero((mu > 0.0) & (s > 0.0))
     if not len(sliding):
-        return None
+        return np.zeros(6 * len(q)), np.zeros((len(part), 3))
     n, p = len(q), q[:, :3]
     pairs, force = part.pairs[sliding], part.impulses[sliding, 0, :3]
     size = np.linalg.norm(force, axis=1)
     normal = force / size[:, None]
     across = tangents(normal)
     tangent = np.stack([across, np.cross(normal, across)], axis=1)[:, None]
-    arm = part[sliding].surface_points(radius)[:, None] - p[pairs]
+    arm = part.point[sliding, None] - p[pairs]
     spent = tangent[:, 0] @ part.friction[sliding][:, :, None]
     lever = np.concatenate(np.broadcast_arrays(tangent, np.cross(arm[:, :, None], tangent)), axis=3)
     lever[:, 1] *= -1.0

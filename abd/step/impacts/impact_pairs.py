@@ -25,7 +25,7 @@ class ImpactPairs(Table):
     Attributes:
         pairs: (k, 2) bodies i, j.
         impulses: (k, 2, 6) on i and j: impulse [N s] and its moment about the centre of mass [N m s], world axes.
-        center: (k, 3) mean of the contact points, weighted by the normal impulses [m].
+        point: (k, 3) mean of the contact points on the surface of i, weighted by the normal impulses [m].
         friction: (k, 3) impulse of friction on i in the step [N s].
         size: (k,) magnitudes of the impulses [N s]; a power over its size is a speed [m/s].
         restitution, mu: (k,) of the pairs.
@@ -34,7 +34,7 @@ class ImpactPairs(Table):
 
     pairs: np.ndarray
     impulses: np.ndarray
-    center: np.ndarray
+    point: np.ndarray
     friction: np.ndarray
     size: np.ndarray
     restitution: np.ndarray
@@ -57,12 +57,13 @@ class ImpactPairs(Table):
             pairs, on_i, on_j = (one[some] for one in (pairs, on_i, on_j))
         i, j = pairs.T
         f, F, A = on_i[:, :3], on_i[:, 3:].reshape(-1, 3, 3), q[i, 3:].reshape(-1, 3, 3)
-        arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / np.sum(f * f, axis=1)[:, None]
-        impulses = np.stack([wrenches(on_i, q[i]), wrenches(on_j, q[j])], axis=1)
-        material, size = tuple(model.bodies.material[pairs].T), np.linalg.norm(impulses[:, 0, :3], axis=1)
-        materials = model.materials
-        of_materials = materials.restitution[material], materials.mu[material]
-        return cls(pairs, impulses, q[i, :3] + arm, np.zeros_like(arm), size, *of_materials, row=np.full(len(size), -1))
+        size = np.linalg.norm(f, axis=1)
+        arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / (size * size)[:, None]
+        point = q[i, :3] + arm - (model.bodies.radius[i] / size)[:, None] * f
+        impulses, materials = np.stack([wrenches(on_i, q[i]), wrenches(on_j, q[j])], axis=1), model.materials
+        of = tuple(model.bodies.material[pairs].T)
+        of_materials = materials.restitution[of], materials.mu[of]
+        return cls(pairs, impulses, point, np.zeros_like(arm), size, *of_materials, row=np.full(len(size), -1))
 
     @classmethod
     def of_limits(
@@ -92,12 +93,6 @@ class ImpactPairs(Table):
     def power(self, twists: np.ndarray) -> np.ndarray:
         """Return (k,) powers ``P_k . v`` [J] of twists (n, 6)."""
         return np.einsum("kbi,kbi->k", self.impulses, twists[self.pairs])
-
-    def surface_points(self, radius: np.ndarray) -> np.ndarray:
-        """Return (k, 3) the points `center` on the surfaces of the first bodies [m]; radius: (n,) of roundings [m]."""
-        force = self.impulses[:, 0, :3]
-        size = np.maximum(np.linalg.norm(force, axis=1), 1e-300)
-        return self.center - (radius[self.pairs[:, 0]] / size)[:, None] * force
 
     def rows(self, n: int) -> sparse.csr_matrix:
         """Return (k, 6 n) rows P_k."""

@@ -212,33 +212,29 @@ class Restitution:
         impact_powers = self._impact_powers(impacts, mobility.jointed)
         target, in_impact = reflect(sweep, A, impact_powers, part.restitution, impacts.least, size, blocks)
         law = target, opens, in_impact, size, blocks
-        s = solve_factors(sweep, A, left, *law)
-        added, friction, driven = mobility.apply(P.T @ s), np.zeros(6 * len(q)), np.zeros(blocks.count)
+        s = plain = solve_factors(sweep, A, left, *law)
         moving = self._surface_twists(q)
-        pull, by_pair, s_friction = None, np.zeros((len(s), 3)), s
+        pull, friction, by_pair = np.zeros(6 * len(q)), np.zeros(6 * len(q)), np.zeros((len(s), 3))
         for _ in range(PASSES if self._has_friction else 0):
-            slipping = now + mobility.apply(P.T @ s_friction) + moving
-            found = friction_of(part, s_friction, slipping, mobility, q, self.model.bodies.radius, by_pair)
-            if found is None and pull is None:
+            slipping = now + mobility.apply(P.T @ s) + moving
+            pull, by_pair = friction_of(part, s, slipping, mobility, q, by_pair)
+            if not (pull.any() or friction.any()):
                 break
-            pull, by_pair = found or (np.zeros(6 * len(q)), np.zeros((len(s), 3)))
             friction = mobility.apply(pull)
-            s_friction = solve_factors(sweep, A, left + P @ friction, *law)
-        if pull is not None:
-            driven = self._work_of_drives(blocks, pull, now, moving)
-            with_friction = mobility.apply(P.T @ s_friction) + friction
-            less = self._energies(blocks, q, now + with_friction) <= self._energies(blocks, q, now + added) + driven
+            s = solve_factors(sweep, A, left + P @ friction, *law)
+        added, driven = mobility.apply(P.T @ s) + friction, self._work_of_drives(blocks, pull, now, moving)
+        if pull.any():  # worlds in which friction would add energy have none
+            without = mobility.apply(P.T @ plain)
+            less = self._energies(blocks, q, now + added) <= self._energies(blocks, q, now + without) + driven
             taken, of_pair = blocks.entries(less), blocks.each(less)
-            s, by_pair = np.where(of_pair, s_friction, s), np.where(of_pair[:, None], by_pair, 0.0)
-            added = np.where(taken, with_friction, added)
-            pull, friction, driven = np.where(taken, pull, 0.0), np.where(taken, friction, 0.0), np.where(less, driven, 0.0)
+            s, by_pair = np.where(of_pair, s, plain), np.where(of_pair[:, None], by_pair, 0.0)
+            added, driven = np.where(taken, added, without), np.where(less, driven, 0.0)
+            pull, friction = np.where(taken, pull, 0.0), np.where(taken, friction, 0.0)
         fraction = self._within_energy(step, added, part, s, blocks, driven)
         scale, of_pair = blocks.entries(fraction), blocks.each(fraction)
-        work = 0.0 if pull is None else float(pull @ (now + scale * (added - 0.5 * friction)))
-        impulses = Impulses(
-            part.pairs, part.row, 1.0 + of_pair * s, part.surface_points(self.model.bodies.radius), of_pair[:, None] * by_pair
-        )
-        total = scale * (P.T @ s if pull is None else P.T @ s + pull)
+        work = float(pull @ (now + scale * (added - 0.5 * friction)))
+        impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.point, of_pair[:, None] * by_pair)
+        total = scale * (P.T @ s + pull)
         return (scale * added).reshape(-1, 6), work, impulses, functools.partial(self._reactions, mobility, total)
 
     def _reactions(self, mobility: Mobility, impulses: np.ndarray) -> Reactions:
