@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from numbers import Integral, Real
 from pathlib import Path
 
 from abd.api.protocol import RunningSimulation
@@ -70,14 +71,14 @@ def run_simulation(
 
 def _count(sim: RunningSimulation, duration: float | None, steps: int | None) -> int:
     if duration is not None and steps is not None:
-        raise ValueError(f"duration = {duration:g} s and steps = {steps} cannot both be given")
+        raise ValueError(f"duration = {duration} s and steps = {steps} cannot both be given")
     if duration is not None:
-        if not 0.0 <= duration < math.inf:
+        if not (isinstance(duration, Real) and 0.0 <= duration < math.inf):
             raise ValueError(f"duration must be a time in seconds, not {duration!r}")
         return steps_in(duration, longest(sim.stepper.worlds.lengths))
     if steps is not None:
-        if steps < 0:
-            raise ValueError(f"steps must be a number of steps, not {steps}")
+        if not (isinstance(steps, Integral) and steps >= 0):
+            raise ValueError(f"steps must be a number of steps, not {steps!r}")
         return int(steps)
     return sim.model.settings.frames
 

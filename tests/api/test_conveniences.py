@@ -160,3 +160,12 @@ def test_wrong_attributes_are_told_the_right_ones():
     with pytest.raises(AttributeError, match="set linear_velocity and angular_velocity of body 'stone'"):
         sim.bodies["stone"].velocity = (1, 0, 0)
     assert copy.copy(sim.bodies)["stone"].name == "stone"
+
+
+@pytest.mark.parametrize("arguments", [{"steps": 2.5}, {"steps": -1}, {"duration": "1 s"}, {"duration": float("nan")}])
+def test_a_run_says_what_its_length_must_be(arguments):
+    sim = abd.Simulation(falling(ICOSPHERE), device="numpy")
+    with pytest.raises(ValueError, match=f"{next(iter(arguments))} must be a "):
+        sim.run(**arguments)
+    assert sim.frame == 0
+    assert sim.run(steps=np.int64(1)).step == 1
