@@ -51,7 +51,7 @@ class State:
     Attributes:
         bodies, joints, laws: None before the first step.
         pairs: parameters of single pairs of bodies; None where they follow from the positions.
-        anchors: of sticking contacts; solver: memory of the linear solver.
+        anchors: of sticking contacts.
     """
 
     q: np.ndarray
@@ -66,7 +66,6 @@ class State:
     anchors: Anchors = field(default_factory=Anchors)
     joints: JointMemory | None = None
     laws: Applied | None = None
-    solver: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 TABLES = {"bodies": BodyHistory, "pairs": PairParameters, "anchors": Anchors, "joints": JointMemory, "laws": Applied}
@@ -74,13 +73,12 @@ TABLES = {"bodies": BodyHistory, "pairs": PairParameters, "anchors": Anchors, "j
 
 def saved_tables(state: State) -> dict[str, dict[str, np.ndarray]]:
     """Return the tables of a state after a step, by name and column."""
-    return {name: arrays_of(getattr(state, name)) for name in TABLES} | {"solver": state.solver}
+    return {name: arrays_of(getattr(state, name)) for name in TABLES}
 
 
 def read_tables(saved: dict[str, dict[str, np.ndarray]]) -> dict[str, object]:
     """Return the fields of a `State` from the result of `saved_tables`."""
-    arrays = {name: {key: np.asarray(value) for key, value in saved[name].items()} for name in (*TABLES, "solver")}
-    return {name: kind(**arrays[name]) for name, kind in TABLES.items()} | {"solver": arrays["solver"]}
+    return {name: kind(**{key: np.asarray(value) for key, value in saved[name].items()}) for name, kind in TABLES.items()}
 
 
 def merged(system: JointSystem, before: State, after: State, mine: np.ndarray) -> State:

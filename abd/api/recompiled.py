@@ -238,7 +238,7 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
 
 
 def _tables(match: Matches, old: RunningSimulation, new: RunningSimulation, saved: dict) -> dict[str, dict[str, np.ndarray]]:
-    """Return the tables of the state (`abd.state.saved_tables`); the linear solver restarts."""
+    """Return the tables of the state (`abd.state.saved_tables`)."""
     tables, stepper, system = saved["tables"], old.stepper, new.backend.system
     bodies = {name: match.rows(value, 0) for name, value in tables["bodies"].items()}
     bodies["stopped"] = np.zeros(len(match.body), dtype=bool)
@@ -250,7 +250,7 @@ def _tables(match: Matches, old: RunningSimulation, new: RunningSimulation, save
     key, places = match.keys(tables["pairs"]["key"])
     pairs = {name: value[places] for name, value in tables["pairs"].items()} | {"key": key}
     joints = {"joints": arrays_of(memory), "laws": arrays_of(applied)}
-    return {"bodies": bodies, "pairs": pairs, "solver": {}, **joints}
+    return {"bodies": bodies, "pairs": pairs, **joints}
 
 
 def _by_coordinate(

@@ -292,15 +292,6 @@ class Linear(Protocol):
     def describe(self) -> dict:
         """Solver of the last solve, and the reason for its choice."""
 
-    def memory(self) -> dict[str, np.ndarray]:
-        """Memory between steps, part of the state."""
-
-    def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
-        """Memory after groups of bodies (n,) bool took a substep separately, each with its memory."""
-
-    def recall(self, memory: dict[str, np.ndarray]) -> None:
-        """Restore the memory of a saved state; without one, the initial memory."""
-
 
 class Iteration(Protocol):
     """Newton iterations of one minimisation."""

@@ -189,9 +189,7 @@ class Frame:
         """Merge the new state of chosen bodies (n,) bool with the state `before` of the others."""
         stepper = self.stepper
         after = stepper.state()
-        state = merged(stepper.joints, before, after, mask)
-        state.solver = stepper.backend.linear.memory_of_parts([(~mask, before.solver), (mask, after.solver)])
-        stepper.restore(state)
+        stepper.restore(merged(stepper.joints, before, after, mask))
 
     def _reject(self, failure: StepFailure, group: list[int], progress: Progress) -> None:
         """Shorten the substeps of the failed worlds; stop worlds whose failure is final.

@@ -125,7 +125,6 @@ class StepperState(HostCopies):
         self.backend.states.load_state(state.q, state.qd, previous_q, previous_qd, bodies.forces)
         self.backend.friction.set_anchors(copied(state.anchors))
         self._restore_pairs(state.pairs)
-        self.backend.linear.recall(state.solver)
         self.joints.face(previous_q)
         self.forget_copies()
         self.stepped = False
@@ -226,7 +225,6 @@ class StepperState(HostCopies):
             anchors=copied(backend.friction.read_anchors()),
             joints=copied(self.memory),
             laws=copied(self.applied),
-            solver=backend.linear.memory(),
         )
 
     def statistics_without_work(self) -> StepStatistics:

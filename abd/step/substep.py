@@ -59,7 +59,7 @@ class Substeps:
         """Store what a minimisation changes, except the state, for `_roll_back`."""
         stepper, backend = self.stepper, self.backend
         memory = copied(stepper.memory) if stepper.joints.followers else None
-        self.stored = backend.linear.memory(), backend.pair_law.own, stepper.prescribed.stride, memory, progress.tolerance
+        self.stored = backend.pair_law.own, stepper.prescribed.stride, memory, progress.tolerance
 
     def _roll_back(self, progress: Progress) -> None:
         """Restore the state before the substep."""
@@ -68,9 +68,8 @@ class Substeps:
         backend.states.abandon()
         if self.stored is None:
             return
-        solver, own, stepper.prescribed.stride, memory, progress.tolerance = self.stored
+        own, stepper.prescribed.stride, memory, progress.tolerance = self.stored
         backend.touch.set_pair_parameters(own)
-        backend.linear.recall(solver)
         if memory is not None:
             stepper.joints.face(stepper.previous_q)
             stepper.memory = memory

@@ -119,15 +119,6 @@ class LinearSolver:
         """Begin a step: consider a factor of the changing pairs again."""
         self.is_refused = False
 
-    def memory(self) -> dict[str, np.ndarray]:
-        return {}
-
-    def recall(self, memory: dict[str, np.ndarray]) -> None:
-        """Ignore the memory: choice and patterns depend on the pairs of the step only."""
-
-    def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
-        return {}
-
     @property
     def uses_loose_pairs(self) -> bool:
         """Whether the factored pattern contains changing pairs."""

@@ -27,15 +27,6 @@ class DenseSolver:
     def describe(self) -> dict:
         return {"name": "dense Cholesky", "why": "the only one of this backend"}
 
-    def memory(self) -> dict[str, np.ndarray]:
-        return {}
-
-    def recall(self, memory: dict[str, np.ndarray]) -> None:
-        """Ignore the memory."""
-
-    def memory_of_parts(self, parts: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
-        return {}
-
     def linearize(self) -> None:
         """Compute gradient and blocks of the potential at the iterate, with fixed degrees of freedom projected out."""
         self.potential.linearize(self.inactive.projectors)
