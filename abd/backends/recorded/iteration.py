@@ -266,7 +266,7 @@ class Iteration:
             if candidates.pair_count and not linear.is_refused:
                 near.append(candidates.coupled_pairs())
             if has_own_list and not linear.is_refused:
-                near.append(friction.pair_list()[friction.coupled()])
+                near.append(friction.coupled_pairs())
             linear.follow_near(np.concatenate(near).astype(int))
         # its arrays must exist before launches are recorded
         name = linear.choice.solver

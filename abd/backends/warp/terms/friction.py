@@ -122,9 +122,8 @@ class Friction:
 
     def _table(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Host copies of the pairs with their numbers of contacts, and of the contacts."""
-        read = self.device.read
         self.grow(self.count)  # allocates the arrays before their first use
-        return [self.pair_list(), self._lengths()], [read(getattr(self.lagged, name), self.count) for name in LAGGED]
+        return list(self._read_pairs()), self._read(*LAGGED)
 
     def _merge(self, at: Iterate, before: tuple, after: tuple, chosen: np.ndarray) -> None:
         """Combine the contacts `after` of chosen bodies (n,) with those `before` of the others."""
@@ -241,11 +240,9 @@ class Friction:
 
     def read_anchors(self) -> Anchors:
         """Host copy of the anchors of the last step."""
-        a, read = self.anchors, self.device.read
-        count = int(read(a.count)[0])
-        if count == 0:
-            return Anchors()
-        return Anchors(*(read(getattr(a, name), count) for name in ANCHOR_COLUMNS))
+        a, device = self.anchors, self.device
+        count = int(device.read(a.count)[0])
+        return Anchors(*device.read_all(*((getattr(a, name), count) for name in ANCHOR_COLUMNS))) if count else Anchors()
 
     def set_anchors(self, anchors: Anchors) -> None:
         """Set the anchors."""
@@ -309,22 +306,22 @@ class Friction:
         """Host copy of the body pairs (k, 2) of the list from which contacts were frozen."""
         return self._read_pairs()[0]
 
-    def coupled(self) -> np.ndarray:
-        """(pair_count,) bool, whether a pair of `pair_list` has frozen contacts."""
-        return self._lengths() > 0
-
-    def _lengths(self) -> np.ndarray:
-        """(pair_count,) numbers of frozen contacts of the pairs of `pair_list`."""
-        return self._read_pairs()[1]
+    def coupled_pairs(self) -> np.ndarray:
+        """Host copy of the pairs of `pair_list` with frozen contacts."""
+        pairs, lengths = self._read_pairs()
+        return pairs[lengths > 0]
 
     def _read_pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Results of `pair_list` and `_lengths`, read once per lagging."""
+        """`pair_list` and the numbers of frozen contacts of its pairs (k,), read once per lagging."""
         if self._host_pairs is None:
-            read, count = self.device.read, self.pair_count
-            pairs = read(self.pairs, count).reshape(-1, 2) if count else np.zeros((0, 2), dtype=np.int32)
-            lengths = np.diff(read(self.segment, count + 1)) if self.count else np.zeros(count, dtype=int)
-            self._host_pairs = pairs, lengths
+            count = self.pair_count
+            pairs, segment = self.device.read_all((self.pairs, count), (self.segment, count + 1))
+            self._host_pairs = pairs, np.diff(segment) if self.count else np.zeros(count, dtype=int)
         return self._host_pairs
+
+    def _read(self, *names: str) -> list[np.ndarray]:
+        """Host copies of columns of the frozen contacts."""
+        return self.device.read_all(*((getattr(self.lagged, name), self.count) for name in names))
 
     def frozen(self, eps: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the frozen contacts on the host (`abd.potentials.friction.Lagged`).
@@ -340,8 +337,7 @@ class Friction:
             # the arrays may not exist yet
             pair, kind = np.zeros((0, 2), dtype=np.int32), np.zeros(0, dtype=np.int32)
             return pair, kind, *(np.zeros((0, k)) for k in (3, 4, 4, 3)), np.zeros(0)
-        names = ("pair", "kind", "n", "Y_i", "Y_j", "start_stretch", "arc", "load")
-        *where, start_stretch, arc, load = (self.device.read(getattr(self.lagged, name), self.count) for name in names)
+        *where, start_stretch, arc, load = self._read("pair", "kind", "n", "Y_i", "Y_j", "start_stretch", "arc", "load")
         return *where, start_stretch + arc / eps[where[0][:, 0], None], load
 
     def energies(self, slot: str) -> wp.array:
@@ -398,17 +394,18 @@ class Friction:
 
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
         """Return the nonzero loads by body pair: frozen, and at a pose whose gaps are in slot "current"."""
-        read, c = self.device.read, self.contacts.candidates
+        c = self.contacts.candidates
         frozen = active = PairLoads(np.zeros((0, 2), dtype=np.int32), np.zeros(0))
         if self.count:
-            pair = np.repeat(np.arange(self.pair_count), self._lengths())
-            load = np.bincount(pair, weights=read(self.lagged.load, self.count), minlength=self.pair_count)
-            frozen = PairLoads(self.pair_list()[load != 0.0], load[load != 0.0])
+            pairs, lengths = self._read_pairs()
+            pair = np.repeat(np.arange(self.pair_count), lengths)
+            load = np.bincount(pair, weights=self.device.read(self.lagged.load, self.count), minlength=self.pair_count)
+            frozen = PairLoads(pairs[load != 0.0], load[load != 0.0])
         if c.count:
             out = self.pool.get("active", c.pair_capacity, wp.float64)
             c.graphs.run(("loads", pose.p.ptr), lambda: self._launch_loads(pose, out))
-            load = read(out, c.pair_count)
-            active = PairLoads(c.pair_list()[load != 0.0], load[load != 0.0])
+            pairs, load = self.device.read_all((c.pairs, c.pair_count), (out, c.pair_count))
+            active = PairLoads(pairs[load != 0.0], load[load != 0.0])
         return frozen, active
 
     def _launch_loads(self, pose: Pose, out: wp.array) -> None:
