@@ -9,7 +9,7 @@ A pair has its own activation distance, at most that of its bodies, if it
 
 A pair has a force factor if its load exceeds what the logarithmic barrier carries at a small gap. The factor increases if a small
 gap does not open, or if collisions limit a step to zero. Forces of pairs with small gaps then grow to those needed at
-`TIGHT_GAP`, by a factor of 2 to `LARGEST_GROWTH` at once.
+`TIGHT_GAP`, by a factor of 2 to `LARGEST_GROWTH` at once. The factor fades in time once the gap is large.
 A pair that separates beyond both activation distances uses the common parameters. Pairs do not depend on contacts elsewhere.
 """
 
@@ -25,6 +25,10 @@ from abd.energies import InitialContacts
 
 TIGHT_GAP = 1e-2
 """Gap, in activations, below which a closing contact is stiffened: the logarithm grows too slowly there."""
+FADING_GAP = 0.8
+"""Gap, in activations, beyond which the factor of a pair fades."""
+FADING_TIME = 0.05
+"""Half-life of the factor [s]."""
 BLOCKED_STEP = 1e-6
 """Largest safe step of a blocked island. The step after the line search is no criterion: stiff contacts shorten it too."""
 LARGEST_GROWTH = 64.0
@@ -144,8 +148,8 @@ class ContactStiffness:
             backend.touch.set_pair_parameters(replace(own, activation=activation))
             backend.arcs.evaluate()
 
-    def end(self, backend, impact_pairs: np.ndarray) -> None:
-        """Update the parameters after a substep.
+    def end(self, backend, h: float | np.ndarray, impact_pairs: np.ndarray) -> None:
+        """Update the parameters after a substep of h [s], scalar or (n,).
 
         Pairs of bodies (k, 2) that an impact made active get their gap as activation distance; separated pairs are dropped."""
         law = backend.pair_law
@@ -157,11 +161,13 @@ class ContactStiffness:
         if ((gap >= 1.0) & (gap < np.inf)).any():  # gaps beyond the activation may be bounds
             gap = _gaps_of(own.key, law, *backend.touch.pair_gaps(exact=True))
         first, second = law.bodies_of(own.key)
-        usual = law.regular(first, second)
+        usual, h = law.regular(first, second), np.broadcast_to(h, law.n)[first]
         is_near = gap * law.activation(first, second) < np.maximum(usual, own.activation)
-        remains = is_near & ((own.factor > 1.0) | (own.activation != usual))
-        if own is not law.own or not remains.all():
-            backend.touch.set_pair_parameters(own[remains])
+        factor = np.where(gap > FADING_GAP, np.maximum(1.0, own.factor * 2.0 ** (-h / FADING_TIME)), own.factor)
+        remains = is_near & ((factor > 1.0) | (own.activation != usual))
+        if remains.all() and own is law.own and (factor == own.factor).all():
+            return
+        backend.touch.set_pair_parameters(replace(own, factor=factor)[remains])
 
 
 def became_active(backend, bodies: np.ndarray, closing: np.ndarray) -> np.ndarray:

@@ -246,4 +246,4 @@ class Substeps:
             constrained = constrained | limited
         stepper.constrained = constrained if constrained is stepper.none else articulations.containing(constrained)
         stepper.forces.own = backend.pair_law.own
-        stepper.stiffness.end(backend, stepper.rebounds.impact_pairs)
+        stepper.stiffness.end(backend, h, stepper.rebounds.impact_pairs)
