@@ -20,7 +20,6 @@ without contact, of one contact filter, connected by a joint that permits overla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -52,7 +51,8 @@ class Violation:
 class Certificate:
     """Result of a certification; `smallest_gap` [m] is measured here, infinite without close pairs.
 
-    `paths_unknown`: number of checked frames that are several steps after the frame before.
+    `paths_unknown`: number of checked frames that are several steps after the frame before, or whose path was accepted along
+    iterates while a body turned by more than half a turn.
     """
 
     path: str
@@ -119,9 +119,10 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
             moment = Moment(scene, worlds, file["bodies/transform"][frame], found, frame, float(time[frame]))
             whole = moment.check(file["bodies/velocity"][frame])
             found.frames_checked += 1
-            if whole and frame and single[frame]:
-                for arc in _arcs(file, frame, own[frame] - own[frame - 1]):
-                    moment.check_path(paths, *arc)
+            arcs = _arcs(file, frame, own[frame] - own[frame - 1]) if whole and frame and single[frame] else []
+            for arc in arcs:
+                moment.check_path(paths, *arc)
+            if arcs:
                 found.paths_checked += 1
             elif frame:
                 found.paths_unknown += 1
@@ -130,15 +131,17 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
     return found
 
 
-def _arcs(file: h5py.File, frame: int, h: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield the arcs of a path of one step, h (n,) [s] long: transforms (n, 4, 4) and angular velocities (n, 3) at its start,
-    transforms at its end, and its length (n,) [s]; the path leads from the frame before through the states in `/paths`."""
+def _arcs(file: h5py.File, frame: int, h: np.ndarray) -> list[tuple[np.ndarray, ...]]:
+    """Return the arcs of a path of one step, h (n,) [s] long, or none if it is not known.
+
+    The path leads from the frame before through the states in `/paths`. An arc has transforms (n, 4, 4) and angular velocities
+    (n, 3) at its start, transforms at its end, and a length (n,) [s]."""
     first, last = file["paths/offset"][frame : frame + 2]
     before, after = file["bodies/transform"][frame - 1 : frame + 1]
     transforms = [before, *file["paths/transform"][first:last], after]
     spins = [spin(before, file["bodies/velocity"][frame - 1]), *file["paths/spin"][first:last]]
     passed = file["paths/length"][first:last]
-    yield from zip(transforms, spins, transforms[1:], [*passed, h - passed.sum(axis=0)])
+    return list(zip(transforms, spins, transforms[1:], [*passed, h - passed.sum(axis=0)])) if np.isfinite(passed).all() else []
 
 
 def _check_solver(solver, time: np.ndarray, scene: Scene, found: Certificate) -> None:

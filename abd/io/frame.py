@@ -103,12 +103,13 @@ class FrameReader:
         self.joints = JointList.of(sim.model.joints)
         self.several = len(np.unique(sim.model.bodies.world)) > 1
 
-    def read(self, report, row: SolverRow) -> Frame:
+    def read(self, report, row: SolverRow, path: FramePath) -> Frame:
         """Return the frame of the present state; the next step may start before the frame is complete.
 
         Args:
             report: the `StepReport` of the last step.
             row: statistics of the steps since the previous frame.
+            path: states on the path from the previous frame, if that is a step before.
         """
         read = self.sim.state.to_host()
         values = {"/time": np.float64(report.time), "/step": np.int64(report.step)}
@@ -126,7 +127,7 @@ class FrameReader:
             values["/worlds/time"] = self.sim.worlds.time
         if self.contacts:
             values |= self._contact_values()
-        return Frame(self.sim.model, read, values, self.sim.stepper.path)
+        return Frame(self.sim.model, read, values, path)
 
     def _contact_values(self) -> dict[str, np.ndarray]:
         """Return contact points, and the forces on the first bodies."""

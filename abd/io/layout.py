@@ -30,7 +30,7 @@ from abd.joint_list import JointCopies, JointList
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint, Kind, Mesh, Model
 
-FORMAT = "abd trajectory 1"
+FORMAT = "abd trajectory 2"
 
 
 def write_constants(file, model: Model, attributes: dict) -> None:

@@ -25,6 +25,7 @@ from abd.io.trajectory import Trajectory
 from abd.io.trajectory_writer import TrajectoryWriter
 from abd.model import Model
 from abd.scene.overlaps.starts import free_start
+from abd.step.frame_path import FramePath
 
 _PAUSE = 0.01
 """Time between two queries of observers that pause a run [s]."""
@@ -148,7 +149,7 @@ class Recorder:
         frame, tally, row = FrameReader(sim, contacts), Tally(), SolverRow()
         tally.begin(report)
         row.add(report)
-        first = stacked([frame.read(report, row).values()])
+        first = stacked([frame.read(report, row, FramePath()).values()])
         row = SolverRow()
         checkpoint = _checkpoint(sim, tally, row, 1)
         options = {"frames": steps // every, "attributes": attributes}
@@ -183,7 +184,8 @@ class Recorder:
         self.tally.add(report, perf_counter() - begin)
         self.row.add(report)
         if report.step % self.every == 0:
-            self.queue.add(self.frame.read(report, self.row))
+            path = self.sim.stepper.path if self.every == 1 else FramePath()
+            self.queue.add(self.frame.read(report, self.row, path))
             self.row = SolverRow()
         if self.queue.due:
             self.flush()

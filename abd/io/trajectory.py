@@ -72,7 +72,9 @@ class Trajectory:
             raise TrajectoryError(f"cannot read {self.path}, which should be a run: {error}") from None
         try:
             if self._file.attrs.get("format") != FORMAT:
-                raise TrajectoryError(f"{self.path} is an HDF5 file, but not a trajectory written by this program")
+                is_ours = str(self._file.attrs.get("format")).startswith("abd")
+                found = "of another release: run the scene again" if is_ours else "an HDF5 file, but not a trajectory"
+                raise TrajectoryError(f"{self.path} is {found}")
             self._read_constants()
         except DAMAGE as error:
             self.close()

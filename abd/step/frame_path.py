@@ -2,7 +2,8 @@
 
 In a frame of one substep the bodies move along the arcs from its first to its last state (`abd.contact.path`), and nothing is
 stored. Otherwise the ends of all substeps but the last are stored, and the iterates of Newton's method where they replace the
-direct arc (`abd.step.verdict`). The arcs between consecutive states are collision-free.
+direct arc (`abd.step.verdict`). The arcs between consecutive states are collision-free. Between iterates they have the shorter
+rotation: the path of a substep in which a body turns by more than half a turn is not known.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ class FramePath:
 
     Attributes:
         q: (n, 12) each; spin: (n, 3) angular velocities [rad/s], zero for iterates.
-        length: (n,) each, time of the arc to this state [s]: 0 for iterates, and for bodies that the substep excludes.
+        length: (n,) each, time of the arc to this state [s]: 0 for iterates, and for bodies that the substep excludes; NaN if the
+            path is not known.
     """
 
     def __init__(self) -> None:
@@ -38,14 +40,19 @@ class FramePath:
 
     def take_back(self, bodies: np.ndarray, q: np.ndarray) -> None:
         """Replace the states of bodies (n,) bool, whose frame has failed, by those at its beginning (n, 12)."""
-        for states, length in zip(self.q, self.length, strict=True):
-            states[bodies], length[bodies] = q[bodies], 0.0
+        for states, spins, length in zip(self.q, self.spin, self.length, strict=True):
+            states[bodies], spins[bodies], length[bodies] = q[bodies], 0.0, 0.0
 
-    def add_iterates(self, poses: Sequence[Pending], before: np.ndarray, excluded: np.ndarray) -> None:
-        """Add all iterates of a substep but the last; excluded bodies (n,) bool stay in their state `before` (n, 12)."""
+    def add_iterates(self, poses: Sequence[Pending], q: np.ndarray, qd: np.ndarray, h: np.ndarray) -> None:
+        """Add all iterates but the last of a substep from the state q, qd (n, 12).
+
+        h: (n,) its length [s], 0 for excluded bodies, which stay."""
+        zero = np.zeros(len(q))
+        if (h * np.linalg.norm(spin(q, qd), axis=1)).max() > np.pi:
+            self._add(q.copy(), np.zeros((len(q), 3)), zero + np.nan)
+            return
         for pose in poses[:-1]:
-            q = np.where(excluded[:, None], before, pose.wait()[0])
-            self._add(q, np.zeros((len(q), 3)), np.zeros(len(q)))
+            self._add(np.where(h[:, None] > 0.0, pose.wait()[0], q), np.zeros((len(q), 3)), zero.copy())
 
     def _add(self, q: np.ndarray, spin: np.ndarray, length: np.ndarray) -> None:
         self.q.append(q)

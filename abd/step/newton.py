@@ -76,7 +76,7 @@ class Minimisation:
             return None
         for iterations in range(1, settings.max_newton + 1):
             status = iteration.run(progress)
-            if backend.touch.near:
+            if backend.touch.may_collide:
                 self.verdicts.iterates.add(backend.states.copy_positions())
             if not status.moving:
                 return None

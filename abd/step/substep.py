@@ -111,7 +111,7 @@ class Substeps:
         if failure is None:
             if verdicts.indirect:
                 progress.indirect_paths += 1
-                stepper.path.add_iterates(self.iterates.poses, stepper.q, stepper.excluded)
+                stepper.path.add_iterates(self.iterates.poses, stepper.q, stepper.qd, np.where(stepper.excluded, 0.0, h))
             with progress.time("end"):
                 limited = self.backend.rows.limited()
                 self.backend.steps.finish()
@@ -167,7 +167,7 @@ class Substeps:
             self._start()
             stepper.stiffness.relax(backend, h)
             self.iterates.begin()
-            if backend.touch.near:
+            if backend.touch.may_collide:
                 self.iterates.add(backend.states.copy_positions())
         if (failure := stepper.fast_contacts.verdict(stepper, h) or verdicts.contact_began()) is not None:
             return failure

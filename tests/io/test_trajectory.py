@@ -26,7 +26,7 @@ def values_of(sim, report):
     """Values of a frame that follows one step after another."""
     row = SolverRow()
     row.add(report)
-    return FrameReader(sim).read(report, row).values()
+    return FrameReader(sim).read(report, row, sim.stepper.path).values()
 
 
 def first_block(sim):

@@ -14,6 +14,26 @@ def test_a_failed_world_stays_at_the_beginning_of_the_frame():
     path.take_back(np.array([False, True]), q)
     np.testing.assert_array_equal(path.q, [[q[0] + 1.0, q[1]]])
     np.testing.assert_array_equal(path.length, [[0.1, 0.0]])
+    assert not path.spin[0][1].any()
+
+
+class Pose:
+    def __init__(self, q):
+        self.q = q
+
+    def wait(self):
+        return [self.q]
+
+
+def test_iterates_of_a_body_that_turns_fast_are_no_known_path():
+    path, q, h = FramePath(), np.tile([0.0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1], (2, 1)), np.array([0.01, 0.0])
+    rates = np.zeros((2, 12))
+    rates[:, [4, 6]] = [-300.0, 300.0]
+    path.add_iterates([Pose(q + 1.0), Pose(q)], q, 2.0 * rates, h)
+    assert len(path.q) == 1 and np.isnan(path.length[0]).all()
+    path.begin()
+    path.add_iterates([Pose(q + 1.0), Pose(q)], q, rates, h)
+    np.testing.assert_array_equal(path.q, [[q[0] + 1.0, q[1]]])
 
 
 def test_worlds_pass_through_the_ends_of_their_own_substeps(tmp_path):
