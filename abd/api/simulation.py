@@ -212,7 +212,8 @@ class Simulation:
         """Advance by many steps, as `abd run` does.
 
         Args:
-            duration: time to simulate [s], or steps: number of steps; by default the duration of the scene.
+            duration: time to simulate [s], rounded up to whole steps, or steps: number of steps; by default the duration of the
+                scene.
             record: folder for the trajectory, the report and the resolved scene; by default no files are written.
                 If the folder contains a run, files go to `<record>-<k>`, and a warning names that folder.
             progress: print statistics of the steps.

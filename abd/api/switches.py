@@ -325,7 +325,6 @@ def _numbers(names: Sequence[str], given: np.ndarray) -> np.ndarray:
     return found
 
 
-
 def _keys(pairs: np.ndarray, n: int) -> np.ndarray:
     """(k,) sorted keys ``min n + max`` of pairs (m, 2) among n bodies, each once."""
     return distinct(keys_of(np.sort(pairs.astype(np.int64), axis=1), n))

@@ -103,17 +103,20 @@ class Interruption:
 
 
 class Messages(logging.Handler):
-    """Forward each distinct log message of the package to the observers as a note, once per run."""
+    """Forward each distinct log message of the package, once per run, to the observers that take notes; without any, messages go
+    where `logging` sends them."""
 
     def __init__(self, observers: list[Observer]):
         super().__init__()
-        self.observers, self.log = observers, logging.getLogger("abd")
+        self.observers = [observer for observer in observers if type(observer).note is not Observer.note]
+        self.log = logging.getLogger("abd")
         self._forwarded: set[str] = set()
 
     def __enter__(self) -> Messages:
         self.level_before = self.log.level
-        self.log.setLevel(logging.INFO)
-        self.log.addHandler(self)
+        if self.observers:
+            self.log.setLevel(logging.INFO)
+            self.log.addHandler(self)
         return self
 
     def __exit__(self, *_) -> None:

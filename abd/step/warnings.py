@@ -21,6 +21,8 @@ REPEAT_FACTOR = 10.0
 """Growth of the strain that repeats the warning: a larger load needs a larger kappa."""
 CHECK_INTERVAL = 10
 """Steps between checks while a body with a higher limit has the largest strain."""
+JAMMED_STRAIN = 1e-2
+"""Strain beyond which a drive probably works against a mechanism that cannot move."""
 SUGGESTED_STRAIN = 1e-6
 """Strain with the suggested stiffness under the same loads, below the limits so that loads may grow."""
 
@@ -92,7 +94,10 @@ def strain_warning(model: Model, q: np.ndarray, worst: int) -> str:
     """Return the warning about body `worst` at q (n, 12). Under a given load, strain is inverse to kappa."""
     strain = strains(q)
     name, kappa = model.bodies.names[worst], model.bodies.kappa[worst]
+    jam = ""
+    if strain[worst] > JAMMED_STRAIN and len(model.joints):
+        jam = "; or a drive without effort works against a limit or a mechanism that cannot move"
     return (
         f"{name} strains by {strain[worst]:.2g} (|A A^T - 1|), its kappa is {kappa:.2g} Pa; "
-        f"kappa = {kappa * strain[worst] / SUGGESTED_STRAIN:.2g} would limit it to {SUGGESTED_STRAIN:g}"
+        f"kappa = {kappa * strain[worst] / SUGGESTED_STRAIN:.2g} would limit it to {SUGGESTED_STRAIN:g}{jam}"
     )

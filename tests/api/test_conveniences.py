@@ -1,6 +1,7 @@
 """Conveniences of the Python interface: meshes in memory, poses, tables, restarts, runs in one call."""
 
 import copy
+import subprocess
 import sys
 
 import numpy as np
@@ -169,3 +170,23 @@ def test_a_run_says_what_its_length_must_be(arguments):
         sim.run(**arguments)
     assert sim.frame == 0
     assert sim.run(steps=np.int64(1)).step == 1
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_warnings_of_a_run_are_not_lost(record, tmp_path):
+    """A motor whose mechanism cannot move strains its links."""
+    scene, exact = abd.Scene(), {"enforcement": "exact"}
+    for k, name in enumerate("ab"):
+        scene.add_body(name, box=(0.2, 0.02, 0.02), position=(0.1 + 0.2 * k, 0, 0))
+    drive = {"mode": "velocity", "target": 3.0}
+    scene.add_hinge("motor", abd.WORLD, "a", anchor=(0, 0, 0), axis=(0, 1, 0), drive=drive, **exact)
+    scene.add_spherical("middle", "a", "b", anchor=(0.2, 0, 0), **exact)
+    scene.add_spherical("end", abd.WORLD, "b", anchor=(0.4, 0, 0), **exact)
+    script = f"""
+import abd
+scene = abd.load({str(tmp_path / "jam.toml")!r})
+abd.Simulation(scene, device="cpu").run(steps=3, record={str(tmp_path / "run") if record else None!r})
+"""
+    scene.save(tmp_path / "jam.toml")
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stderr
+    assert "strains by 0.0009" in told

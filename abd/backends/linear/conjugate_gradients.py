@@ -54,7 +54,7 @@ class ConjugateGradients:
 
     def launch_correct(self, gradient: wp.array, x: wp.array) -> None:
         self._start(gradient, x)
-        # corrections are not counted: the choice of the solver is about the Newton system
+        # reports count the iterations of the Newton system only
         self._iterate(x, control.CORRECTION, is_counted=False)
 
     def _start(self, gradient: wp.array, x: wp.array) -> None:
