@@ -11,8 +11,8 @@ contact), by exact predicates and by winding numbers. Checks in every K-th frame
 and in all frames: the step converged, reached the requested tolerance, and reported a positive gap.
 
 The swept paths between successive frames are also checked (`abd.certificate.swept_paths`), through the states in `/paths`: the
-ends of substeps, and iterates of Newton's method along which a path was accepted. The paths between frames of several steps
-(`output.every`) are not recorded; their number is reported.
+ends of substeps, and iterates of Newton's method along which a path was accepted. The number of paths that are not recorded is
+reported (`Certificate`).
 
 Pairs of bodies that may overlap by the scene's rules are ignored: of one group, of different worlds, of materials
 without contact, of one contact filter, connected by a joint that permits overlap, and pairs without a dynamic body.
@@ -134,14 +134,15 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
 def _arcs(file: h5py.File, frame: int, h: np.ndarray) -> list[tuple[np.ndarray, ...]]:
     """Return the arcs of a path of one step, h (n,) [s] long, or none if it is not known.
 
-    The path leads from the frame before through the states in `/paths`. An arc has transforms (n, 4, 4) and angular velocities
-    (n, 3) at its start, transforms at its end, and a length (n,) [s]."""
+    The path leads from the frame before through the states in `/paths`. An arc has transforms (n, 4, 4) at its start and end, and
+    rotations at the velocities of its start (n, 3) [rad]."""
     first, last = file["paths/offset"][frame : frame + 2]
     before, after = file["bodies/transform"][frame - 1 : frame + 1]
     transforms = [before, *file["paths/transform"][first:last], after]
     spins = [spin(before, file["bodies/velocity"][frame - 1]), *file["paths/spin"][first:last]]
     passed = file["paths/length"][first:last]
-    return list(zip(transforms, spins, transforms[1:], [*passed, h - passed.sum(axis=0)])) if np.isfinite(passed).all() else []
+    turns = [length[:, None] * rate for length, rate in zip([*passed, h - passed.sum(axis=0)], spins, strict=True)]
+    return list(zip(transforms, transforms[1:], turns)) if np.isfinite(passed).all() else []
 
 
 def _check_solver(solver, time: np.ndarray, scene: Scene, found: Certificate) -> None:
@@ -187,10 +188,10 @@ class Moment:
         self._containment(positions, crossing)
         return len(self.found.violations) == before
 
-    def check_path(self, paths: PathCheck, before: np.ndarray, spin: np.ndarray, after: np.ndarray, h: np.ndarray) -> None:
-        """Check an arc of the path to this frame, with the arguments that `_arcs` yields."""
-        if all(np.isfinite(one).all() for one in (before, spin, after)):
-            for bodies, detail in paths.check(before, after, h[:, None] * spin):
+    def check_path(self, paths: PathCheck, *arc: np.ndarray) -> None:
+        """Check an arc of the path to this frame (`_arcs`)."""
+        if all(np.isfinite(one).all() for one in arc):
+            for bodies, detail in paths.check(*arc):
                 self._report("path", detail, *bodies)
 
     def _report(self, kind: str, detail: str, *bodies: int) -> None:

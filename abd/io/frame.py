@@ -64,8 +64,7 @@ class Frame:
     """
 
     def __init__(self, model: Model, read, values: dict[str, np.ndarray], path: FramePath):
-        self._model, self._read, self._values = model, read, values
-        self._path = path.q, path.spin, path.length
+        self._model, self._read, self._values, self._path = model, read, values, path
 
     def arrive(self) -> None:
         """Wait for the copy from the device."""
@@ -79,13 +78,12 @@ class Frame:
         return self._values | moving | self._path_values()
 
     def _path_values(self) -> dict[str, np.ndarray]:
-        q, spin, length = self._path
-        model, n = self._model, len(self._model.bodies)
+        model, path, n = self._model, self._path, len(self._model.bodies)
         return {
-            f"{PATHS}transform": np.array([model.user_transform(one) for one in q]).reshape(-1, n, 4, 4),
-            f"{PATHS}spin": np.array(spin).reshape(-1, n, 3),
-            f"{PATHS}length": np.array(length).reshape(-1, n),
-            PATHS + COUNTS: np.array([len(q)], dtype=np.int64),
+            f"{PATHS}transform": np.array([model.user_transform(q) for q in path.q]).reshape(-1, n, 4, 4),
+            f"{PATHS}spin": np.array(path.spin).reshape(-1, n, 3),
+            f"{PATHS}length": np.array(path.length).reshape(-1, n),
+            PATHS + COUNTS: np.array([len(path.q)], dtype=np.int64),
         }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from abd.errors import AbdError
 from abd.io.chain import hashes
 from abd.io.checkpoint import read_slots
-from abd.io.datasets import COUNTS, OFFSET, RAGGED
+from abd.io.datasets import CONTACTS, COUNTS, OFFSET, RAGGED
 from abd.io.frame import ENERGIES
 from abd.io.layout import FORMAT, plain_name
 
@@ -213,7 +213,7 @@ class Trajectory:
         if not self.has_contacts:
             raise TrajectoryError(f"{self.path} contains no contacts: run the scene with -o output.contacts=true")
         at = range(self._frames)[frame]
-        return self._ragged("contacts", at, at + 1)
+        return self._ragged(CONTACTS, at, at + 1)
 
     @cached_property
     def _series_names(self) -> list[str]:

@@ -9,6 +9,7 @@ rotation: the path of a substep in which a body turns by more than half a turn i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,8 +17,9 @@ from abd.backends.protocol import Pending
 from abd.energies import spin
 
 
+@dataclass
 class FramePath:
-    """Intermediate states of the last frame, in order.
+    """Intermediate states of one frame, in order.
 
     Attributes:
         q: (n, 12) each; spin: (n, 3) angular velocities [rad/s], zero for iterates.
@@ -25,18 +27,15 @@ class FramePath:
             path is not known.
     """
 
-    def __init__(self) -> None:
-        self.begin()
-
-    def begin(self) -> None:
-        """Begin a frame."""
-        self.q: list[np.ndarray] = []
-        self.spin: list[np.ndarray] = []
-        self.length: list[np.ndarray] = []
+    q: list[np.ndarray] = field(default_factory=list)
+    spin: list[np.ndarray] = field(default_factory=list)
+    length: list[np.ndarray] = field(default_factory=list)
 
     def add_end(self, q: np.ndarray, qd: np.ndarray, length: np.ndarray) -> None:
         """Add the end of a substep; length: (n,) [s]."""
-        self._add(q.copy(), spin(q, qd), length)
+        self.q.append(q.copy())
+        self.spin.append(spin(q, qd))
+        self.length.append(length)
 
     def take_back(self, bodies: np.ndarray, q: np.ndarray) -> None:
         """Replace the states of bodies (n,) bool, whose frame has failed, by those at its beginning (n, 12)."""
@@ -47,14 +46,9 @@ class FramePath:
         """Add all iterates but the last of a substep from the state q, qd (n, 12).
 
         h: (n,) its length [s], 0 for excluded bodies, which stay."""
-        zero = np.zeros(len(q))
+        standing, n = np.zeros_like(qd), len(q)
         if (h * np.linalg.norm(spin(q, qd), axis=1)).max() > np.pi:
-            self._add(q.copy(), np.zeros((len(q), 3)), zero + np.nan)
+            self.add_end(q, standing, np.full(n, np.nan))
             return
         for pose in poses[:-1]:
-            self._add(np.where(h[:, None] > 0.0, pose.wait()[0], q), np.zeros((len(q), 3)), zero.copy())
-
-    def _add(self, q: np.ndarray, spin: np.ndarray, length: np.ndarray) -> None:
-        self.q.append(q)
-        self.spin.append(spin)
-        self.length.append(length)
+            self.add_end(np.where(h[:, None] > 0.0, pose.wait()[0], q), standing, np.zeros(n))

@@ -25,7 +25,7 @@ class Minimisation:
     """Minimisation of one substep of h [s], scalar or (n,), from the started iterate.
 
     Attributes:
-        lagged_again: whether friction was lagged at an iterate.
+        lagged_again: whether one of a given number of laggings was at an iterate, so that its loads are not those of the end.
     """
 
     def __init__(self, stepper, h: float | np.ndarray, verdicts: Verdicts, progress: Progress):

@@ -18,6 +18,7 @@ from abd.model import Model
 from abd.potentials.integrators import longest
 from abd.state import State
 from abd.step.frame import Frame
+from abd.step.frame_path import FramePath
 from abd.step.stepper_state import StepperState
 
 _log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class Stepper(StepperState):
         """
         begin, progress = perf_counter(), Progress()
         energy, start = self.energy_balance.energy, self.energy_balance.begin()
-        self.path.begin()
+        self.path = FramePath()
         try:
             substeps = self.frames.advance(progress)
         except StepFailure as failure:

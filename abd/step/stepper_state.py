@@ -43,7 +43,7 @@ class StepperState(HostCopies):
         worlds: frame lengths by world; time, previous_h: present time, and length of the last substep [s], scalars or (n,).
         work: since the start; statistics: of the last substep, None before the first.
         constrained: (n,) bool, bodies of articulations with active contacts, joint limits or ropes at the end of the last step.
-        lagged_again: whether friction was lagged again in the last substep.
+        lagged_again: that of the last substep (`abd.step.newton.Minimisation`).
         stepped: whether a step led to the present state, so that its contacts are listed.
         forces: of contacts and joint rows in the last frame.
         excluded: (n,) bool, inactive bodies of the present substep.

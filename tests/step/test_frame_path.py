@@ -31,7 +31,7 @@ def test_iterates_of_a_body_that_turns_fast_are_no_known_path():
     rates[:, [4, 6]] = [-300.0, 300.0]
     path.add_iterates([Pose(q + 1.0), Pose(q)], q, 2.0 * rates, h)
     assert len(path.q) == 1 and np.isnan(path.length[0]).all()
-    path.begin()
+    path = FramePath()
     path.add_iterates([Pose(q + 1.0), Pose(q)], q, rates, h)
     np.testing.assert_array_equal(path.q, [[q[0] + 1.0, q[1]]])
 

@@ -218,8 +218,8 @@ def _remedy(detail: Any) -> str:
 def _main_keys(table: type[BaseModel]) -> str:
     """Return the required keys of a table, or its first ones."""
     required = [name for name, field in table.model_fields.items() if field.is_required()]
-    some = required or list(table.model_fields)
-    return ", ".join(some[:MOST_HINTS]) + (", ..." if len(table.model_fields) > len(some[:MOST_HINTS]) else "")
+    some = (required or list(table.model_fields))[:MOST_HINTS]
+    return ", ".join(some) + (", ..." if len(table.model_fields) > len(some) else "")
 
 
 def _choices(context: dict[str, Any]) -> list[str]:
