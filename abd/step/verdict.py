@@ -197,15 +197,15 @@ class Verdicts:
         return stepper.rows.turned(stepper.excluded) or stepper.fast_contacts.verdict(stepper, self.h) or self.contact_began()
 
     def contact_began(self) -> ContactBegan | None:
-        """Return the verdict on bodies of a smooth scheme in whose island contacts, limits or ropes act at the iterate."""
+        """Return the verdict on bodies of a smooth scheme in the islands of those on which contacts, limits or ropes act."""
         if not self.smooth.any():
             return None
         backend = self.stepper.backend
-        constrained = (backend.touch.touching() != 0) | backend.rows.limited()
-        if not constrained.any():
+        articulations = self.stepper.articulations
+        began = self.smooth & articulations.containing((backend.touch.touching() != 0) | backend.rows.limited())
+        if not began.any():
             return None
-        began = self.smooth & self.stepper.articulations.containing(islands_of(backend, np.flatnonzero(constrained)))
-        return ContactBegan(began) if began.any() else None
+        return ContactBegan(self.smooth & articulations.containing(islands_of(backend, np.flatnonzero(began))))
 
     def path(self, found: UnprovenPaths) -> PathNotFree | None:
         """Return the verdict on pairs whose direct arc is not proven collision-free."""

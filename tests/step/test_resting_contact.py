@@ -93,6 +93,24 @@ def test_impact_of_other_bodies_has_no_effect():
     np.testing.assert_allclose(beside, alone, atol=1e-9)
 
 
+@pytest.mark.parametrize("device", ["numpy", NAME])
+@pytest.mark.parametrize("kind", ["ball", "pendulum"])
+def test_resting_bodies_with_near_bounding_boxes_have_no_effect(kind, device):
+    """A ball falls freely, and a pendulum swings, next to a beam that lies askew on the ground."""
+    runs = []
+    for beam in (False, True):
+        scene = ground(0.01, 0.5)
+        if beam:
+            turn = {"axis": (0.0, 0.0, 1.0), "degrees": 45.0}
+            scene.add_body("beam", box=(2.0, 0.1, 0.3), position=(0.0, 0.0, 0.151), axis_angle=turn)
+        scene.add_body("body", sphere={"radius": 0.05}, position=(0.4, -0.4, 0.2))
+        if kind == "pendulum":
+            scene.add_spherical("pin", abd.WORLD, "body", anchor=(0.3, -0.5, 0.25), enforcement="exact")
+        simulation = abd.Simulation(scene, device=device)
+        runs.append(follow(simulation, 12, lambda _, of=simulation: of.bodies["body"].position.copy()))
+    np.testing.assert_allclose(runs[1], runs[0], atol=1e-9)
+
+
 def test_applied_force_acts_from_its_step_on():
     """The full force acts in its step on a box that slides without friction."""
     h = 0.01
