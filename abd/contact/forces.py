@@ -152,13 +152,14 @@ def friction_points(
     return FrictionPoints(pair, kind, _points(q, i, Y_i), load, sliding * force, slip, torque_i, torque_j)
 
 
-def impact_friction(pair: np.ndarray, point: np.ndarray, force: np.ndarray, q: np.ndarray) -> FrictionPoints:
-    """Points with the friction of impacts: forces (k, 3) [N] on the first bodies of pairs (k, 2), at points (k, 3) [m].
+def impact_friction(pair: np.ndarray, points: np.ndarray, force: np.ndarray, q: np.ndarray) -> FrictionPoints:
+    """Points with the friction of impacts: forces (k, 3) [N] on the first bodies of pairs (k, 2), at points (k, 2, 3) [m].
 
     They have no load, so that the mean slips of pairs are those of the other points."""
-    torque_i, torque_j = np.cross(point - q[pair[:, 0], :3], force), -np.cross(point - q[pair[:, 1], :3], force)
+    arm = points - q[pair, :3]
+    torque_i, torque_j = np.cross(arm[:, 0], force), -np.cross(arm[:, 1], force)
     k = len(pair)
-    return FrictionPoints(pair, np.full(k, SLIDE), point, np.zeros(k), force, np.zeros((k, 3)), torque_i, torque_j)
+    return FrictionPoints(pair, np.full(k, SLIDE), points[:, 0], np.zeros(k), force, np.zeros((k, 3)), torque_i, torque_j)
 
 def _points(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """(l, 3) ``y0 p + A Y`` of the bodies (l,)."""

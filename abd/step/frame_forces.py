@@ -112,7 +112,7 @@ class FrameForces:
         at, is_known = places(key[order], keys(pressing.pair, n))
         factor = np.ones(len(at))
         factor[is_known] = contact.factor[order[at[is_known]]]
-        added = impact_friction(contact.pairs, contact.point, contact.friction / h[contact.pairs[:, 0], None], stepper.q)
+        added = impact_friction(contact.pairs, contact.points, contact.friction / h[contact.pairs[:, 0], None], stepper.q)
         return pressing.scaled(factor), FrictionPoints.joined(friction, added)
 
 

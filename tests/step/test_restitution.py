@@ -120,6 +120,27 @@ def test_simultaneous_impacts_with_friction_do_not_depend_on_the_order_of_bodies
     np.testing.assert_allclose(velocities(-1), velocities(1), atol=1e-9)
 
 
+@pytest.mark.parametrize("target", ["box", "ground"])
+def test_friction_of_an_impact_acts_on_both_surfaces(target):
+    """A ball sticks where it hits, with its rolling speed on the ground, in both orders of the bodies."""
+    dt, radius, runs = 0.005, 0.05, []
+    for order in (1, -1):
+        scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": dt})
+        scene.add_material("m", mu=2.0, restitution=0.5)
+        kind = {"kind": "static"} if target == "ground" else {}
+        ball = {"sphere": {"radius": radius}, "position": (0.0, 0.0, radius + 0.02), "velocity": (1.0, 0.0, -2.0)}
+        bodies = [("target", {"box": (0.4, 0.4, 0.2), "position": (0.0, 0.0, -0.1), **kind}), ("ball", ball)]
+        for name, keys in bodies[::order]:
+            scene.add_body(name, material="m", **keys)
+        sim = abd.run(scene, steps=6, device=NAME)
+        ball = sim.bodies["ball"]
+        runs.append([ball.linear_velocity, ball.angular_velocity])
+    np.testing.assert_allclose(runs[1], runs[0], atol=1e-9)
+    assert ball.linear_velocity[2] > 0.9
+    if target == "ground":
+        assert ball.angular_velocity[1] * radius == pytest.approx(ball.linear_velocity[0], rel=1e-3)
+
+
 @pytest.mark.parametrize(("integrator", "gain"), [("bdf1", 1e-9), ("generalized_alpha", 1e-4)])
 def test_joints_stay_closed_in_an_impact(integrator, gain):
     """A hammer on a hinge rebounds from the ground with the same angular velocity at e = 1."""

@@ -37,7 +37,7 @@ def friction_of(
     normal = force / size[:, None]
     across = tangents(normal)
     tangent = np.stack([across, np.cross(normal, across)], axis=1)[:, None]
-    arm = part.point[sliding, None] - p[pairs]
+    arm = part.points[sliding] - p[pairs]
     spent = tangent[:, 0] @ part.friction[sliding][:, :, None]
     lever = np.concatenate(np.broadcast_arrays(tangent, np.cross(arm[:, :, None], tangent)), axis=3)
     lever[:, 1] *= -1.0

@@ -25,7 +25,7 @@ class ImpactPairs(Table):
     Attributes:
         pairs: (k, 2) bodies i, j.
         impulses: (k, 2, 6) on i and j: impulse [N s] and its moment about the centre of mass [N m s], world axes.
-        point: (k, 3) mean of the contact points on the surface of i, weighted by the normal impulses [m].
+        points: (k, 2, 3) means of the contact points on the surfaces of i and j, weighted by the normal impulses [m].
         friction: (k, 3) impulse of friction on i in the step [N s].
         size: (k,) magnitudes of the impulses [N s]; a power over its size is a speed [m/s].
         restitution, mu: (k,) of the pairs.
@@ -34,7 +34,7 @@ class ImpactPairs(Table):
 
     pairs: np.ndarray
     impulses: np.ndarray
-    point: np.ndarray
+    points: np.ndarray
     friction: np.ndarray
     size: np.ndarray
     restitution: np.ndarray
@@ -56,14 +56,17 @@ class ImpactPairs(Table):
         if not (some := np.linalg.norm(on_i[:, :3], axis=1) > 0.0).all():
             pairs, on_i, on_j = (one[some] for one in (pairs, on_i, on_j))
         i, j = pairs.T
-        f, F, A = on_i[:, :3], on_i[:, 3:].reshape(-1, 3, 3), q[i, 3:].reshape(-1, 3, 3)
-        size = np.linalg.norm(f, axis=1)
-        arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / (size * size)[:, None]
-        point = q[i, :3] + arm - (model.bodies.radius[i] / size)[:, None] * f
-        impulses, materials = np.stack([wrenches(on_i, q[i]), wrenches(on_j, q[j])], axis=1), model.materials
+        size, impulses, materials = np.linalg.norm(on_i[:, :3], axis=1), [], model.materials
+        points = np.zeros((len(size), 2, 3))
+        for side, (body, on) in enumerate(((i, on_i), (j, on_j))):
+            f, F, A = on[:, :3], on[:, 3:].reshape(-1, 3, 3), q[body, 3:].reshape(-1, 3, 3)
+            arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / (size * size)[:, None]
+            points[:, side] = q[body, :3] + arm - (model.bodies.radius[body] / size)[:, None] * f
+            impulses.append(wrenches(on, q[body]))
         of = tuple(model.bodies.material[pairs].T)
         of_materials = materials.restitution[of], materials.mu[of]
-        return cls(pairs, impulses, point, np.zeros_like(arm), size, *of_materials, row=np.full(len(size), -1))
+        impulses, zero = np.stack(impulses, axis=1), np.zeros((len(size), 3))
+        return cls(pairs, impulses, points, zero, size, *of_materials, row=np.full(len(size), -1))
 
     @classmethod
     def of_limits(
@@ -88,7 +91,7 @@ class ImpactPairs(Table):
         length = np.where(a.rotary[rows], JointList.of(model.joints).column("length")[a.joint[rows]], 1.0)
         impulses, zero = impulse[:, None, None] * np.stack(twists, axis=1), np.zeros((len(rows), 3))
         pairs, size = np.stack([child, parent], axis=1), np.abs(impulse) / length
-        return cls(pairs, impulses, zero, zero, size, a.restitution[rows], np.zeros(len(rows)), rows)
+        return cls(pairs, impulses, np.zeros((len(rows), 2, 3)), zero, size, a.restitution[rows], np.zeros(len(rows)), rows)
 
     def power(self, twists: np.ndarray) -> np.ndarray:
         """Return (k,) powers ``P_k . v`` [J] of twists (n, 6)."""
@@ -121,13 +124,14 @@ class Impulses(Table):
     Attributes:
         pairs: (k, 2) bodies i, j; row: (k,) row of a joint limit, -1 for contacts.
         factor: (k,) impulse with the impact over the impulse of the converged step.
-        point: (k, 3) mean contact point on the surface of i [m]; friction: (k, 3) added friction on i there [N s].
+        points: (k, 2, 3) mean contact points on the surfaces of i and j [m]; friction: (k, 3) added friction on i, its
+            negative on j [N s].
     """
 
     pairs: np.ndarray
     row: np.ndarray
     factor: np.ndarray
-    point: np.ndarray
+    points: np.ndarray
     friction: np.ndarray
 
 

@@ -24,7 +24,7 @@ so that other forces of the step remain. An impact ends in the step in which con
 momentum: the remaining gap is not closed. The second line removes the velocity with which a compressed contact opens, the third
 keeps the supports of a body with an impact. The impulses are rigid ones, which excite no strain.
 
-Friction acts with the added impulses, at the centre of the pair's contacts on the surface of the first body, against its slip.
+Friction acts with the added impulses, at the centres of the pair's contacts on the surfaces of both bodies, against their slip.
 With the friction of the step it is at most ``mu (1 + s_k) |P_k|``. Gravity acts on v for the part of the step before the
 impact. The added twists are scaled where they would increase the energy.
 """
@@ -233,7 +233,7 @@ class Restitution:
         fraction = self._within_energy(step, added, part, s, blocks, driven)
         scale, of_pair = blocks.entries(fraction), blocks.each(fraction)
         work = float(pull @ (now + scale * (added - 0.5 * friction)))
-        impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.point, of_pair[:, None] * by_pair)
+        impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, of_pair[:, None] * by_pair)
         total = scale * (P.T @ s + pull)
         return (scale * added).reshape(-1, 6), work, impulses, functools.partial(self._reactions, mobility, total)
 
