@@ -26,7 +26,7 @@ class OnHost:
 
 @dataclass(frozen=True)
 class Status:
-    """Result of a Newton iteration.
+    """Result of a Newton iteration, or of a start.
 
     Attributes:
         failure: one of `cuda_kernels.step.control`, 0 without.
@@ -35,6 +35,7 @@ class Status:
         gap: smallest gap of the moving islands [m]; least: their smallest collision-free step.
         open: largest residual, over its tolerance, of exact joints in islands that have otherwise converged.
         trials, linear: energy evaluations, iterations of conjugate gradients.
+        needed: needed capacities for pairs and runs of contacts and of friction, and number of lagged contacts.
     """
 
     failure: int
@@ -47,6 +48,7 @@ class Status:
     open: float
     trials: int
     linear: int
+    needed: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ held at their target) do not connect islands, although rows and contacts of seve
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,14 +104,6 @@ class Numbering:
 
     def _assign(self, division: Division) -> None:
         self._division = division
-
-    def carry(self, before: np.ndarray, values: np.ndarray, fold: Callable) -> np.ndarray:
-        """Transfer values of the islands `before` (n,) to the current islands, reduced over their bodies by `fold`.
-
-        fold: `np.minimum`, `np.logical_and` or another ufunc."""
-        order = np.argsort(self.host, kind="stable")
-        starts = np.searchsorted(self.host[order], np.arange(self.count))
-        return fold.reduceat(values[before][order], starts) if self.n else values[: self.count]
 
     def whole(self, flags: np.ndarray) -> np.ndarray:
         """Return (count,) bool, whether all bodies of an island are flagged (n,)."""

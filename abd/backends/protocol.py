@@ -1,17 +1,26 @@
 """Protocol of a backend: the operations that the time step (`abd.step`) and the API (`abd.api`) call.
 
 A backend is a set of parts with at most a dozen operations each. `abd.backends.warp.on_warp` implements them with kernels,
-`abd.backends.reference.on_numpy` with the NumPy definitions. A test checks both, and their callers, against this module.
+`abd.backends.reference.on_numpy` with the NumPy definitions.
+
+Newton's method (`abd.backends.recorded`) is the same for both. It decides by kernels on arrays per island, and calls stages. They
+launch kernels or run NumPy on the same arrays:
+
+    trial_path  launch_start, aim, displacements, advance: arcs along the free motion or a direction
+    touch       renew, test_cover, times_of_impact, launch_lag, body_gaps, mark_touching; lists, capacities
+    potential   linearize, project, evaluate, evaluate_trial, exchange, launch_mark_done
+    rows        launch_gaps, launch_open_fractions (limits); launch_effort_changes; launch_errors, launch_predicted_errors,
+                launch_missing, step_multipliers, update_multipliers (exact rows)
+    solver      launch_factor, launch_solve, launch_correct (`abd.backends.linear.solver`); `choose_solver` of the backend
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from abd.backends.answers import PairLoads, Status, UnprovenPaths
-from abd.backends.progress import Progress
+from abd.backends.answers import PairLoads, UnprovenPaths
 from abd.by_bodies import PerBody
 from abd.contact.forces import Pressing
 from abd.contact.pair_law import PairLaw, PairParameters
@@ -22,6 +31,11 @@ from abd.joints.rows.table import MeasureTable
 from abd.model import Model
 from abd.potentials.integrators import Scheme, Schemes
 from abd.potentials.sticking import Anchors
+
+if TYPE_CHECKING:
+    from abd.backends.recorded.arcs import Arcs
+    from abd.backends.recorded.iteration import Iteration
+    from abd.backends.recorded.start import Start
 
 
 class Pending(Protocol):
@@ -93,24 +107,6 @@ class Steps(Protocol):
 
     def finish(self) -> None:
         """Make the current iterate the new state."""
-
-
-class Arcs(Protocol):
-    """Trial paths along arcs: their collision-free parts, and energies at trials."""
-
-    def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
-        """Set the path from q_n along the free motion; returns the largest collision-free alpha per island.
-
-        Prescribed bodies go to their target poses. `moving` (n,) says how each body starts (`cuda_kernels.shared.step`)."""
-
-    def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Change of the energies at path(alpha) against the iterate, and the sum of their sizes, per island."""
-
-    def accept(self) -> None:
-        """The trial becomes the current iterate."""
-
-    def evaluate(self) -> None:
-        """Evaluate all energies at the current iterate, those of settled islands included."""
 
 
 class SweptPaths(Protocol):
@@ -293,64 +289,6 @@ class Linear(Protocol):
         """Solver of the last solve, and the reason for its choice."""
 
 
-class Iteration(Protocol):
-    """Newton iterations of one minimisation."""
-
-    def begin(
-        self, tolerance: float, friction_tolerance: float, h: float | np.ndarray, tightest: float,
-        moving: np.ndarray | None = None,
-        loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0, touching: bool = False,
-    ) -> bool:  # fmt: skip
-        """Begin a minimisation; returns whether a body is awake.
-
-        Args:
-            tolerance: vertex speed of a full step at which an island has converged [m/s]; friction_tolerance: the same of islands
-                with friction.
-            h: length of the step [s], scalar or (n,).
-            tightest: relative tolerance of linear solves that decide on convergence.
-            moving: (n,) bool, bodies whose islands take part; all by default.
-            loose: islands with friction have also converged where the full step and the residual forces change all velocities
-                by at most this [m/s], scalar or (n,).
-            balanced: islands with listed pairs of bodies converge only where the residual before the last direction was at most
-                this [m/s], scalar or (n,), or the direction is next to zero; 0 for no such bound.
-            touching: whether `Touch.touching` is called after every iteration.
-        """
-
-    def run(self, progress: Progress) -> Status:
-        """Do one iteration, counted in `progress`.
-
-        Raises:
-            StepFailure: the linear solve or the line search failed.
-        """
-
-    def unproven(self, h: float | np.ndarray) -> UnprovenPaths:
-        """`SweptPaths.unproven` during the minimisation."""
-
-    def wake(self, islands: np.ndarray) -> None:
-        """Continue iterating in islands (islands,) bool whose potential has changed, by contact stiffness or modes of bodies."""
-
-    def smallest_gaps(self) -> tuple[np.ndarray, np.ndarray]:
-        """(islands,) smallest gaps in activation distances and last collision-free fractions; infinite and 1 where converged."""
-
-    def speeds(self) -> np.ndarray:
-        """(islands,) vertex speeds of the last full steps [m/s], -1 for converged islands."""
-
-    def reached(self) -> np.ndarray:
-        """(islands,) vertex speeds of the full steps with which islands converged [m/s], 0 for those that slept."""
-
-
-class Start(Protocol):
-    """Start of a minimisation."""
-
-    def run(self, moving: np.ndarray, touching: bool, may_sleep: np.ndarray) -> None:
-        """Move the iterate from q_n to the start of the minimisation.
-
-        Args:
-            moving: (n,) how each body starts (`cuda_kernels.shared.step`); touching: whether any are in contact.
-            may_sleep: (n,) bool, bodies that sleep if their whole island does.
-        """
-
-
 class Friction(Protocol):
     """Friction of contacts.
 
@@ -400,9 +338,9 @@ class Backend(Protocol):
     Attributes:
         model: the scene; n: number of bodies; device: with a `name`; constants: of the bodies.
         system: present joint system; pair_law: contact law; at: the iterate.
-        states, steps, arcs, swept_paths, inactive, target_poses, rows, touch, loads, readings, linear: the parts above.
-        iteration, start: parts of Newton's method; whole: steps recorded as a whole (`abd.backends.recorded.whole_step`), None
-            where the backend has none.
+        states, steps, swept_paths, inactive, target_poses, rows, touch, loads, readings, linear: the parts above.
+        iteration, start, arcs: Newton's method; whole: steps recorded as a whole (`abd.backends.recorded.whole_step`), None where
+            the backend has none.
         friction, islands: friction of contacts, and islands of bodies; sweep: `abd.potentials.sweeps.swept`.
     """
 

@@ -240,7 +240,7 @@ def contact_elements(
         inertia: (m,) smallest moments of the contacts' bodies [kg m^2], for kappa equal to kappa_c c h^2; inf omits the
             curvature of the distance.
         regularisation: (m,) weight of the bound of that curvature, and fraction of negative stiffnesses that is omitted
-            (`abd.backends.reference.regularisation`).
+            (`cuda_kernels.step.newton`).
         weights: of the contacts in a combination of barriers; contacts of weight 0 are inactive.
 
     Returns:

@@ -14,7 +14,7 @@ is ``f l / (1 - c^2) [[1, -c], [-c, 1]]``. Two points, and a point on a half-spa
 
 The bound is needed only if the force dominates the inertia of the bodies; otherwise it slows down Newton's method. It
 can exceed the curvature, which has either sign, so that the solver weights it
-(`abd.backends.reference.regularisation`).
+(`cuda_kernels.step.newton`).
 """
 
 from __future__ import annotations

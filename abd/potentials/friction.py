@@ -262,7 +262,7 @@ def friction_elements(
     """One element per lagged contact; i and j are the bodies of the body pair.
 
     `regularisation` (l,) is the weight of the bound of the curvature relative to the curvature
-    (`abd.backends.reference.regularisation`).
+    (`cuda_kernels.step.newton`).
     """
     f, K = _force_and_stiffness(lagged, displacement, eps, np.broadcast_to(regularisation, len(lagged)))
     side = lagged.two_sided.astype(float)

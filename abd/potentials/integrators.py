@@ -21,7 +21,7 @@ it is rescaled, ``a_n <- f_n + r (a_n - f_n)``, which preserves the order. `FRES
 ``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, with a correct first force.
 
 In `DISSIPATIVE` steps a becomes f, and Newton's method starts there if f pushes a body in contact
-(`abd.backends.reference.start`). a becomes zero if f exceeds `PERSISTENT` times the force of the step before, as after
+(`abd.backends.recorded.start`). a becomes zero if f exceeds `PERSISTENT` times the force of the step before, as after
 an impact.
 
 Joint forces on a spinning body act on its gyroscopic motion, which the free motion contains. The coefficients of the

@@ -5,8 +5,8 @@
     until   the largest vertex displacement of a full step, over h, is at most the tolerance, exact joints are closed, and
             forces on bodies in contact balance (`abd.step.friction_lag`)
 
-Every iterate is free of intersections. Backends define an iteration: `abd.backends.reference.iteration` by the definitions,
-`abd.backends.recorded.iteration` for a device. Failures are returned (`abd.step.verdict`).
+Every iterate is free of intersections. `abd.backends.recorded.iteration` runs an iteration. Failures are returned
+(`abd.step.verdict`).
 """
 
 from __future__ import annotations

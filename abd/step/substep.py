@@ -187,7 +187,7 @@ class Substeps:
         return began or failure or stepper.rows.turned(stepper.excluded) or stepper.fast_contacts.verdict(stepper, h)
 
     def _start(self) -> None:
-        """Move the iterate from q_n to the start of Newton's method (`abd.backends.reference.start`)."""
+        """Move the iterate from q_n to the start of Newton's method (`abd.backends.recorded.start`)."""
         stepper = self.stepper
         may_sleep = stepper.sleep.may_sleep(stepper.joints)
         moving = np.select([may_sleep, stepper.constrained], [STAY, WITHOUT_FORCES], WITH_FORCES)

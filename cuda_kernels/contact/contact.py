@@ -32,7 +32,7 @@ TRANSIENT = wp.constant(wp.float64(shared.TRANSIENT))
 @wp.struct
 class ContactLaw:
     """Barrier kind, minimum separation [m], factor c h^2 on the stiffness of pairs by body, and multiplier by pair of materials;
-    by body the smallest moment [kg m^2] and the weight of the bound of curvature (abd/backends/reference/regularisation.py).
+    by body the smallest moment [kg m^2] and the weight of the bound of curvature (cuda_kernels/step/newton.py).
     `cuda_kernels.contact.pair_law` has the parameters of two bodies."""
 
     kind: wp.int32

@@ -1,12 +1,12 @@
 """Starts of bodies in a step, and constants of Newton's method."""
 
 STAY, WITH_FORCES, WITHOUT_FORCES = range(3)
-"""Start of a body in a step (`abd.backends.reference.start`)."""
+"""Start of a body in a step (`abd.backends.recorded.start`)."""
 
 LOOSEST = 1e-2
 """Largest relative tolerance of a linear solve that does not decide on convergence."""
 FORCING_SCALE = 0.9
-"""Factor on the forcing term (`abd.backends.reference.forcing`)."""
+"""Factor on the forcing term (`cuda_kernels.step.newton`)."""
 SAFEGUARD = 0.1
 """Forcing term of the last iteration above which the next one must not decrease quickly."""
 ROUNDING_SPEED = 1e-4

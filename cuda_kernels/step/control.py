@@ -74,8 +74,8 @@ RESTARTED = 15
 RISE = 16
 """Whether energies rise in the trial."""
 FLAGS = 17
-STATUS = NUMBERS + FLAGS + 5
-"""Number of entries of the status of an iteration (`gather_status`)."""
+STATUS = NUMBERS + FLAGS + 6
+"""Number of entries of the status of an iteration or a start (`gather_status`)."""
 
 NOT_FINITE = 1
 NO_DECREASE = 2
@@ -94,7 +94,7 @@ class Control:
     """Decisions of the iterations of a step, (islands,) by default.
 
     converged; length: of the step [s]; has_constant_efforts: of limited drives and friction in joints; tolerance: of Newton's
-    method [m/s]; small: whether the step is within it; distance_ratio, stretch: see `abd.backends.reference.regularisation`;
+    method [m/s]; small: whether the step is within it; distance_ratio, stretch: see `cuda_kernels.step.newton`;
     regularisation: weight of the bounds of curvature; reached: speed at convergence [m/s]; residual: largest residual force as
     a velocity [m/s]; loose: sufficient speed and residual with friction, balanced: bound of the residual of bodies in
     contact, 0 without a bound [m/s]; moved: largest displacement of the full step [m]; speed: of the path per unit of alpha [m];
@@ -245,9 +245,14 @@ def check_capacity(
     friction: wp.array(dtype=wp.int32),
     frictional_pairs: wp.int32,
     frictional_runs: wp.int32,
+    frozen: wp.array(dtype=wp.int32),
+    most_frozen: wp.int32,
 ):
-    """Record a failure if the capacity for the needed pairs and runs of contacts or of friction is too small; one item."""
+    """Record a failure if the capacity for the needed pairs and runs of contacts or of friction, or for lagged contacts, is too
+    small; one item."""
     if contacts[0] > pairs or contacts[1] > runs or friction[0] > frictional_pairs or friction[1] > frictional_runs:
+        fail(c, NO_CAPACITY)
+    if frozen[0] > most_frozen:
         fail(c, NO_CAPACITY)
 
 
@@ -278,10 +283,11 @@ def gather_status(
     motion: wp.array(dtype=wp.float64),
     contacts: wp.array(dtype=wp.int32),
     friction: wp.array(dtype=wp.int32),
+    frozen: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
-    """Write the status of an iteration for the host: numbers, flags, motion[0], and two needed capacities each of the sums of
-    contacts and of friction; one item."""
+    """Write the status for the host: numbers, flags, motion[0], two needed capacities each of the sums of contacts and of
+    friction, and that for lagged contacts; one item."""
     for k in range(NUMBERS):
         out[k] = c.at[k]
     for k in range(FLAGS):
@@ -290,3 +296,4 @@ def gather_status(
     for k in range(2):
         out[NUMBERS + FLAGS + 1 + k] = wp.float64(contacts[k])
         out[NUMBERS + FLAGS + 3 + k] = wp.float64(friction[k])
+    out[NUMBERS + FLAGS + 5] = wp.float64(frozen[0])

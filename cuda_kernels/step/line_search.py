@@ -1,5 +1,9 @@
-"""Decisions of the line search, one thread per island: device version of ``abd/backends/reference/line_search.py`` and of
-`abd.backends.warp.parts.arcs`."""
+"""Decisions of the line search, backtracking on the arc until the energy decreases, one thread per island.
+
+Any decrease is accepted: steps capped by collisions cannot satisfy an Armijo fraction. Changes below `DOUBTFUL` times the size of
+all terms may be rounding. They are judged by the gradient, which is more accurate: the step is accepted if the slope along the
+direction decreases in size. A step within the tolerance is also accepted if it closes open exact joint rows.
+"""
 
 import warp as wp
 

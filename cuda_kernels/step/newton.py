@@ -1,5 +1,34 @@
-"""Decisions of a Newton iteration, one thread per island: device version of `iteration`, `regularisation` and `forcing` in
-``abd/backends/reference``."""
+"""Decisions of a Newton iteration, one thread per island: regularisation, tolerances of linear solves, convergence.
+
+The regularisation is the weight of the bounds of curvature of friction and contacts, initially 0.
+A positive definite quadratic model cannot represent two energies. Friction is straight along a slip with an edge where the slip
+reverses; the distance of a contact has curvature of both signs when its bodies turn. Both have a bound of their curvature
+(`abd.potentials.friction`, `abd.potentials.curvature`). Where contacts have negative parts (`abd.contact.minima`), the model may
+have no minimum: the same weight reduces these parts, and a system that cannot be factorised is assembled again with weight 1.
+With weight 1 full steps decrease the energy, but only slowly where the true curvature is far below the bound. With weight 0
+Newton's method is quadratic near a smooth minimum, but oscillates across edges with many halvings.
+Drives at their effort limits use the largest weight of their bodies in the step, because their multipliers move the edges between
+iterations. Friction in joints needs no regularisation (`abd.joints.rows.laws.evaluate`).
+
+With the slope g.d < 0 of the direction d, the model predicts a change of the energy of ``(alpha - alpha^2/2) g.d`` by a step
+alpha d, and at most half of g.d. After a much smaller decrease or a halving, the next model of the island gets weight 1; also if
+contacts stopped the step almost at once, because their curvature exceeds the model's. After a much larger decrease, the weight is
+multiplied by `REDUCTION`.
+
+A remaining error of the model, with or without the bound, is visible in the energy along the direction: its curvature is c times
+that of the model, its minimum at 1/c. The next direction of the island is stretched by that, at most by `LARGEST_STRETCH`.
+
+After a step with a much larger decrease than predicted, the minimum is farther away: 1/c times the length of the step if c is
+known and at least 1/`LARGEST_STRETCH`. Otherwise the step cannot prove convergence.
+
+Far from the minimum, exact directions of iterative linear solves are unnecessary. The relative tolerance follows the progress of
+the last iteration (Eisenstat and Walker, Choosing the forcing terms in an inexact Newton method, 1996, choice 2), measured by the
+vertex speed s of a full step:
+
+    eta_k = 0.9 (s_k / s_{k-1})^2, at least 0.9 eta_{k-1}^2 while that is above 0.1, within [tightest, LOOSEST]
+
+A direction may end the minimisation only if its solve has reached the tightest tolerance.
+"""
 
 import warp as wp
 

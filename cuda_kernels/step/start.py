@@ -1,4 +1,4 @@
-"""Decisions at the start of a step; reference: ``abd/backends/reference/start.py``."""
+"""Decisions at the start of a step (`abd.backends.recorded.start`)."""
 
 import warp as wp
 
@@ -6,14 +6,11 @@ from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.shared import step as shared
 from cuda_kernels.shared.step import WITHOUT_FORCES
-from cuda_kernels.step.control import COVERED, FAILURE, NO_CAPACITY, PENDING, Control, fail
+from cuda_kernels.step.control import PENDING, Control
 
 wp.set_module_options(OPTIONS)
 
 ROUNDING = wp.constant(wp.float64(shared.ROUNDING))
-
-STATUS = 3
-"""Number of entries of the status of a start."""
 
 
 @wp.kernel
@@ -42,23 +39,3 @@ def hold_rising(first: wp.int32, c: Control):
     w = wp.tid() + first
     if w < c.counts[0] and c.small[w] == ZERO:
         c.alpha[w] = ZERO
-
-
-@wp.kernel
-def gather_start(
-    first: wp.int32,
-    c: Control,
-    frozen: wp.array(dtype=wp.int32),
-    out: wp.array(dtype=wp.float64),
-):
-    """Write the status of a start: failure, whether the list covers the path, number of contacts to lag; one item."""
-    out[0] = wp.float64(c.flags[FAILURE])
-    out[1] = wp.float64(c.flags[COVERED])
-    out[2] = wp.float64(frozen[0])
-
-
-@wp.kernel
-def check_frozen(first: wp.int32, c: Control, needed: wp.array(dtype=wp.int32), capacity: wp.int32):
-    """Record a failure if the capacity for lagged contacts was too small; one item."""
-    if needed[0] > capacity:
-        fail(c, NO_CAPACITY)

@@ -102,7 +102,7 @@ def started(backend, model: Model, simulation: abd.Simulation):
     backend.arcs.follow_velocity(np.ones(n, int))
     backend.arcs.evaluate()
     backend.touch.lag_friction()
-    backend.linear.linearize() if isinstance(backend, NumpyBackend) else backend.potential.linearize()
+    backend.potential.linearize()
     return backend
 
 
@@ -131,20 +131,24 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     kernels = started(WarpBackend(model, NAME), model, simulation)
     definition = started(NumpyBackend(model), model, simulation)
     assert definition.readings.contact_statistics()[1] > 0 and definition.friction.count == kernels.friction.count > 0
-    iteration, read, count = kernels.iteration, kernels.device.read, kernels.islands.count
-    iteration.begin(1e-3, 1e-3, DT, model.settings.linear_tolerance)
-    iteration.direction.launch()
-    speed, (expected_speed, _) = read(iteration.control.moved, count), definition.linear.solve()
-    assert largest_difference(kernels.device.read(kernels.potential.gradient), definition.potential.gradient) <= 1e-10
+    both = kernels, definition
+    for one in both:
+        one.iteration.begin(1e-3, 1e-3, DT, model.settings.linear_tolerance)
+        one.iteration.direction.launch()
+        one.iteration.search.measure_slope(one.iteration.control.slope)
+        one.iteration.path.shorten()
+    assert kernels.device.read(kernels.iteration.control.flags)[control.COVERED]
+    definition.touch.renew(0.0, definition.iteration.control.limit)
+    definition.iteration.path.stop_at_contacts()
+    gradients, directions = ([one.device.read(array) for one, array in zip(both, arrays)] for arrays in (
+        [one.potential.gradient for one in both], [one.linear.direction for one in both],
+    ))  # fmt: skip
+    assert largest_difference(*gradients) <= 1e-10
     assert largest_difference(whole_hessian(kernels), definition.potential.blocks) <= 1e-10
-    assert largest_difference(kernels.device.read(kernels.linear.direction), definition.linear.direction) <= 1e-7
-    np.testing.assert_allclose(speed, expected_speed, rtol=1e-7)
-    iteration.search.measure_slope(iteration.control.slope)
-    np.testing.assert_allclose(read(iteration.control.slope, count), definition.linear.descent(), rtol=1e-7)
-    iteration.path.shorten()
-    assert read(iteration.control.flags)[control.COVERED]
-    alpha, expected = read(iteration.control.limit, count), definition.arcs.follow_direction(definition.linear)
-    np.testing.assert_allclose(alpha, expected, rtol=1e-5)
+    assert largest_difference(*directions) <= 1e-7
+    for name, tolerance in (("moved", 1e-7), ("slope", 1e-7), ("limit", 1e-5)):
+        alpha, expected = (one.device.read(getattr(one.iteration.control, name), one.islands.count) for one in both)
+        np.testing.assert_allclose(alpha, expected, rtol=tolerance)
     (change, size), (expected_change, expected_size) = kernels.arcs.try_step(0.5 * alpha), definition.arcs.try_step(0.5 * alpha)
     np.testing.assert_allclose(change, expected_change, atol=1e-9 * expected_size.max())
     np.testing.assert_allclose(size, expected_size, rtol=1e-8)

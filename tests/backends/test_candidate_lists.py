@@ -44,14 +44,18 @@ def test_a_renewed_list_is_complete_and_reuses_earlier_pairs(seed):
     """The list contains all close pairs of five bodies that move at different speeds, in all steps."""
     model = scene([0, 1, 2, 0, 1], states(5, seed, 0.8), radius=np.array([0.0, 0.01, 0.02, 0.0, 0.005]))
     found = Candidates(model, DEVICE, PairLaw(model))
-    limits, searched, kept, named = unlimited(5), 0, 0, 0
+    limits, covered, searched, kept, named = unlimited(5), DEVICE.zeros(1, wp.int32), 0, 0, 0
     found.forget()
     for turn in range(12):
         path = random_path(model, 100 * seed + turn, 0.01, 0.005)
         slow = np.arange(5) >= 2
         for values in (path.dp, path.w, path.S):
             values[slow] *= 0.02
-        if found.cover(upload_path(path), largest_motion(path), *limits) and turn:
+        arcs, motion = upload_path(path), largest_motion(path)
+        found.test_cover(arcs, motion, *limits, covered)
+        if is_renewed := not DEVICE.read(covered)[0]:
+            found.renew(arcs, float(DEVICE.read(motion)[0]), *limits)
+        if is_renewed and turn:
             numbers = DEVICE.read(found.kept, found.pair_count)
             kept, searched = kept + int((numbers >= 0).sum()), searched + int((numbers < 0).sum())
         listed = {tuple(row) for row in rows(found).tolist()}

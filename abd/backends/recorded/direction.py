@@ -1,7 +1,4 @@
-"""The direction of a recorded Newton iteration: solution, refinement, stretching, and closing of joints.
-
-Device version of `abd.backends.reference.iteration` and of `abd.backends.reference.dense_solver`.
-"""
+"""The direction of a Newton iteration: solution, refinement, stretching, and closing of joints."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from cuda_kernels.step import control, newton
 
 
 class Direction:
-    """Directions of one `WarpBackend`.
+    """Directions of one backend.
 
     Args:
         numbers: decisions (`cuda_kernels.step.control`); path: set to the direction.
@@ -63,8 +60,7 @@ class Direction:
         launch(newton.advance_forcing, 1, c, self.path.largest)
         if b.system.has_uneven_forces:
             changes = b.scratch.b
-            self.device.fill(changes)
-            b.joints.effort_changes(b.linear.direction, b.islands.done, changes)
+            b.rows.launch_effort_changes(b.linear.direction, changes)
             b.islands.reduce(changes, sums.MAX, self.scratch)
             launch(newton.judge_efforts, b.n, c, self.scratch)
 
@@ -84,17 +80,20 @@ class Direction:
         self.path.aim(self.control.moved, self.control.limit)
 
     def _close_joints(self) -> None:
-        """Close joints as `DenseSolver.close_joints`, if solves are not exact only in islands that may converge."""
+        """Correct the direction with the present factor until the linear model closes all exact rows.
+
+        A change ``K s`` of the multipliers changes the residuals c by ``-C H^-1 C^T K s``. Conjugate gradients with the
+        preconditioner K solve ``c = 0``. If solves are not exact, only islands that may converge are closed."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         launch(control.begin_loop, 1, c, 0)
         launch(newton.choose_closing, n, c, int(b.iteration.solver.exact))
         direction, forces, potential = b.linear.direction, b.scratch.vectors, b.potential
-        island, straight, row, energies = b.islands.island, b.scratch.straight, b.scratch.a, b.scratch.b
+        island, row, energies = b.islands.island, b.scratch.a, b.scratch.b
 
         def close() -> None:
             # change of the forces of exact rows, conjugate to the previous change
             launch(paths.stretch, n, island, self.turn, forces)
-            b.joints.add_missing(straight, b.islands.done, forces)
+            b.rows.launch_missing(forces)
             potential.project_vectors(forces)
             step = b.linear.step
             b.iteration.solver.launch_correct(forces, step)
@@ -102,16 +101,13 @@ class Direction:
             launch(sums.dot_rows, n, forces, step, row)
             b.islands.reduce(row, sums.SUM, self.scratch)
             launch(newton.weigh_correction, n, c, self.energy, self.scratch, IMMOBILE, self.weight)
-            b.joints.step_multipliers(straight, island, self.weight, self.turn)
+            b.rows.step_multipliers(self.weight, self.turn)
             launch(poses.add_rows, n, island, self.weight, step, direction)
             launch(poses.add_rows, n, island, self.weight, forces, potential.gradient)
             check()
 
         def check() -> None:
-            launch(poses.go_straight, n, b.at.current, direction, straight)
-            self.device.fill(row)
-            self.device.fill(energies)
-            b.joints.predicted_errors(straight, direction, b.islands.done, row, energies)
+            b.rows.launch_predicted_errors(direction, row, energies)
             b.islands.reduce(row, sums.MAX, self.scratch)
             b.islands.reduce(energies, sums.SUM, self.energy)
             launch(newton.judge_closing, n, c, self.scratch, CLOSED, self.energy, self.previous, self.turn)
@@ -122,7 +118,7 @@ class Direction:
             self.device.fill(self.previous)
             check()
             self.device.repeat(self._flag["REPEAT"], close)
-            b.joints.evaluate(b.at, "current")
+            b.rows.evaluate()
             self.path.aim(c.moved, c.limit)
 
         if b.linear.known and b.iteration.solver.sees_joints:

@@ -1,7 +1,15 @@
-"""A Newton iteration as a record on the device, whose status the host reads as one small array.
+"""A Newton iteration, whose status the host reads as one small array.
 
-It follows `abd.backends.reference.iteration`; its decisions are in `cuda_kernels.step.control`. The host only renews the
-candidate list where the path leaves it, increases capacities, and adapts the contact stiffness.
+    g, H = gradient and projected Hessian at q, regularised where the last model was too soft
+    H d = -g
+    alpha = largest collision-free, strain-limited fraction of the arc along d
+    halve alpha until E decreases
+    lambda += K C for the exact joint rows C
+
+All bodies of an island share alpha and the convergence test. Converged and sleeping islands do not move. The decisions are
+kernels (`cuda_kernels.step`). Everything else is a stage of the backend, computed by kernels or by the NumPy definitions. Devices
+may record the launches (`abd.backends.device.graphs`). The host renews the candidate list where the path leaves it, increases
+capacities, and adapts the contact stiffness.
 """
 
 from __future__ import annotations
@@ -14,7 +22,6 @@ import warp as wp
 from abd.backends.answers import Status, UnprovenPaths
 from abd.backends.device.device import ONE_THREAD
 from abd.backends.device.graphs import Graphs
-from abd.backends.linear.solver import SOLVERS, Solver
 from abd.backends.progress import no_decrease
 from abd.backends.recorded.direction import Direction
 from abd.backends.recorded.numbers import FAILURES, flags_of, new_control, numbers
@@ -28,10 +35,10 @@ from cuda_kernels.step import control, newton
 
 
 class Iteration:
-    """Recorded Newton iterations of one `WarpBackend`.
+    """Newton iterations of one backend.
 
     Attributes:
-        graphs: the records; reads: number of status reads; solver: chosen linear solver.
+        graphs: the records; solver: chosen linear solver.
     """
 
     def __init__(self, backend):
@@ -39,7 +46,6 @@ class Iteration:
         d, capacity = self.device, max(backend.n, 1)
         self.graphs: Graphs = backend.graphs
         c = self.control = new_control(d, capacity, backend.islands.counts)
-        self._solvers: dict[str, Solver] = {}
         self.search, self.path = Search(backend, c), SafePath(backend, c)
         # the host reads the status, and the bodies in contact if it needs them, as one array
         self._memory = d.zeros(control.STATUS + (capacity + 1) // 2, wp.float64)
@@ -51,8 +57,6 @@ class Iteration:
         self._of_bodies, self._of_islands = (d.zeros(capacity, sums.vec13) for _ in range(2))
         self.direction = Direction(backend, c, self.path, self.scratch)
         self.all, self.some = (d.zeros(capacity, wp.int32) for _ in range(2))
-        self.reads = 0
-        self.has_loose_pairs = False
         self.frictional, self._friction_of = d.zeros(capacity, wp.int32), None
         self.loose_tolerances, self.residual_bounds, self._has_lengths = *(d.zeros(capacity, wp.float64) for _ in range(2)), False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "ALL_BODIES", "RESTART")
@@ -64,9 +68,22 @@ class Iteration:
         moving: np.ndarray | None = None,
         loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0, touching: bool = False,
     ) -> bool:  # fmt: skip
-        """See `abd.backends.protocol.Iteration`."""
+        """Begin a minimisation; return whether a body is awake.
+
+        Args:
+            tolerance: vertex speed of a full step at which an island has converged [m/s]; friction_tolerance: the same of islands
+                with friction.
+            h: length of the step [s], scalar or (n,).
+            tightest: relative tolerance of linear solves that decide on convergence.
+            moving: (n,) bool, bodies whose islands take part; all by default.
+            loose: islands with friction have also converged where the full step and the residual forces change all velocities
+                by at most this [m/s], scalar or (n,).
+            balanced: islands with listed pairs of bodies converge only where the residual before the last direction was at most
+                this [m/s], scalar or (n,), or the direction is next to zero; 0 for no such bound.
+            touching: whether `Touch.touching` is called after every iteration.
+        """
         b, c, write = self.backend, self.control, self.device.write
-        self._reads_touching = touching and not b.contacts.candidates.is_empty
+        self._reads_touching = touching and not b.touch.is_empty
         flags = np.zeros(control.FLAGS, dtype=np.int32)
         write(c.at, numbers(tolerance, friction_tolerance, longest(h), tightest))
         self.device.fill(self.all)
@@ -89,7 +106,8 @@ class Iteration:
             self.device.assign(self.loose_tolerances, loose)
             self.device.assign(self.residual_bounds, balanced)
         self._has_lengths = has_lengths
-        self.graphs.run(("begin", by_island, has_lengths, b.friction.segment.ptr), lambda: self._begin(by_island, has_lengths))
+        key = "begin", by_island, has_lengths, b.touch.lists[1].ptr
+        self.graphs.run(key, lambda: self._begin(by_island, has_lengths))
         self.follow_pairs()
         return True
 
@@ -119,9 +137,8 @@ class Iteration:
 
     def launch_tolerances(self) -> None:
         """Set the tolerances of the islands, depending on friction; launches only."""
-        b, c, friction = self.backend, self.control, self.backend.friction
-        pairs = friction.group, friction.segment, b.contacts.candidates.group
-        given = b.inactive.held, self.frictional, *pairs, self.loose_tolerances, self.residual_bounds
+        b, c = self.backend, self.control
+        given = b.inactive.held, self.frictional, *b.touch.lists, self.loose_tolerances, self.residual_bounds
         self.device.launch(newton.body_tolerances, b.n, c, *given, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loose)
@@ -139,19 +156,19 @@ class Iteration:
     def _run(self, progress) -> Status:
         b = self.backend
         b.potential.evaluate_contacts()
-        status = self._run_record("iteration", self._iterate)
+        status = self._run_part("iteration", self.iterate)
         while status.failure == control.NO_CAPACITY and not status.covered:
-            self._grow()
+            b.touch.grow(*status.needed)
             self._set_flag(control.STALE)
-            status = self._run_record("iteration", self._iterate)
+            status = self._run_part("iteration", self.iterate)
         progress.newton += 1
         progress.linear += status.linear
         if not (status.failure or status.covered):
             self._renew(status.motion)
-            status = self._run_record("end", self._end_renewed)
+            status = self._run_part("end", self._end_renewed)
         while status.failure == control.NO_CAPACITY:
-            self._grow()
-            status = self._run_record("search", self._repeat_search)
+            b.touch.grow(*status.needed)
+            status = self._run_part("search", self._repeat_search)
         if status.failure == control.NOT_POSITIVE:
             b.linear.check()
         if status.failure == control.NO_DECREASE:
@@ -167,51 +184,60 @@ class Iteration:
             b.islands.clear_done()
         return status
 
-    def _run_record(self, name: str, body: Callable[[], None]) -> Status:
-        """Run the record of this name and read its status."""
-        self.graphs.run((name, *self._key()), body)
-        self.backend.touch.clear_touching()
-        return self._read_status()
+    def _run_part(self, name: str, body: Callable[[], None]) -> Status:
+        """Run a part of the iteration as a record; its key has all parameters that are recorded by value or select launches."""
+        b, reads_touching = self.backend, self._reads_touching
+        key = name, b.fixed_stiffness, b.potential.has_constraints, reads_touching, *self._choice
+        return self.run_record(key, body, reads_touching)
+
+    def run_record(self, key: tuple, body: Callable[[], None], reads_touching: bool = False) -> Status:
+        """Run launches as a record and read their status, and the bodies in contact if `reads_touching`."""
+        b = self.backend
+
+        def gathered() -> None:
+            body()
+            if reads_touching:
+                b.touch.mark_touching(self._touching)
+            needed = b.touch.capacities[::3]
+            self.device.launch(control.gather_status, 1, self.control, self.path.largest, *needed, self.status)
+
+        self.graphs.run(key, gathered)
+        b.touch.clear_touching()
+        return self._read_status(reads_touching)
 
     def reached(self) -> np.ndarray:
+        """Return (islands,) vertex speeds of the full steps with which islands converged [m/s], 0 for those that slept."""
         return self.device.read(self.control.reached, self.backend.islands.count)
 
-    def _grow(self) -> None:
-        """Increase the capacities for sums of contacts to those that the last record needed."""
-        needed = self._needed.astype(int).tolist()
-        self.backend.contacts.reduction.grow(*needed[:2])
-        self.backend.friction.reduction.grow(*needed[2:])
-
     def speeds(self) -> np.ndarray:
+        """Return (islands,) vertex speeds of the last full steps [m/s], -1 for converged islands."""
         c, count = self.control, self.backend.islands.count
         moved, length, converged = self.device.read_all((c.moved, count), (c.length, count), (c.converged, count))
         return np.where(converged == 0, moved / length, -1.0)
 
     def _renew(self, motion: float) -> None:
         """Renew the candidate list for the path of the last direction; motion: its largest motion of a vertex [m]."""
-        b, c = self.backend, self.control
-        contacts = b.contacts.arrays("current")
-        b.contacts.candidates.renew(b.trial_path.path, motion, b.islands.island, c.limit)
-        b.touch.carry(contacts)
-        self._follow_list()
+        self.backend.touch.renew(motion, self.control.limit)
+        self._follow_islands()
 
-    def _follow_list(self, stale: bool = False) -> None:
-        """Update islands and pairs after a renewal of the candidate list; `stale`: outside an iteration, so that the last
-        assembly is outdated."""
-        b = self.backend
-        b.islands.keep_numbering()
-        b.touch.launch_renumber()
+    def _follow_islands(self, stale: bool = False) -> None:
+        """Follow the islands and pairs of a new candidate list; `stale`: outside an iteration, so that the last assembly is
+        outdated."""
         self.graphs.run(("carry", self._has_lengths, stale), lambda: self._carry(stale))
         self.follow_pairs()
 
     def unproven(self, h: float | np.ndarray) -> UnprovenPaths:
-        b, builds = self.backend, self.backend.contacts.candidates.builds
+        """Return `SweptPaths.unproven` during the minimisation."""
+        b, builds = self.backend, self.backend.touch.builds
         found = b.swept_paths.unproven(h, self.control.converged)
-        if self.backend.contacts.candidates.builds != builds:
-            self._follow_list(stale=True)
+        if b.touch.builds != builds:
+            b.islands.keep_numbering()
+            b.touch.launch_renumber()
+            self._follow_islands(stale=True)
         return found
 
     def wake(self, islands: np.ndarray) -> None:
+        """Continue in islands (islands,) bool whose potential has changed, by contact stiffness or modes of bodies."""
         self.device.write(self.some, islands.astype(np.int32))
         self.device.launch(newton.wake, self.backend.n, self.control, self.some)
         self._set_flag(control.STALE)
@@ -225,14 +251,12 @@ class Iteration:
     def _set_flag(self, flag: int) -> None:
         self.device.launch(control.set_flag, 1, self.control, flag, 1)
 
-    def _read_status(self) -> Status:
-        reads_all = self._reads_touching
-        values = self.device.read(self._memory, None if reads_all else control.STATUS)
-        self.reads += 1
+    def _read_status(self, reads_touching: bool) -> Status:
+        values = self.device.read(self._memory, None if reads_touching else control.STATUS)
         at, flags, rest, touching = np.split(values, (control.NUMBERS, control.NUMBERS + control.FLAGS, control.STATUS))
-        if reads_all:
+        if reads_touching:
             self.backend.touch.touched = touching.view(np.int32)[: self.backend.n]
-        flags, self._needed = flags.astype(int), rest[1:]
+        flags = flags.astype(int)
         return Status(
             failure=int(flags[control.FAILURE]),
             covered=bool(flags[control.COVERED]),
@@ -244,35 +268,12 @@ class Iteration:
             open=float(at[control.OPEN]),
             trials=int(flags[control.TRIALS]),
             linear=int(flags[control.LINEAR]),
+            needed=tuple(rest[1:].astype(int).tolist()),
         )
 
-    def _key(self) -> tuple:
-        """Return the parameters that are recorded by value or select launches."""
-        b = self.backend
-        choice = b.linear.choice.solver, self.has_loose_pairs
-        return b.fixed_stiffness, b.potential.has_constraints, self._reads_touching, *choice
-
     def follow_pairs(self) -> None:
-        """Update the pattern of the linear solver to the pairs of bodies with candidates or lagged friction.
-
-        Bodies with permanently overlapping boxes, such as linked rings, would fill a factor of all listed pairs."""
-        b, contacts, friction = self.backend, self.backend.contacts, self.backend.friction
-        contacts.follow_list()
-        candidates, near, linear = contacts.candidates, [b.potential.ties], b.linear
-        has_own_list = friction.pair_count > 0 and not friction.follows_list
-        self.has_loose_pairs = candidates.pair_count > 0 or has_own_list or len(near[0]) > 0
-        linear.follow_joints(b.joints.coupling, b.joints.pairs)
-        if self.has_loose_pairs:
-            if candidates.pair_count and not linear.is_refused:
-                near.append(candidates.coupled_pairs())
-            if has_own_list and not linear.is_refused:
-                near.append(friction.coupled_pairs())
-            linear.follow_near(np.concatenate(near).astype(int))
-        # its arrays must exist before launches are recorded
-        name = linear.choice.solver
-        if name not in self._solvers:
-            self._solvers[name] = SOLVERS[name](linear, self.control)
-        self.solver = self._solvers[name]
+        """Choose the linear solver for the pairs of bodies with candidates or lagged friction."""
+        self.solver, *self._choice = self.backend.choose_solver(self.control)
 
     def _carry(self, stale: bool) -> None:
         """Transfer the numbers of islands to their new numbering; launches only."""
@@ -310,36 +311,26 @@ class Iteration:
         launch(control.judge_model, 1, c)
 
         def regularise() -> None:
-            known, factor = (len(linear.bodies), linear.factor) if linear.choice.direct else (0, linear.static)
-            rows = factor.pattern.body, self.backend.islands.island, factor.factor.failed
-            launch(control.set_full_regularisation, self.backend.n, c, known, *rows)
+            known, body, failed = self.backend.failed_rows
+            rows = known, body, self.backend.islands.island, failed
+            launch(control.set_full_regularisation, self.backend.n, c, *rows)
             launch(control.request_linearisation, 1, c)
 
         if linear.known and len(linear.bodies):
             self.device.when(self._flag["RESTART"], regularise)
-
-    def _iterate(self) -> None:
-        self.iterate()
-        self._gather()
 
     def _end_renewed(self) -> None:
         """Complete an iteration whose path the candidate list did not cover."""
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
         self.path.stop_at_contacts(proven=True)
         self._search()
-        self._gather()
-
-    def _gather(self) -> None:
-        if self._reads_touching:
-            self.backend.touch.mark_touching(self._touching)
-        needed = self.backend.contacts.reduction.needed, self.backend.friction.reduction.needed
-        self.device.launch(control.gather_status, 1, self.control, self.path.largest, *needed, self.status)
 
     def _spread_regularisation(self) -> None:
         b, weight = self.backend, self.control.regularisation
-        self.device.launch(islands.to_bodies[wp.float64], b.n, b.islands.island, weight, b.contacts.law.regularisation)
+        of_contacts, of_joints = b.potential.regularisations
+        self.device.launch(islands.to_bodies[wp.float64], b.n, b.islands.island, weight, of_contacts)
         if b.system.has_friction:
-            self.device.launch(control.most_to_bodies, b.n, b.islands.island, weight, b.joints.regularisation)
+            self.device.launch(control.most_to_bodies, b.n, b.islands.island, weight, of_joints)
 
     def _assemble(self) -> None:
         b, c = self.backend, self.control
@@ -358,7 +349,6 @@ class Iteration:
         """Repeat a search that lacked the capacity to compare slopes."""
         self.search.launch_again()
         self.device.when(self._flag["SOUND"], self._finish)
-        self._gather()
 
     def _finish(self) -> None:
         """Accept the last trial, update stiffness and multipliers, and test convergence."""
@@ -371,8 +361,8 @@ class Iteration:
         launch(newton.end_iteration, n, c, self.scratch, int(exact), grain=ONE_THREAD)
         if exact:
             self.device.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)
-        if not (b.fixed_stiffness or b.contacts.candidates.is_empty):
-            b.islands.reduce(b.contacts.body_gaps(), sums.MIN, self.scratch)
+        if not (b.fixed_stiffness or b.touch.is_empty):
+            b.islands.reduce(b.touch.body_gaps(), sums.MIN, self.scratch)
             launch(newton.fold_gaps, n, c, self.scratch, grain=ONE_THREAD)
 
     def _update_multipliers(self) -> None:

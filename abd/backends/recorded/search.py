@@ -1,5 +1,4 @@
-"""The line search of a recorded Newton iteration, separate for every island: device version of
-`abd.backends.reference.line_search` and of `abd.backends.warp.parts.arcs`."""
+"""The line search of a Newton iteration, separate for every island (`cuda_kernels.step.line_search`)."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from cuda_kernels.step import control, line_search, newton
 
 
 class Search:
-    """Searches of one `WarpBackend` along its path; the caller accepts the last trial.
+    """Searches of one backend along its path; the caller accepts the last trial.
 
     Args:
         numbers: decisions (`cuda_kernels.step.control`), inputs moved, limit and converged, outputs alpha, change and small.
@@ -29,8 +28,8 @@ class Search:
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         if b.system.has_barriers:
             self.keep_limits()
-        if not b.contacts.candidates.is_empty:
-            launch(newton.body_residuals, n, b.at.body.weight, b.scheme.lengths, b.potential.gradient, b.scratch.a)
+        if not b.touch.is_empty:
+            launch(newton.body_residuals, n, b.weight, b.scheme.lengths, b.potential.gradient, b.scratch.a)
             b.islands.reduce(b.scratch.a, sums.MAX, c.residual)
         launch(line_search.begin_search, n, c)
         self.measure_slope(c.slope)
@@ -46,12 +45,11 @@ class Search:
         """Cut `alpha` and `limit` until the gaps of all joint limits stay open."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         fractions = b.scratch.a
-        b.joints.measure_gaps(b.at.current)
+        b.rows.launch_gaps()
 
         def cut() -> None:
             b.trial_path.advance(c.alpha)
-            self.device.fill(fractions, 1.0)
-            b.joints.open_fractions(b.at.trial, fractions)
+            b.rows.launch_open_fractions(fractions)
             b.islands.reduce(fractions, sums.MIN, self.scratch)
             launch(line_search.cut, n, c, self.scratch)
             launch(control.count_pass, 1, c, LIMIT_CUTS, control.NO_CUT)
@@ -61,10 +59,9 @@ class Search:
 
     def check_capacity(self) -> None:
         """Fail if the last linearisation lacked capacity for its sums."""
-        b = self.backend
-        if not b.contacts.candidates.is_empty:
-            both = [(r.needed, r.pair_capacity, r.run_capacity) for r in (b.contacts.reduction, b.friction.reduction)]
-            self.device.launch(control.check_capacity, 1, self.control, *both[0], *both[1])
+        touch = self.backend.touch
+        if not touch.is_empty:
+            self.device.launch(control.check_capacity, 1, self.control, *touch.capacities)
 
     def measure_slope(self, out: wp.array) -> None:
         b = self.backend

@@ -1,15 +1,16 @@
-"""The start of a step on the device: device version of `abd.backends.reference.start`.
+"""Start of a step on the arc of the velocities, as far as collisions allow.
+
+The energy of a stiff body is a narrow curved valley. Newton's method from q_n or from the stretched inertial target converges
+slowly along it (docs/theory.md, "Newton's method on arcs"). Bodies start at the end of their free motion with stored or external
+forces if that decreases the energy. The force term would press bodies in contact or at a limit, and bodies jointed to them, on
+their supports: they are tried without it. In contact, they otherwise start at q_n.
 
 The host renews the candidate list after the first path, and reads the status once at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
-import warp as wp
 
 from abd.backends.recorded.numbers import FAILURES
 from abd.errors import StepFailure
@@ -18,27 +19,13 @@ from cuda_kernels.step import control
 from cuda_kernels.step import start as kernels
 
 
-@dataclass(frozen=True)
-class Status:
-    """Result of a start.
-
-    failure: by `cuda_kernels.step.control`, 0 without; covered: whether the candidate list covers the path; frozen: number of
-    contacts with friction.
-    """
-
-    failure: int
-    covered: bool
-    frozen: int
-
-
 class Start:
-    """Recorded starts of one `WarpBackend` that has an `Iteration`."""
+    """Starts of one backend that has an `Iteration`."""
 
     def __init__(self, backend):
         self.backend, self.device, self.iteration = backend, backend.device, backend.iteration
         self.graphs, c = self.iteration.graphs, self.iteration.control
         self.control, self.path = c, self.iteration.path
-        self.status = self.device.zeros(kernels.STATUS, wp.float64)
         self._sound, self._covered, self._pending = (
             c.flags[flag : flag + 1] for flag in (control.SOUND, control.COVERED, control.PENDING)
         )
@@ -56,49 +43,27 @@ class Start:
         b = self.backend
         self.device.write(b.trial_path.moving, moving.astype(np.int32))
         self.graphs.run(("start path", touching), self.leave)
-        b.friction.untie()
-        self._renew()
+        self._renew(starts=True)
         b.inactive.sleep(may_sleep)
         # the record evaluates them
         b.potential.has_contact_energies = True
-        status = self._run_record(("start", touching), lambda: self._follow_first(touching))
+        status = self.iteration.run_record(("start", touching), lambda: self._follow_first(touching))
         while status.failure == control.NO_CAPACITY and not status.covered:
-            b.friction.grow(status.frozen)
-            for reduction in (b.contacts.reduction, b.friction.reduction):
-                reduction.grow(*map(int, self.device.read(reduction.needed)))
-            status = self._run_record(("start", touching), lambda: self._follow_first(touching))
-        b.friction.set_count(status.frozen)
+            b.touch.grow(*status.needed)
+            status = self.iteration.run_record(("start", touching), lambda: self._follow_first(touching))
+        b.touch.set_frozen(status.needed[-1])
         if not (status.failure or status.covered):
-            contacts = b.contacts.arrays("current")
             self._renew()
-            b.touch.carry(contacts)
-            status = self._run_record(("start on a new list", touching), self._follow_second)
+            status = self.iteration.run_record(("start on a new list", touching), self._follow_second)
         if status.failure:
             raise StepFailure(*FAILURES[status.failure])
 
-    def _run_record(self, key: tuple, body: Callable[[], None]) -> Status:
-        """Run the record of this key and read its status."""
-
-        def gathered() -> None:
-            body()
-            b = self.backend
-            self.device.launch(kernels.gather_start, 1, self.control, b.friction.needed, self.status)
-
-        self.graphs.run(key, gathered)
-        self.backend.touch.clear_touching()
-        failure, covered, frozen = self.device.read(self.status).tolist()
-        return Status(int(failure), bool(covered), int(frozen))
-
-    def _renew(self) -> None:
+    def _renew(self, starts: bool = False) -> None:
         """Renew the candidate list for the path, and the islands."""
-        b, islands = self.backend, self.backend.islands
-        motion = float(self.device.read(self.path.largest)[0])
-        b.contacts.candidates.renew(b.trial_path.path, motion, islands.island, self.control.limit)
-        islands.keep_numbering()
-        b.touch.launch_renumber()
+        touch = self.backend.touch
+        touch.renew(self.path.motion, self.control.limit, starts)
         self.graphs.run("carry speeds", self._carry)
-        b.contacts.follow_list()
-        b.friction.follow_list()
+        touch.follow_list()
 
     def _carry(self) -> None:
         """Transfer the numbers of islands to their new numbering; launches only."""
@@ -113,7 +78,7 @@ class Start:
         self.path.measure()
         islands = self.backend.islands
         islands.fold(self.control.speed, sums.MAX, self.path.largest)
-        self.backend.contacts.candidates.launch_motions(self.control.speed, islands.island)
+        self.backend.touch.launch_motions(self.control.speed)
 
     def _set_path(self) -> None:
         self.backend.trial_path.launch_start()
@@ -132,12 +97,11 @@ class Start:
         b, c, launch = self.backend, self.control, self.device.launch
         launch(control.begin_iteration, 1, c)
         self.device.fill(c.limit, 1.0)
-        b.contacts.evaluate(b.at, "current")
+        b.potential.launch_contacts()
         self.path.stop_at_contacts()
         self._keep_limits()
-        b.friction.launch_lag(b.at.current, b.at.target)
+        b.touch.launch_lag()
         b.potential.evaluate()
-        launch(kernels.check_frozen, 1, c, b.friction.needed, b.friction.capacity)
         self.iteration.search.check_capacity()
         self.device.when(self._sound, lambda: self._try_paths(touching))
 

@@ -1,12 +1,10 @@
-"""States and constants at which the terms of the incremental potential are evaluated, and islands of bodies."""
+"""States and constants at which the terms of the incremental potential are evaluated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-
-from abd.backends.numbering import Numbering
 
 
 @dataclass
@@ -54,15 +52,3 @@ class Iterate:
     eps: np.ndarray | None = None
 
 
-class Islands(Numbering):
-    """Islands with sums and minima over their bodies."""
-
-    def sums(self, values: np.ndarray, owners: np.ndarray) -> np.ndarray:
-        """Return (count,) sums of values (m,) of bodies owners (m,)."""
-        return np.bincount(self.host[owners], weights=values, minlength=self.count)
-
-    def minima(self, values: np.ndarray, owners: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """Return (count,) smallest values of bodies owners (m,), at most `start` (count,)."""
-        smallest = start.copy()
-        np.minimum.at(smallest, self.host[owners], values)
-        return smallest

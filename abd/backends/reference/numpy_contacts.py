@@ -32,7 +32,7 @@ class NumpyContacts:
         parts: terms of the contact set: local minima, or the candidates themselves for "ipc".
         pair_law: of all pairs of bodies; parameters: of the candidates, with the stiffness kappa_c c h^2 of the incremental
             potential; part_parameters: of the parts; activation: (m,) [m].
-        regularisation: (n,) weights of the bodies' bounds of curvature (`abd.backends.reference.regularisation`).
+        regularisation: (n,) weights of the bodies' bounds of curvature (`cuda_kernels.step.newton`).
         excluded: (n,) bool, inactive bodies.
     """
 

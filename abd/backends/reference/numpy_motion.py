@@ -4,6 +4,7 @@ the coefficients of the schemes."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,9 +39,10 @@ class Target:
 
 @dataclass
 class HostScheme:
-    """The scheme, the modes (n,) of the bodies (`abd.potentials.integrators.Mode`), their rows (n,) of its `motion`, and the
-    target."""
+    """The lengths (n,) [s] of the step on the device, its scheme, the modes (n,) of the bodies
+    (`abd.potentials.integrators.Mode`), their rows (n,) of its `motion`, and the target."""
 
+    lengths: Any
     rule: Scheme | Schemes | None = None
     mode: np.ndarray | None = None
     rows: np.ndarray | None = None

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+import warp as wp
 
 from abd.backends.body_data import BodyData
-from abd.backends.reference.iterate import Islands, Iterate
+from abd.backends.device.device import Device
+from abd.backends.reference.iterate import Iterate
 from abd.backends.reference.numpy_bodies import BodyEnergies, maps
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.reference.numpy_friction import NumpyFriction
 from abd.backends.reference.numpy_joints import NumpyJoints
+from abd.backends.warp.islands import Islands
 from abd.joints.rows.system import JointSystem
 from abd.model import Model
+from cuda_kernels.parallel import sums
 
 
 class Term(Protocol):
@@ -35,57 +39,81 @@ class Term(Protocol):
 
 
 class Potential:
-    """E(q) of one scene at the iterate and at a trial (`at`).
+    """E(q) of one scene at the iterate and at a trial (`at`), with the methods of `abd.backends.warp.potential.Potential`.
 
     Attributes:
         bodies, joints, friction, contacts, further: the terms; `terms`: all of them in the order of the sum.
         ties: (k, 2) pairs of bodies permanently coupled by terms, without those of joints.
-        owners, energies: of all summands at the iterate.
-        gradient: (n, 12); blocks: (n, n, 12, 12).
+        gradient: (n, 12); blocks: (n, n, 12, 12) of all pairs of bodies.
+        projectors: (n, 12, 12) on the allowed motions of mobile bodies.
+        regularisations: (n,) weights of contacts and of joints on the device; the terms hold views of them.
     """
 
-    def __init__(self, model: Model, constants: BodyData, islands: Islands, at: Iterate, system: JointSystem):
-        self.islands, self.at, self.n = islands, at, len(model.bodies)
+    has_constraints, couplings = True, ()
+
+    def __init__(self, model: Model, device: Device, constants: BodyData, islands: Islands, at: Iterate, system: JointSystem):
+        self.device, self.islands, self.at, self.n = device, islands, at, len(model.bodies)
         self.bodies, self.contacts = BodyEnergies(constants), NumpyContacts(model)
         self.friction = NumpyFriction(self.contacts)
         self.further: list[Term] = []
+        self.regularisations = tuple(device.zeros(self.n, wp.float64) for _ in range(2))
+        self.contacts.regularisation = self.regularisations[0].numpy()
+        self.gradient = device.zeros((self.n, 12), wp.float64)
+        self._of_bodies = device.zeros(self.n, wp.float64)
         self.set_joints(system)
 
     def set_joints(self, system: JointSystem) -> None:
         self.joints = NumpyJoints(system, self.n)
+        self.joints.regularisation = self.regularisations[1].numpy()
         self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
         self.ties = np.concatenate([term.ties for term in self.terms])
 
-    def set_regularisation(self, weight: np.ndarray) -> None:
-        """Set weights (islands,) of the bounds of curvature in the next models (`abd.backends.reference.regularisation`)."""
-        self.contacts.regularisation = weight[self.islands.host]
-        self.joints.regularisation = np.maximum(self.joints.regularisation, self.contacts.regularisation)
+    # energies ----------------------------------------------------------------------------------------------------
 
     def evaluate(self) -> None:
-        self.owners = np.concatenate([term.owners for term in self.terms])
-        self.energies = self._energies(self.at.q)
+        """Do nothing: `evaluate_trial` evaluates the iterate too."""
 
-    def changes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the change of every summand from the iterate to the trial, and the sizes of both."""
-        at, trial_energies = self.at, self._energies(self.at.trial)
-        size = np.abs(trial_energies) + np.abs(self.energies)
-        size[: self.n] += sum(self.bodies.elastic_size(at.step, q) for q in (at.q, at.trial))
-        return trial_energies - self.energies, np.where(np.isfinite(size), size, 0.0)
+    evaluate_contacts = launch_contacts = evaluate
 
-    def _energies(self, q: np.ndarray) -> np.ndarray:
-        return np.concatenate([term.energies(self.at, q) for term in self.terms])
+    def evaluate_trial(self, alpha: wp.array, change: wp.array, size: wp.array) -> None:
+        at, owners = self.at, np.concatenate([term.owners for term in self.terms])
+        now, trial = (np.concatenate([term.energies(at, q) for term in self.terms]) for q in (at.q, at.trial))
+        sizes = np.abs(trial) + np.abs(now)
+        sizes[: self.n] += sum(self.bodies.elastic_size(at.step, q) for q in (at.q, at.trial))
+        for values, out in ((trial - now, change), (np.where(np.isfinite(sizes), sizes, 0.0), size)):
+            self._of_bodies.numpy()[:] = np.bincount(owners, values, self.n)
+            self.islands.reduce(self._of_bodies, sums.SUM, out)
 
-    def linearize(self, projectors: np.ndarray) -> None:
-        """Compute gradient and blocks at the iterate, projected by `projectors` (n, 12, 12)."""
-        at, n, P, all_bodies = self.at, self.n, projectors, np.arange(self.n)
-        gradient, blocks = np.zeros((n, 12)), np.zeros((n, n, 12, 12))
+    def exchange(self) -> None:
+        self.at.q, self.at.trial = self.at.trial, self.at.q
+
+    def launch_mark_done(self, converged: wp.array) -> None:
+        self.islands.launch_mark_done(converged)
+
+    # linear system -----------------------------------------------------------------------------------------------
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """All blocks, the matrix of the dense solver."""
+        return self.blocks
+
+    def linearize(self) -> None:
+        at, n, all_bodies = self.at, self.n, np.arange(self.n)
+        gradient, self.blocks = np.zeros((n, 12)), np.zeros((n, n, 12, 12))
         for term in self.terms:
             before = gradient.copy()
-            term.add_to(at, gradient, blocks)
+            term.add_to(at, gradient, self.blocks)
         # contacts are the last term
         touching = (maps(gradient) != maps(before)).any(axis=(1, 2))
-        blocks[all_bodies, all_bodies] += self.bodies.arc_stiffness(at.step, at.q, gradient, touching)
-        self.gradient = np.einsum("nij,nj->ni", P, gradient)
+        self.blocks[all_bodies, all_bodies] += self.bodies.arc_stiffness(at.step, at.q, gradient, touching)
+        self.gradient.numpy()[:] = gradient
+        self.project_vectors(self.gradient)
+
+    def project_vectors(self, vectors: wp.array) -> None:
+        vectors.numpy()[:] = np.einsum("nij,nj->ni", self.projectors, vectors.numpy())
+
+    def project(self, couplings: tuple) -> None:
+        P, all_bodies = self.projectors, np.arange(self.n)
         # block by block: the sums of one do not depend on the number of blocks
-        self.blocks = P[:, None] @ blocks @ P[None]
+        self.blocks = P[:, None] @ self.blocks @ P[None]
         self.blocks[all_bodies, all_bodies] += np.eye(12) - P

@@ -57,7 +57,6 @@ class Islands(Numbering):
         self._of_chunks.counts, self._of_chunks.starts, self._of_chunks.order = self.counts, self.chunk_start, self.order
         self._of_chunks.island, self._of_chunks.island_starts = self.island, self.island_start
         self._of_chunks.stored = device.zeros(capacity, wp.int32)
-        self._carried = device.zeros(capacity, wp.float64)
         self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, capacity)
         self.chunks = 0
         self._scalars: dict[str, wp.array] = {}
@@ -110,7 +109,7 @@ class Islands(Numbering):
         return self._division
 
     def keep_numbering(self) -> None:
-        """Copy the current islands to `before`, for `launch_carry`."""
+        """Copy the current islands to `before`."""
         self.device.copy(self.before, self.island)
 
     def launch_renumber(self, held: wp.array, *lists: tuple[wp.array, wp.array, int]) -> None:
@@ -201,9 +200,3 @@ class Islands(Numbering):
         self.device.launch(sums.span_reduce, spans * lanes, *query, grain=ONE_THREAD)
         return out
 
-    def launch_carry(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
-        """Transfer values of the islands in `before` (islands,) float64 to the current islands, `out` (islands,).
-
-        Each current island gets the sum, minimum or maximum over its bodies. `out` may be `values`."""
-        self.device.launch(kernels.to_bodies[values.dtype], self.n, self.before, values, self._carried)
-        return self.reduce(self._carried, operation, out)

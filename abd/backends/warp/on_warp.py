@@ -12,13 +12,14 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.device.upload import allocate_struct, upload_struct
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.linear.orders import shared
+from abd.backends.linear.solver import SOLVERS, Solver
 from abd.backends.protocol import OfPotential
+from abd.backends.recorded.arcs import Arcs
 from abd.backends.recorded.iteration import Iteration
 from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
 from abd.backends.warp.islands import Islands
 from abd.backends.warp.iterate import Iterate, Scratch
-from abd.backends.warp.parts.arcs import Arcs
 from abd.backends.warp.parts.inactive import Inactive
 from abd.backends.warp.parts.loads import Loads
 from abd.backends.warp.parts.readings import Readings, new_totals
@@ -36,7 +37,7 @@ from abd.model import Model
 from abd.potentials.sweeps import SETTLED, most_sweeps, yielding
 from cuda_kernels.bodies import bodies
 from cuda_kernels.bodies.affine import Pose
-from cuda_kernels.step import impacts
+from cuda_kernels.step import control, impacts
 
 
 def swept(
@@ -71,7 +72,7 @@ class WarpBackend(OfPotential):
         body, step, done = upload_struct(bodies.BodyData, self.constants, d), bodies.StepData(), self.islands.done
         self.at = Iterate(allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), body, step, done)
         potential = self.potential = Potential(model, d, self.islands, self.at, build_system(model))
-        self.loads = Loads(model, potential)
+        self.weight, self.loads = body.weight, Loads(model, potential)
         scratch = self.scratch = Scratch(d, n)
         self.graphs, self.scheme, self.totals = Graphs(d), DeviceScheme(model, d), new_totals(d, n)
         trial_path = self.trial_path = TrialPath(model, d, self.islands, self.at)
@@ -88,12 +89,40 @@ class WarpBackend(OfPotential):
             model, potential, states, self.scheme, trial_path, self.target_poses, inactive, touch, self.rows, self.linear,
             self.totals, self.graphs,
         )  # fmt: skip
-        self.arcs = Arcs(potential, trial_path, touch, scratch)
         self.swept_paths = SweptPaths(potential, states, trial_path, touch, inactive, scratch, self.graphs)
         self.readings = Readings(potential, states, trial_path, touch, self.scheme, self.totals, scratch)
         self.fixed_stiffness = settings.contact_stiffness is not None
+        self._solvers: dict[str, Solver] = {}
         self.iteration = Iteration(self)
-        self.start = Start(self)
-        self.whole = WholeStep(self)
+        self.start, self.arcs, self.whole = Start(self), Arcs(self), WholeStep(self)
 
     sweep = staticmethod(swept)
+
+    def choose_solver(self, numbers: control.Control) -> tuple[Solver, str, bool]:
+        """Update the pattern of the linear system, and return its solver, the name, and whether it has changing pairs.
+
+        The changing pairs have candidates or lagged friction. Bodies with permanently overlapping boxes, such as linked rings,
+        would fill a factor of all listed pairs."""
+        candidates, friction, near, linear = self.contacts.candidates, self.friction, [self.potential.ties], self.linear
+        self.contacts.follow_list()
+        has_own_list = friction.pair_count > 0 and not friction.follows_list
+        has_loose_pairs = candidates.pair_count > 0 or has_own_list or len(near[0]) > 0
+        linear.follow_joints(self.joints.coupling, self.joints.pairs)
+        if has_loose_pairs:
+            if candidates.pair_count and not linear.is_refused:
+                near.append(candidates.coupled_pairs())
+            if has_own_list and not linear.is_refused:
+                near.append(friction.coupled_pairs())
+            linear.follow_near(np.concatenate(near).astype(int))
+        # its arrays must exist before launches are recorded
+        name = linear.choice.solver
+        if name not in self._solvers:
+            self._solvers[name] = SOLVERS[name](linear, numbers)
+        return self._solvers[name], name, has_loose_pairs
+
+    @property
+    def failed_rows(self) -> tuple[int, wp.array, wp.array]:
+        """Number of block rows of the factor, 0 if those that failed are not known; their bodies; 1 for those that failed."""
+        linear = self.linear
+        known, factor = (len(linear.bodies), linear.factor) if linear.choice.direct else (0, linear.static)
+        return known, factor.pattern.body, factor.factor.failed

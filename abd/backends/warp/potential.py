@@ -53,6 +53,11 @@ class Potential:
         self.ties = np.concatenate([term.ties for term in self.terms])
 
     @property
+    def regularisations(self) -> tuple[wp.array, wp.array]:
+        """(n,) regularisation weights of contacts and of joints (`cuda_kernels.step.newton`)."""
+        return self.contacts.law.regularisation, self.joints.regularisation
+
+    @property
     def couplings(self) -> list[tuple[Coupling, int]]:
         """Off-diagonal blocks of each term, with the number of pairs, or the capacity if launches are recorded.
 
@@ -68,6 +73,10 @@ class Potential:
             if self.contacts.candidates.count:
                 self.contacts.evaluate(self.at, "current")
             self.has_contact_energies = True
+
+    def launch_contacts(self) -> None:
+        """Evaluate contact energies of the iterate; launches only."""
+        self.contacts.evaluate(self.at, "current")
 
     def update_contacts(self, before: tuple[wp.array, ...]) -> None:
         """Update the contact energies of the iterate after its candidate list was rebuilt.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import warp as wp
 
 from abd.backends.body_data import body_boxes, surface_boxes
@@ -31,17 +30,21 @@ class TrialPath:
         self.path, self.lead = allocate_struct(Path, self.n, device), allocate_struct(Lead, self.n, device)
         self.moving = device.zeros(self.n, wp.int32)
 
-    def start(self, moving: np.ndarray) -> None:
-        """Set the path from q_n along the predicted motion, with the start code of every body (n,)."""
-        self.device.write(self.moving, moving.astype(np.int32))
-        self.launch_start()
-
     def launch_start(self) -> None:
-        """Set the path for the start codes in `moving`; launches only."""
+        """Set the path from q_n along the predicted motion, for the start codes in `moving`; launches only."""
         at, box = self.at, (self.lower, self.upper)
         self.device.launch(
             paths.start_paths, self.n, at.body, at.step, *box, at.current, self.lead, self.moving, self.path
         )
+
+    def aim(self, direction: wp.array, moved: wp.array, limit: wp.array) -> None:
+        """Set the path along a direction (n, 12), without motion of bodies that are done; launches only.
+
+        Computes the largest displacement of every surface in a full step, `moved` (n,) [m], and the largest alpha by the strain
+        limit, `limit` (n,)."""
+        at, boxes = self.at, (self.lower, self.upper, *self.surface_box)
+        outputs = direction, self.path, moved, limit
+        self.device.launch(paths.direction_paths, self.n, at.body, *boxes, at.current, self.islands.done, *outputs)
 
     def displacements(self, alpha: wp.array, out: wp.array) -> wp.array:
         """Compute the largest displacement [m] of every body up to alpha (islands,), `out` (n,)."""

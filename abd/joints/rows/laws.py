@@ -116,7 +116,7 @@ def evaluate(
 
     Saturated drives use the curvature of the parabola through the same point and slope about the row's centre. It
     bounds the true curvature, so that Newton's method does not overshoot. Their true curvature makes the convergence
-    quadratic (`abd.backends.reference.regularisation`).
+    quadratic (`cuda_kernels.step.newton`).
 
     The true curvature of friction varies so much near the largest force that Newton's steps are too small or too large.
     Its curvature is that of the secant to the value expected at the end of the step. The first expectation is a

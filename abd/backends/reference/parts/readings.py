@@ -87,7 +87,7 @@ class Readings:
             friction_work=self.steps.friction_work + lost,
             joint_residual=tuple(read.worst_residual.tolist()),
             orthogonality_error=orthogonality_error(q),
-            residual_force=float((np.abs(self.potential.gradient[:, :3]) / self.at.ch2[:, None]).max(initial=0.0)),
+            residual_force=float((np.abs(self.potential.gradient.numpy()[:, :3]) / self.at.ch2[:, None]).max(initial=0.0)),
             contacts=self.contact_count(),
             smallest_gap=self.smallest_gap(),
             fastest=float(np.linalg.norm(qd[:, 3:], axis=1).max(initial=0.0)),

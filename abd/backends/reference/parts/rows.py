@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import warp as wp
 
 from abd.backends.body_data import BodyData
 from abd.backends.reference.numpy_motion import HostScheme
@@ -10,6 +11,7 @@ from abd.backends.reference.parts.conditions import Inactive
 from abd.backends.reference.parts.states import States
 from abd.backends.reference.potential import Potential
 from abd.backends.turns import Turns
+from abd.backends.warp.iterate import Scratch
 from abd.by_bodies import PerBody
 from abd.joints.rows.forces import Applied, working_forces
 from abd.joints.rows.springs import pulls, resolved, whole
@@ -18,6 +20,7 @@ from abd.joints.rows.table import MeasureTable, values
 from abd.model import Model
 from abd.potentials.integrators import Mode, Scheme, Schemes, row_stiffness_weights, row_weights
 from abd.tables import copied
+from cuda_kernels.parallel import sums
 from cuda_kernels.shared import slots
 
 
@@ -30,10 +33,11 @@ class Rows:
     """
 
     def __init__(
-        self, model: Model, constants: BodyData, potential: Potential, states: States, scheme: HostScheme, inactive: Inactive
-    ):
+        self, model: Model, constants: BodyData, potential: Potential, states: States, scheme: HostScheme, inactive: Inactive,
+        scratch: Scratch,
+    ):  # fmt: skip
         self.model, self.constants, self.inactive = model, constants, inactive
-        self.potential, self.states, self.scheme = potential, states, scheme
+        self.potential, self.states, self.scheme, self.scratch = potential, states, scheme, scratch
         self.at, self.islands, self.n = potential.at, potential.islands, potential.n
         self._set_up()
 
@@ -43,6 +47,7 @@ class Rows:
 
     def _set_up(self) -> None:
         self.system = self.potential.joints.system
+        self._change = np.zeros((len(self.potential.joints.owners), 3))
         self.islands.tie(self.system, self.potential.ties)
         smooth = self.model.settings.integrator == "generalized_alpha"
         self.resolved = resolved(self.model, self.system) & smooth
@@ -111,18 +116,55 @@ class Rows:
     def watch_turns(self, table: MeasureTable) -> Turns:
         return Turns(table, self.states)
 
-    def errors(self) -> np.ndarray:
-        """Return (islands,) largest residuals of the exact rows over their tolerances at the iterate."""
-        joints = self.potential.joints
-        errors = np.where(joints.with_bodies(self.inactive.mobile), joints.errors(self.at.q), 0.0)
-        return -self.islands.minima(-errors, joints.owners, np.zeros(self.islands.count))
+    # Newton iterations, as in `abd.backends.warp.parts.rows` -------------------------------------------------------
 
-    def update_multipliers(self, direction: np.ndarray, done: np.ndarray) -> None:
-        """Add stiffness forces of exact rows at the end of a direction (n, 12) to their multipliers, except in done islands.
+    def evaluate(self) -> None:
+        """Do nothing, as `Potential.evaluate`."""
 
-        Call it after the trial became the iterate, while the trial holds the previous iterate.
-        """
+    @property
+    def _done(self) -> np.ndarray:
+        """(n,) bool, bodies that are done."""
+        return self.islands.done.numpy() != 0
+
+    def _fold(self, operation: np.ufunc, values: np.ndarray, start: float, out: wp.array) -> None:
+        """Reduce values (l + R,) of the rows over their owners, `out` (n,)."""
+        out.numpy()[:] = start
+        operation.at(out.numpy(), self.potential.joints.owners, values)
+
+    def launch_errors(self, out: wp.array) -> None:
+        joints, each = self.potential.joints, self.scratch.a
+        has_mobile = joints.with_bodies(self.inactive.mobile & ~self._done)
+        self._fold(np.maximum, np.where(has_mobile, joints.errors(self.at.q), 0.0), 0.0, each)
+        self.islands.reduce(each, sums.MAX, out)
+
+    def update_multipliers(self, direction: wp.array) -> None:
         joints = self.potential.joints
-        linear, measured, _ = joints.predicted(self.at.trial, direction)
-        joints.update_multipliers(linear, measured, skipped=done[self.islands.host])
-        self.potential.evaluate()
+        linear, measured, _ = joints.predicted(self.at.trial, direction.numpy())
+        joints.update_multipliers(linear, measured, skipped=self._done)
+
+    def launch_gaps(self) -> None:
+        self._gaps = self.potential.joints.gaps(self.at.q)
+
+    def launch_open_fractions(self, out: wp.array) -> None:
+        joints = self.potential.joints
+        self._fold(np.minimum, joints.open_fractions(self._gaps, joints.gaps(self.at.trial)), 1.0, out)
+
+    def launch_effort_changes(self, direction: wp.array, out: wp.array) -> None:
+        changes = self.potential.joints.effort_changes(self.at.q, direction.numpy(), self._done)
+        self._fold(np.maximum, changes, 0.0, out)
+
+    def launch_predicted_errors(self, direction: wp.array, out: wp.array, energy: wp.array) -> None:
+        joints = self.potential.joints
+        residuals, self._jacobian = joints.closable(self.at.q, direction.numpy())
+        has_mobile = joints.with_bodies(self.inactive.mobile & ~self._done)
+        self._residuals = np.where(has_mobile[:, None], residuals, 0.0)
+        self._fold(np.maximum, joints.left_open(self._residuals), 0.0, out)
+        self._fold(np.add, np.sum(joints.strengths * self._residuals**2, axis=1), 0.0, energy)
+
+    def launch_missing(self, out: wp.array) -> None:
+        out.numpy()[:] += self.potential.joints.pull_back(self._residuals, self._jacobian)
+
+    def step_multipliers(self, weight: wp.array, turn: wp.array) -> None:
+        of = self.islands.host[self.potential.joints.owners]
+        self._change = self._residuals + turn.numpy()[of, None] * self._change
+        self.potential.joints.step_multipliers(weight.numpy()[of, None] * self._change)

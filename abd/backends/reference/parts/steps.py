@@ -46,6 +46,7 @@ class Steps:
             target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces, self.pulled)
         target = self._with_targets(target, prescribed)
         self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
+        self.potential.device.assign(self.scheme.lengths, rule.h)
         at.rest, at.turn, at.target, at.q = target.rest, target.w, target.q, states.now.copy()
         at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
         at.step = StepData(
@@ -63,8 +64,8 @@ class Steps:
         )
         self.inactive.hold(self.inactive.immobile)
         self.potential.contacts.set_scale(at.ch2)
-        self.potential.joints.regularisation = np.zeros(self.n)
-        self.potential.set_regularisation(np.zeros(self.potential.islands.count))
+        for weights in self.potential.regularisations:
+            self.potential.device.fill(weights)
         self.potential.friction.forget()
 
     def _with_targets(self, target: Target, target_poses: np.ndarray) -> Target:

@@ -5,22 +5,39 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import warp as wp
 
 from abd.backends.answers import PairLoads
+from abd.backends.reference.parts.conditions import Inactive
+from abd.backends.reference.parts.paths import TrialPath
 from abd.backends.reference.potential import Potential
 from abd.contact.pair_law import PairParameters
 from abd.contact.pairs import body_pairs
-from abd.contact.path import standing
+from abd.contact.path import Path, standing
 from abd.model import Model
 from abd.potentials.arc_slip import Course
+from cuda_kernels.parallel import sums
 
 
 class Touch:
-    """Implementation of `abd.backends.protocol.Touch`."""
+    """Implementation of `abd.backends.protocol.Touch`, and the stages of `abd.backends.warp.parts.touch`.
 
-    def __init__(self, model: Model, potential: Potential):
+    The list is made for one path, and again for every other one; it has neither margins nor capacities.
+
+    Attributes:
+        builds: number of rebuilds outside of `renew`.
+    """
+
+    builds = 0
+
+    def __init__(self, model: Model, potential: Potential, inactive: Inactive, trial_path: TrialPath):
         self.model, self.potential, self.at, self.islands = model, potential, potential.at, potential.islands
-        self.contacts, self.friction = potential.contacts, potential.friction
+        self.contacts, self.friction, self.n = potential.contacts, potential.friction, potential.n
+        self.inactive, self.trial_path, self.device = inactive, trial_path, potential.device
+        self._listed: Path | None = None
+        self._gaps = self.device.zeros(self.n, wp.float64)
+        none = self.device.zeros(2, wp.int32)
+        self.capacities = none, 0, 0, none, 0, 0, none, 0
 
     @property
     def near(self) -> bool:
@@ -42,7 +59,7 @@ class Touch:
     def set_pair_parameters(self, own: PairParameters) -> None:
         self.contacts.set_pair_parameters(own)
 
-    def lag_at_start(self) -> None:
+    def launch_lag(self) -> None:
         self._lag(self.at.target, None)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
@@ -51,7 +68,6 @@ class Touch:
     def _lag(self, end: np.ndarray, chosen: np.ndarray | None) -> None:
         at = self.at
         self.friction.lag(at.q, Course(at.rest, end, at.turn), chosen)
-        self.potential.evaluate()
 
     def friction_loads(self) -> tuple[PairLoads, PairLoads]:
         return self.friction.loads(self.at.q)
@@ -82,5 +98,44 @@ class Touch:
         return pairs.reshape(-1, 2), gaps
 
     def island_gaps(self) -> np.ndarray:
-        infinite = np.full(self.islands.count, np.inf)
-        return self.islands.minima(self.relative_gaps(), self.contacts.owners, infinite)
+        return self.islands.reduced(self.body_gaps(), sums.MIN)
+
+    # stages of the minimisation ------------------------------------------------------------------------------------
+
+    def _nothing(self, *_: object) -> None:
+        """Do nothing: the list has neither margins nor capacities, and gaps are not stored."""
+
+    follow_list = launch_motions = subtract_motion = set_frozen = clear_touching = _nothing
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.may_collide
+
+    @property
+    def lists(self) -> tuple[wp.array, wp.array, wp.array]:
+        friction, near = (np.bincount(part.owners, minlength=self.n) for part in (self.friction, self.contacts))
+        every = np.arange(self.n + 1), *(np.concatenate([[0], np.cumsum(counts)]) for counts in (friction, near))
+        return tuple(self.device.upload(one, wp.int32) for one in every)
+
+    def renew(self, motion: float, limit: wp.array, starts: bool = False) -> None:
+        self._listed = self.trial_path.path
+        self.contacts.search(self._listed)
+        self.islands.keep_numbering()
+        self.islands.renumber(self.inactive.mobile, self.candidate_pairs())
+
+    def test_cover(self, each: wp.array, limit: wp.array, covered: wp.array) -> None:
+        self.device.fill(covered, int(self._listed is self.trial_path.path))
+
+    def times_of_impact(self, limit: wp.array, out: wp.array, proven: bool) -> None:
+        self.device.fill(out, 1.0)
+        if self._listed is self.trial_path.path:
+            times = self.contacts.times_of_impact(self._listed, limit.numpy()[self.islands.host])
+            np.minimum.at(out.numpy(), self.contacts.owners, times)
+
+    def body_gaps(self) -> wp.array:
+        self.device.fill(self._gaps, np.inf)
+        np.minimum.at(self._gaps.numpy(), self.contacts.owners, self.relative_gaps())
+        return self._gaps
+
+    def mark_touching(self, flags: wp.array) -> None:
+        flags.numpy()[:] = self.touching()

@@ -98,7 +98,44 @@ class Rows:
     def watch_turns(self, table: MeasureTable) -> Turns:
         return CountedTurns(table, self.states)
 
-    # Newton iterations -------------------------------------------------------------------------------------------
+    # Newton iterations; all methods only launch kernels ------------------------------------------------------------
+
+    def evaluate(self) -> None:
+        """Evaluate the energies of the rows at the iterate."""
+        self.potential.joints.evaluate(self.at, "current")
+
+    def launch_gaps(self) -> None:
+        """Compute the gaps of all joint limits at the iterate, the reference of `launch_open_fractions`."""
+        self.potential.joints.measure_gaps(self.at.current)
+
+    def launch_open_fractions(self, out: wp.array) -> None:
+        """Compute the fraction of the step to the trial that keeps the limits of every body open, `out` (n,)."""
+        self.device.fill(out, 1.0)
+        self.potential.joints.open_fractions(self.at.trial, out)
+
+    def launch_effort_changes(self, direction: wp.array, out: wp.array) -> None:
+        """Compute the largest change of friction and of limited drives of every body along a direction, `out` (n,)
+        (`abd.backends.warp.terms.joints.Joints.effort_changes`)."""
+        self.device.fill(out)
+        self.potential.joints.effort_changes(direction, self.islands.done, out)
+
+    def launch_predicted_errors(self, direction: wp.array, out: wp.array, energy: wp.array) -> None:
+        """Compute the largest relative residual c of exact rows of every body by the linear model at the end of a direction,
+        `out` (n,), and the sum of ``c K c``, `energy` (n,)."""
+        straight = self.scratch.straight
+        self.device.launch(poses.go_straight, self.n, self.at.current, direction, straight)
+        self.device.fill(out)
+        self.device.fill(energy)
+        self.potential.joints.predicted_errors(straight, direction, self.islands.done, out, energy)
+
+    def launch_missing(self, out: wp.array) -> None:
+        """Add the forces ``C^T K c`` of the residuals from `launch_predicted_errors` to `out` (n, 12)."""
+        self.potential.joints.add_missing(self.scratch.straight, self.islands.done, out)
+
+    def step_multipliers(self, weight: wp.array, turn: wp.array) -> None:
+        """Update multipliers: s = c + turn s, lambda += weight K s, with residuals c from `launch_predicted_errors` and numbers
+        per island."""
+        self.potential.joints.step_multipliers(self.scratch.straight, self.islands.island, weight, turn)
 
     def launch_errors(self, out: wp.array) -> None:
         """Compute the largest relative residual of exact rows at the iterate, `out` (islands,); launches only."""

@@ -84,6 +84,74 @@ class Touch:
         self.clear_touching()
         self.potential.update_contacts(before)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no contact is listed or lagged in the step."""
+        return self.contacts.candidates.is_empty
+
+    @property
+    def builds(self) -> int:
+        """Number of rebuilds of the list."""
+        return self.contacts.candidates.builds
+
+    @property
+    def lists(self) -> tuple[wp.array, wp.array, wp.array]:
+        """First pair of every body and first contact of every pair in lagged friction; first listed pair of every body."""
+        return self.friction.group, self.friction.segment, self.contacts.candidates.group
+
+    @property
+    def capacities(self) -> tuple[wp.array | int, ...]:
+        """Needed (2,) and present capacities for pairs and runs in the sums of contacts, and of friction; needed (1,) and present
+        capacity for lagged contacts."""
+        sums_ = ((r.needed, r.pair_capacity, r.run_capacity) for r in (self.contacts.reduction, self.friction.reduction))
+        return *next(sums_), *next(sums_), self.friction.needed, self.friction.capacity
+
+    def grow(self, pairs: int, runs: int, frictional_pairs: int, frictional_runs: int, frozen: int) -> None:
+        """Increase the capacities to those needed."""
+        self.friction.grow(frozen)
+        self.contacts.reduction.grow(pairs, runs)
+        self.friction.reduction.grow(frictional_pairs, frictional_runs)
+
+    def renew(self, motion: float, limit: wp.array, starts: bool = False) -> None:
+        """Renew the list for the trial path up to the limits (islands,), and the islands.
+
+        motion: largest motion [m] on the path; starts: whether a step starts, without lagged friction and known energies."""
+        if starts:
+            self.friction.untie()
+        before = self.contacts.arrays("current")
+        self.contacts.candidates.renew(self.trial_path.path, motion, self.islands.island, limit)
+        if not starts:
+            self.carry(before)
+        self.islands.keep_numbering()
+        self.launch_renumber()
+
+    def follow_list(self) -> None:
+        """Make capacity for the energies and for the lagged friction of the current list."""
+        self.contacts.follow_list()
+        self.friction.follow_list()
+
+    def test_cover(self, each: wp.array, limit: wp.array, covered: wp.array) -> None:
+        """Set `covered` (1,) to whether the list covers the trial path up to the limits (islands,); launches only.
+
+        each: (islands,) largest motions of the islands [m]."""
+        self.contacts.candidates.test_cover(self.trial_path.path, each, self.islands.island, limit, covered)
+
+    def launch_motions(self, each: wp.array) -> None:
+        """Set the motions (islands,) [m] on the path for which the list is renewed; launches only."""
+        self.contacts.candidates.launch_motions(each, self.islands.island)
+
+    def subtract_motion(self, each: wp.array, alpha: wp.array) -> None:
+        """Subtract motions (islands,) [m] on the trial path up to alpha (islands,) from those that the list covers."""
+        self.contacts.candidates.subtract_motion(self.trial_path.path, each, self.islands.island, alpha)
+
+    def times_of_impact(self, limit: wp.array, out: wp.array, proven: bool) -> None:
+        """Compute the collision-free fraction of every body on the trial path (`Contacts.times_of_impact`), `out` (n,)."""
+        self.contacts.times_of_impact(self.trial_path.path, self.islands.island, limit, out, proven)
+
+    def body_gaps(self) -> wp.array:
+        """Compute the smallest gap of every body at the iterate (n,) [activations]; launches only."""
+        return self.contacts.body_gaps()
+
     def launch_renumber(self) -> None:
         """Form the islands for the current lists; launches only."""
         c, f, extent = self.contacts.candidates, self.friction, self.device.extent
@@ -97,6 +165,14 @@ class Touch:
     def set_pair_parameters(self, own: PairParameters) -> None:
         self.contacts.set_pair_parameters(own)
         self.invalidate()
+
+    def launch_lag(self) -> None:
+        """Lag friction at the start of a step; launches only, call `set_frozen` afterwards."""
+        self.friction.launch_lag(self.at.current, self.at.target)
+
+    def set_frozen(self, count: int) -> None:
+        """Set the number of contacts that the last `launch_lag` has frozen."""
+        self.friction.set_count(count)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         is_all = chosen is None or bool(chosen[self.inactive.mobile].all())
@@ -154,4 +230,4 @@ class Touch:
 
     def _launch_gaps(self) -> None:
         """Compute the smallest gap of every island."""
-        self.islands.reduce(self.contacts.body_gaps(), sums.MIN, self.islands.scalars("read"))
+        self.islands.reduce(self.body_gaps(), sums.MIN, self.islands.scalars("read"))

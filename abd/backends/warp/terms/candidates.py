@@ -109,7 +109,7 @@ class Candidates(ListCapacities):
         self.slack = device.upload(np.full(self.worlds, -1.0), wp.float64)
         self.motion, self.margins, self.grown = (device.zeros(self.worlds, wp.float64) for _ in range(3))
         self.held = device.zeros(max(self.n, 1), wp.int32)
-        self.searched, self.covered = device.zeros(self.worlds, wp.int32), device.zeros(1, wp.int32)
+        self.searched = device.zeros(self.worlds, wp.int32)
         self.lacks = device.upload(np.ones(self.worlds), wp.int32)
         self.old.group, self.old.counts = device.zeros(self.n + 1, wp.int32), device.zeros(2, wp.int32)
         self.columns, self._indexed = Columns(device, model.bodies.kind == Kind.STATIC), 0
@@ -168,14 +168,6 @@ class Candidates(ListCapacities):
             max(self.worlds, self._extent), self.counts, self.pairs, self.filters.world, path, self.motion, island, alpha,
             self.searched, self.kept, self.slack, self.remaining, grain=4096,
         )  # fmt: skip
-
-    def cover(self, path: Path, each: wp.array, island, limit) -> bool:
-        """Rebuild the list unless it covers the path; True if it was rebuilt. Arguments as in `test_cover`."""
-        self.test_cover(path, each, island, limit, self.covered)
-        if self.device.read(self.covered)[0]:
-            return False
-        self.renew(path, float(self.device.read(self.motion).max()), island, limit)
-        return True
 
     # rebuild -----------------------------------------------------------------------------------------------------
 

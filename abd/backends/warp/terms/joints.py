@@ -30,7 +30,7 @@ class Joints:
         count: number of linear and measured rows; pairs: number of body pairs with common rows.
         diagonal: (n, 12, 12) constant diagonal blocks; coupling: off-diagonal blocks.
         energies: of linear and of measured rows by slot; linear_errors: relative residuals and energies of linear rows.
-        regularisation: (n,) Hessian regularisation weights (`abd.backends.reference.regularisation`).
+        regularisation: (n,) Hessian regularisation weights (`cuda_kernels.step.newton`).
     """
 
     ties = NO_PAIRS

@@ -1,0 +1,96 @@
+"""Paths along arcs: the trial path, and the check of the swept paths of a step."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from abd.backends.answers import UnprovenPaths
+from abd.backends.body_data import BodyData
+from abd.backends.reference.numpy_bodies import Boxes, maps, positions, state, turning
+from abd.backends.reference.numpy_motion import HostScheme
+from abd.backends.reference.parts.conditions import Inactive
+from abd.backends.reference.parts.states import States
+from abd.backends.reference.potential import Potential
+from abd.contact.path import Path, between, direction_path, standing
+from abd.model import Kind
+from abd.rotations import axial, rotation_vectors, rotations
+from cuda_kernels.shared.step import WITH_FORCES, WITHOUT_FORCES
+
+STRAIN = 0.5
+"""Largest strain |alpha S| of a step."""
+
+
+class TrialPath:
+    """Trial path of the bodies, with the methods of `abd.backends.warp.trial_path.TrialPath`.
+
+    Attributes:
+        path: the arcs; moving: (n,) start code of every body (`cuda_kernels.shared.step`).
+    """
+
+    def __init__(self, constants: BodyData, potential: Potential, scheme: HostScheme, boxes: Boxes):
+        self.constants, self.at, self.islands = constants, potential.at, potential.islands
+        self.scheme, self.boxes, self.turning = scheme, boxes, turning(constants)
+        self.moving, self.path = potential.device.zeros(potential.n, wp.int32), standing(self.at.q)
+
+    def launch_start(self) -> None:
+        """Set the path from q_n along the predicted motion (`numpy_motion.Target`) for the start codes in `moving`.
+
+        Prescribed bodies move to their target poses, with strain if contact strained them."""
+        data, step, target, moving = self.constants, self.at.step, self.scheme.target, self.moving.numpy()
+        p, A = positions(self.at.q), maps(self.at.q)
+        inverse = np.linalg.inv(A)
+        pushed = ((data.mass > 0.0) & (moving == WITH_FORCES))[:, None]
+        push = target.load[:, None] * (step.gravity + data.force / np.where(pushed, data.mass[:, None], 1.0))
+        touching = (moving == WITHOUT_FORCES)[:, None]
+        push = np.where(pushed, push, np.where(touching, target.push, 0.0))
+        fall = data.translation * (target.dp + push)
+        turn = target.w + np.where(touching, target.twist, 0.0)
+        dynamic = (data.kind == Kind.DYNAMIC)[:, None]
+        dp = np.where(dynamic, fall, step.pk - p)
+        to_target = step.Ak @ inverse
+        w = np.where(dynamic, turn, rotation_vectors(to_target))
+        S = np.where(dynamic[:, :, None], 0.0, rotations(-w) @ to_target - np.eye(3))
+        is_moving = ((moving != 0) & ~step.held)[:, None]
+        moves = np.where(is_moving, dp, 0.0), np.where(is_moving, w, 0.0), np.where(is_moving[:, :, None], S, 0.0)
+        self.path = Path(p, A, *moves, self.boxes.radii(self.at.q))
+
+    def aim(self, direction: wp.array, moved: wp.array, limit: wp.array) -> None:
+        d, is_finite = direction.numpy(), np.isfinite(direction.numpy()).all(axis=1)
+        d[self.islands.done.numpy() != 0] = 0.0
+        d = np.where(is_finite[:, None], d, 0.0)
+        self.path = direction_path(self.at.q, d, self.turning, self.boxes.radii(self.at.q))
+        corners = positions(d)[:, None] + self.boxes.surface_corners @ maps(d).transpose(0, 2, 1)
+        moved.numpy()[:] = np.where(is_finite, np.linalg.norm(corners, axis=2).max(axis=1), np.inf)
+        limit.numpy()[:] = STRAIN / np.maximum(self.path.strain, STRAIN)
+
+    def displacements(self, alpha: wp.array, out: wp.array) -> wp.array:
+        out.numpy()[:] = self._of_bodies(alpha) * (np.linalg.norm(self.path.dp, axis=1) + self.path.affine_speed)
+        return out
+
+    def advance(self, alpha: wp.array) -> None:
+        at, bodies = self._of_bodies(alpha), np.arange(len(self.at.q))
+        self.at.trial = state(self.path.origins(bodies, at), self.path.maps(bodies, at))
+
+    def _of_bodies(self, alpha: wp.array) -> np.ndarray:
+        """Return (n,) values of the bodies' islands."""
+        return alpha.numpy()[self.islands.host]
+
+
+class SweptPaths:
+    """Implementation of `abd.backends.protocol.SweptPaths`."""
+
+    def __init__(self, states: States, potential: Potential, inactive: Inactive, boxes: Boxes):
+        self.states, self.contacts, self.inactive, self.boxes = states, potential.contacts, inactive, boxes
+        self.islands = potential.islands
+
+    def unproven(self, h: float | np.ndarray, converged: wp.array | None = None) -> UnprovenPaths:
+        states = self.states
+        begin, turned = states.now, np.reshape(h, (-1, 1)) * axial(maps(states.velocity) @ np.linalg.inv(maps(states.now)))
+        if converged is not None:
+            # a held body may have reached its target already; its swept path is still checked
+            is_stationary = (converged.numpy()[self.islands.host] != 0) & self.inactive.mobile
+            begin, turned = (
+                np.where(is_stationary[:, None], stationary, one) for stationary, one in ((states.at.q, begin), (0.0, turned))
+            )
+        return self.contacts.unproven(between(begin, states.at.q, turned, self.boxes.radii(begin)))
