@@ -89,17 +89,6 @@ def side_by_side(
     return many, alone
 
 
-def assert_same_state(found: np.ndarray, expected: np.ndarray, device: str, message: str = "") -> None:
-    """Assert bitwise equal states on Warp devices, and equal up to rounding on the reference, whose BLAS depends on shapes.
-
-    A rounding of 1e-16 grows to 4e-13 in the seven steps of `armed` (OpenBLAS kernel SkylakeX).
-    """
-    if device == "numpy":
-        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11, err_msg=message)
-    else:
-        np.testing.assert_array_equal(found, expected, err_msg=message)
-
-
 def swinging(worlds: int, *fast: int, **solver) -> abd.Scene:
     """Create worlds of two hanging links, some of which are so fast that their steps do not converge."""
     scene = abd.Scene(solver={"dt": 0.01, "max_newton": 2, "retries": 0, **solver})
@@ -123,7 +112,7 @@ def step_and_compare(many: abd.Simulation, alone: list[abd.Simulation], steps: i
         for world, one in enumerate(alone):
             one.step()
             for found, there in zip(states, (one.stepper.q, one.stepper.qd), strict=True):
-                assert_same_state(found[world], there, one.device, f"step {step}, world {world}")
+                np.testing.assert_array_equal(found[world], there, err_msg=f"step {step}, world {world}")
         np.testing.assert_array_equal(reports[-1].world_time, [one.time for one in alone])
     return reports
 

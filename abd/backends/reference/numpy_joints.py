@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS
@@ -16,13 +18,40 @@ from abd.potentials.elements import body_block
 from cuda_kernels.shared import slots
 
 
+@dataclass(frozen=True)
+class Jacobian:
+    """Derivatives J (k, 12) of measured rows `row` (k,) by bodies `body` (k,), one entry per row and body.
+
+    Sums run in the order of the entries, so that rows of other worlds have no effect; that of BLAS depends on shapes."""
+
+    row: np.ndarray
+    body: np.ndarray
+    J: np.ndarray
+
+    def along(self, direction: np.ndarray, rows: int) -> np.ndarray:
+        """Return (rows,) changes of the rows along a direction (n, 12)."""
+        return np.bincount(self.row, np.sum(self.J * direction[self.body], axis=1), rows)
+
+    def pull_back(self, f: np.ndarray, bodies: int) -> np.ndarray:
+        """Return (bodies, 12) the gradient of an energy with derivatives f (R,) by the rows."""
+        out = np.zeros((bodies, 12))
+        np.add.at(out, self.body, f[self.row, None] * self.J)
+        return out
+
+    def add_squares(self, weight: np.ndarray, blocks: np.ndarray) -> None:
+        """Add ``J^T diag(weight) J`` with weights (R,) to blocks (n, n, 12, 12)."""
+        a, b = np.nonzero(self.row[:, None] == self.row)
+        weighted = weight[self.row[a], None] * self.J[a]
+        np.add.at(blocks, (self.body[a], self.body[b]), weighted[:, :, None] * self.J[b][:, None, :])
+
+
 class NumpyJoints:
     """The present joint system.
 
     Attributes:
         owners: (l + R,) body of every row's energy: linear rows, then measured ones.
         law, p: laws (R,) and parameters (R, 8) of this step; shift: (l, 3) of the linear rows.
-        regularisation: (n,) weights of the bodies' bounds of curvature (`abd.backends.reference.regularisation`).
+        regularisation: (n,) weights of the bodies' bounds of curvature (`cuda_kernels.step.newton`).
     """
 
     ties = NO_PAIRS
@@ -78,9 +107,8 @@ class NumpyJoints:
             J, x = self._jacobian(q)
             self._set_user_laws(x)
             _, slope, curvature = laws.evaluate(self.law, self.p, x, self._regularisations())
-            gradient += (slope @ J).reshape(n, 12)
-            H = J.T @ (curvature[:, None] * J)
-            blocks += H.reshape(n, 12, n, 12).transpose(0, 2, 1, 3)
+            gradient += J.pull_back(slope, n)
+            J.add_squares(curvature, blocks)
             self._stiffen_sides(q, slope, blocks)
         return gradient, blocks
 
@@ -121,8 +149,8 @@ class NumpyJoints:
         np.subtract.at(blocks, (parent[k], child[k]), body_block(K[k], Y_p[k], Y_c[k]))
         np.subtract.at(blocks, (child[k], parent[k]), body_block(K[k], Y_c[k], Y_p[k]))
 
-    def _jacobian(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return derivatives (R, 12 n) and values (R,) of the rows."""
+    def _jacobian(self, q: np.ndarray) -> tuple[Jacobian, np.ndarray]:
+        """Return derivatives and values (R,) of the rows."""
         s, n = self.system, self.n
         measured, child, parent = table.linearize(s.table, q, self.reference)
         x, slope = measured_rows.evaluate(s.rows, measured)
@@ -131,7 +159,8 @@ class NumpyJoints:
         np.add.at(J, (row, s.table.child[m]), slope[:, None] * child[m])
         inner = s.table.parent[m] != WORLD
         np.add.at(J, (row[inner], s.table.parent[m][inner]), (slope[:, None] * parent[m])[inner])
-        return J.reshape(len(s.rows), 12 * n), x
+        row, body = np.nonzero(J.any(axis=2))
+        return Jacobian(row, body, J[row, body]), x
 
     def values(self, q: np.ndarray) -> np.ndarray:
         """Return (R,) values of the measured rows."""
@@ -173,21 +202,19 @@ class NumpyJoints:
         measured = np.divide(np.abs(self._residuals(x)), p[:, slots.TOLERANCE], out=np.zeros(len(x)), where=held & ~capped)
         return np.concatenate([linear, measured])
 
-    def predicted(self, q: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def predicted(self, q: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray, Jacobian]:
         """Return residuals of the exact rows by the linear model at the end of a direction (n, 12) from q.
 
         The residual at the end of the arc would add the distance between arc and chord to the multipliers.
 
         Returns:
-            linear rows (l, 3), measured rows (R,), zero for all others; derivatives (R, 12 n) of the measured ones.
+            linear rows (l, 3), measured rows (R,), zero for all others; derivatives of the measured ones.
         """
         s, p = self.system, self.p
         exact = s.linear.exact[:, None] & (s.linear.K > 0.0)
         linear = np.where(exact, rows.residual(s.linear, q + direction), 0.0)
-        if not len(s.rows):
-            return linear, np.zeros(0), np.zeros((0, q.size))
         J, x = self._jacobian(q)
-        residuals = self._residuals(x + J @ direction.ravel())
+        residuals = self._residuals(x + J.along(direction, len(x)))
         slack = (self.law == Law.ONE_SIDED) & (p[:, slots.SIGN] * (x - p[:, slots.CENTRE]) >= 0.0)
         # one-sided rows without force in the model
         residuals = np.where(slack, p[:, slots.CENTRE] - p[:, slots.BOUND], residuals)
@@ -204,7 +231,7 @@ class NumpyJoints:
         one_sided = sign * np.minimum(sign * (x - bound), sign * (p[:, slots.CENTRE] - bound))
         return np.where(self.law == Law.ONE_SIDED, one_sided, x - p[:, slots.TARGET])
 
-    def closable(self, q: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def closable(self, q: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, Jacobian]:
         """Return the residuals (l + R, 3) of `predicted` of the rows that a direction can close, 0 for others, and J.
 
         One-sided rows and rows with an effort limit are not closed. Measured rows have their residual in the first column."""
@@ -222,11 +249,11 @@ class NumpyJoints:
         tolerance = np.concatenate([self.system.linear.tolerance, self.p[:, slots.TOLERANCE]])
         return np.divide(size, tolerance, out=np.zeros(len(size)), where=tolerance > 0.0)
 
-    def pull_back(self, residuals: np.ndarray, J: np.ndarray) -> np.ndarray:
+    def pull_back(self, residuals: np.ndarray, J: Jacobian) -> np.ndarray:
         """Return (n, 12) ``C^T K c`` of residuals c (l + R, 3)."""
         s, f = self.system, self.strengths * residuals
         count = len(s.linear)
-        return rows.pull_back(s.linear, f[:count], self.n) + (f[count:, 0] @ J).reshape(self.n, 12)
+        return rows.pull_back(s.linear, f[:count], self.n) + J.pull_back(f[count:, 0], self.n)
 
     def step_multipliers(self, change: np.ndarray) -> None:
         """Update the multipliers of the rows of `closable`: lambda += K change, (l + R, 3)."""
@@ -240,7 +267,7 @@ class NumpyJoints:
         They are relative to `SETTLED` of the largest force, 0 for other rows. Friction's aim is updated, except for inactive
         bodies (n,)."""
         J, x = self._jacobian(q)
-        end = x + J @ direction.ravel()
+        end = x + J.along(direction, len(x))
         (_, slope, curvature), (_, ahead, _) = (laws.evaluate(self.law, self.p, at, self._regularisations()) for at in (x, end))
         is_included = ~skipped[self.owners[len(self.system.linear) :]]
         friction, limited = (self.law == Law.FRICTION) & is_included, (self.law == Law.SATURATED) & is_included
