@@ -29,7 +29,7 @@ import numpy as np
 from abd.certificate.exact import BLOCK, winding_numbers
 from abd.certificate.scene import Scene
 from abd.certificate.swept_paths import PathCheck, spin
-from abd.certificate.world import World, gap_within, parts_of
+from abd.certificate.world import World, gap_within
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
     with h5py.File(path, "r", locking=False) as file:
         frames = int(file.attrs["frames"])
         scene = Scene(file)
-        worlds = [one for world in np.unique(scene.world[scene.owner]) for one in parts_of(scene, int(world))]
+        worlds = [World(scene, int(world)) for world in np.unique(scene.world[scene.owner])]
         found = Certificate(str(run), frames, bodies=len(scene.names), triangles=len(scene.faces))
         time = file["time"][:frames]
         if "worlds" in file:
@@ -113,7 +113,7 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
         else:
             own = np.broadcast_to(time[:, None], (frames, len(scene.names)))
         _check_solver(file["solver"], time, scene, found)
-        paths = PathCheck(scene, worlds, file["bodies/center"][...])
+        paths = PathCheck(scene, [part for world in worlds for part in world.parts], file["bodies/center"][...])
         single = np.diff(file["step"][:frames], prepend=0) == 1
         for frame in sorted({*range(0, frames, every), frames - 1} if frames else ()):
             moment = Moment(scene, worlds, file["bodies/transform"][frame], found, frame, float(time[frame]))
@@ -202,14 +202,14 @@ class Moment:
         """Check intersections and gaps; returns intersecting pairs."""
         crossing: set[tuple[int, int]] = set()
         for world in self.worlds:
-            placed = np.asfortranarray(positions[world.vertices])
-            for pair in world.intersections(placed):
+            for pair in world.whole.intersections(world.whole.place(positions)):
                 self._report("intersection", "the surfaces cross", *pair)
                 crossing.add(pair)
-            gap, pair = world.smallest_gap(placed)
-            self.found.smallest_gap = min(self.found.smallest_gap, gap)
-            if pair is not None and pair not in crossing:
-                self._report("gap", f"the gap is {gap:.3e} m", *pair)
+            for part in world.parts:
+                gap, pair = part.smallest_gap(part.place(positions))
+                self.found.smallest_gap = min(self.found.smallest_gap, gap)
+                if pair is not None and pair not in crossing:
+                    self._report("gap", f"the gap is {gap:.3e} m", *pair)
         return crossing
 
     def _half_spaces(self, positions: np.ndarray) -> None:

@@ -87,8 +87,8 @@ def _polar(A: np.ndarray) -> np.ndarray:
 class PathCheck:
     """Check of swept paths of all bodies of a scene."""
 
-    def __init__(self, scene, worlds: list, center: np.ndarray):
-        self.scene, self.worlds, self.center = scene, worlds, center
+    def __init__(self, scene, parts: list, center: np.ndarray):
+        self.scene, self.parts, self.center = scene, parts, center
         self.ccd = ipctk.AdditiveCCD(ADVANCES, 1.0 - KEPT_GAP)
 
     def check(self, now: np.ndarray, then: np.ndarray, turn: np.ndarray) -> list[tuple[tuple[int, ...], str]]:
@@ -101,8 +101,8 @@ class PathCheck:
         np.maximum.at(radius, scene.owner, lengths)
         self.bends = self.arcs.bends(radius)
         found = []
-        for world in self.worlds:
-            found += self._bisected(partial(self._surfaces, world), "the path is not collision-free")
+        for part in self.parts:
+            found += self._bisected(partial(self._surfaces, part), "the path is not collision-free")
         return found + self._bisected(self._half_spaces, "a vertex goes beyond the half-space")
 
     def _bisected(self, close: Callable, text: str) -> list[tuple[tuple[int, int], str]]:
@@ -126,33 +126,16 @@ class PathCheck:
         """(v, 3) positions of all vertices at alpha."""
         return self.scene.positions(self.arcs.transforms(alpha))
 
-    def _surfaces(self, world, length: float, start, end) -> set[tuple[int, int]]:
-        """Pairs of bodies of a world whose chords over a part of the path are too close."""
-        x, y = (np.asfortranarray(all_of[world.vertices]) for all_of in (start, end))
-        away = 2.0 * float(self.bends[world.owner].max(initial=0.0)) * length**2 / 8.0
-        near = ipctk.Candidates()
-        near.build(world.mesh, x, y, 0.5 * (world.xi + away) * 1.01)
-        if near.empty() or (world.plain and near.is_step_collision_free(world.mesh, x, y, away, self.ccd)):
-            return set()
-        return self._close(world, near, x, y, length**2 / 8.0)
-
-    def _close(self, world, near, x, y, factor: float) -> set[tuple[int, int]]:
-        """Pairs of bodies with candidates closer than their separation plus the bounds of the chords."""
-        found: set[tuple[int, int]] = set()
-        for candidates, first, second in _candidate_vertices(near, world):
-            i, j = world.owner[first[:, 0]], world.owner[second[:, 0]]
-            away = (self.bends[i] + self.bends[j]) * factor
-            xi = self.scene.radius[i] + self.scene.radius[j] + self.scene.minimum_separation
-            # ipctk lists candidates by the largest radius
-            uncertain = self.scene.may_touch(i, j) & ~(_box_distances(first, second, x, y) > xi + away)
-            for k in np.flatnonzero(uncertain):
-                pair = int(min(i[k], j[k])), int(max(i[k], j[k]))
-                if pair in found:
-                    continue
-                ids = np.concatenate([first[k], second[k]])
-                ends = [side[ids].ravel() for side in (x, y)]
-                hit, _ = candidates[k].ccd(*ends, min_distance=xi[k] + away[k], narrow_phase_ccd=self.ccd)
-                if hit:
+    def _surfaces(self, part, length: float, start, end) -> set[tuple[int, int]]:
+        """Pairs of bodies of a part of a world whose chords over a part of the path are too close."""
+        x, y, away = part.place(start), part.place(end), self.bends * (length**2 / 8.0)
+        largest, found = 2.0 * float(away[part.owner].max(initial=0.0)), set()
+        if part.is_free(x, y, largest, self.ccd):
+            return found
+        for kind, ids, least, pairs in part.uncertain(part.close(x, y, largest), x, y, away):
+            for k, pair in enumerate(map(tuple, np.sort(pairs, axis=1).tolist())):
+                ends = x[ids[k]].ravel(), y[ids[k]].ravel()
+                if pair not in found and kind.ccd(*ends, min_distance=least[k], narrow_phase_ccd=self.ccd)[0]:
                     found.add(pair)
         return found
 
@@ -170,30 +153,3 @@ class PathCheck:
             relevant = scene.may_touch(np.full(len(bodies), plane), bodies)
             found |= {(int(body), int(plane)) for body in bodies[relevant & ~(gap > 0.0)]}
         return found
-
-
-def _candidate_vertices(near, world):
-    """Lists of candidates of a kind, and the vertices (k, a) and (k, b) of their two primitives, in the order of their
-    CCD.
-    """
-    vertices = np.arange(len(world.owner))[:, None]
-    kinds = (
-        (near.fv_candidates, "vertex_id", vertices, "face_id", world.faces),
-        (near.ee_candidates, "edge0_id", world.edges, "edge1_id", world.edges),
-        (near.ev_candidates, "vertex_id", vertices, "edge_id", world.edges),
-        (near.vv_candidates, "vertex0_id", vertices, "vertex1_id", vertices),
-    )
-    for candidates, one, firsts, other, seconds in kinds:
-        if len(candidates):
-            sides = ((name, items) for name, items in ((one, firsts), (other, seconds)))
-            yield candidates, *(items[[getattr(each, name) for each in candidates]] for name, items in sides)
-
-
-def _box_distances(first, second, x, y) -> np.ndarray:
-    """(k,) distances [m] of the boxes around primitives, vertices (k, a), (k, b), on straight paths from x to y (v, 3)."""
-    boxes = []
-    for ids in (first, second):
-        places = np.concatenate([x[ids], y[ids]], axis=1)
-        boxes.append((places.min(axis=1), places.max(axis=1)))
-    (low, high), (other_low, other_high) = boxes
-    return np.linalg.norm(np.maximum(0.0, np.maximum(low - other_high, other_low - high)), axis=1)

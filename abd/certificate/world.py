@@ -1,6 +1,8 @@
-"""Bodies of one world in `ipctk`: intersections and the smallest gap."""
+"""Bodies of one world in `ipctk`: intersections, close primitives, and the smallest gap."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,48 +12,101 @@ from abd.optional import required
 
 ipctk = required("ipctk", "certify", "ipctk", "a certificate")
 
+FACE_VERTEX, EDGE_EDGE, EDGE_VERTEX, VERTEX_VERTEX = (
+    kind(0, 0)
+    for kind in (ipctk.FaceVertexCandidate, ipctk.EdgeEdgeCandidate, ipctk.EdgeVertexCandidate, ipctk.VertexVertexCandidate)
+)
+"""Functions of pairs of primitives, of the positions of their vertices; the vertex comes first."""
+Close = Iterator[tuple[object, np.ndarray, np.ndarray]]
+"""Pairs of primitives of a kind: its functions, and the vertices (k, a) and (k, b) of the first and second primitives."""
 
-class World:
-    """Bodies of one world as one collision mesh of ipctk, built once.
+
+class Part:
+    """Bodies of a world whose surfaces are compared, with their vertices, edges and faces numbered from 0.
 
     Args:
-        bodies: (n,) bool, the bodies of the mesh; uncompared: (n,) bool, bodies that are not compared with each other.
+        members: (n,) bool, the bodies.
     """
 
-    def __init__(self, scene: Scene, bodies: np.ndarray, uncompared: np.ndarray):
-        self.scene = scene
-        members = bodies[scene.owner]
-        number = np.cumsum(members) - 1
-        self.vertices = np.flatnonzero(members)
-        self.owner = scene.owner[members]
-        edges = number[scene.edges[members[scene.edges[:, 0]]]] if len(scene.edges) else scene.edges
-        faces = number[scene.faces[members[scene.faces[:, 0]]]] if len(scene.faces) else scene.faces
+    def __init__(self, scene: Scene, members: np.ndarray):
+        inside = members[scene.owner]
+        number = np.cumsum(inside) - 1
+        self.scene, self.vertices, self.owner = scene, np.flatnonzero(inside), scene.owner[inside]
+        edges, faces = (number[items[inside[items[:, 0]]]] if len(items) else items for items in (scene.edges, scene.faces))
         self.edges, self.faces = (np.asfortranarray(items, dtype=np.int32) for items in (edges, faces))
-        # Vertices of equal labels are not compared: bodies of one group, or two bodies connected by a joint.
+        self.xi = 2.0 * scene.radius[members].max(initial=0.0) + scene.minimum_separation
+
+    def place(self, positions: np.ndarray) -> np.ndarray:
+        """Return the positions of the part's vertices, from those of all vertices (v, 3)."""
+        return np.asfortranarray(positions[self.vertices])
+
+    def uncertain(self, close: Close, x: np.ndarray, y: np.ndarray, away: np.ndarray) -> Iterator[tuple]:
+        """Yield the pairs of primitives whose boxes around the chords from x to y (v, 3) are closer than their separation.
+
+        Args:
+            away: (n,) distance by which the separations of a body exceed its radius [m].
+
+        Yields:
+            (functions of the kind, vertices (m, a + b), separations (m,) [m], bodies (m, 2)).
+        """
+        scene = self.scene
+        for kind, first, second in close:
+            i, j = self.owner[first[:, 0]], self.owner[second[:, 0]]
+            least = scene.radius[i] + scene.radius[j] + scene.minimum_separation + away[i] + away[j]
+            near = _box_distances(first, second, x, y) <= least
+            near[near] = scene.may_touch(i[near], j[near])
+            if near.any():
+                yield kind, np.concatenate([first, second], axis=1)[near], least[near], np.stack([i, j], axis=1)[near]
+
+    def smallest_gap(self, placed: np.ndarray) -> tuple[float, tuple[int, int] | None]:
+        """Smallest distance less radii and minimum separation [m] of pairs within d_hat; the pair if it is <= 0."""
+        smallest, found = np.inf, None
+        reach = np.full(len(self.scene.names), 0.5 * self.scene.d_hat)
+        for kind, ids, least, pairs in self.uncertain(self.close(placed, placed, self.scene.d_hat), placed, placed, reach):
+            distances = np.sqrt([kind.compute_distance(corners) for corners in placed[ids].reshape(len(ids), -1)])
+            gaps = distances - least + self.scene.d_hat
+            k = int(np.argmin(gaps))
+            if gaps[k] < min(smallest, self.scene.d_hat):
+                smallest, found = float(gaps[k]), (int(pairs[k].min()), int(pairs[k].max()))
+        return smallest, found if smallest <= 0.0 else None
+
+    def close(self, x: np.ndarray, y: np.ndarray, away: float) -> Close:
+        """Yield pairs of primitives that may be closer than their radii plus `away` [m] on the chords from x to y (v, 3)."""
+        raise NotImplementedError
+
+    def is_free(self, x: np.ndarray, y: np.ndarray, away: float, ccd) -> bool:
+        """Return whether all pairs are proven at once to stay farther apart than their radii plus `away` [m]."""
+        return False
+
+
+class Alike(Part):
+    """Bodies of similar radii, as one collision mesh of ipctk, built once."""
+
+    def __init__(self, scene: Scene, members: np.ndarray):
+        super().__init__(scene, members)
+        # vertices of equal labels are not compared: bodies of one group, or two bodies connected by a joint
         count = len(scene.names)
         labels = [np.where(scene.group >= 0, count + scene.group, np.arange(count))]
-        labels.append(np.where(uncompared, count, np.arange(count)))
         for first, second in disjoint_sets(scene.joined_pairs):
             labels.append(np.arange(count))
             labels[-1][second] = first
         self.filter = ipctk.make_static_obstacle_filter(int(scene.dynamic[self.owner].sum()))
         for label in labels:
             self.filter = self.filter & ipctk.make_vertex_patches_filter(label[self.owner].astype(np.int32))
-        self.mesh = ipctk.CollisionMesh(np.asfortranarray(scene.rest[members]), self.edges, self.faces)
+        self.mesh = ipctk.CollisionMesh(np.asfortranarray(scene.rest[self.vertices]), self.edges, self.faces)
         self.mesh.can_collide = self.filter
-        self.xi = scene.radius[bodies].max(initial=0.0) * 2.0 + scene.minimum_separation
-        # All exempt pairs are filtered and radii are zero: the minimum of ipctk is the smallest gap.
+        # all exempt pairs are filtered and radii are zero: the functions of ipctk for a whole mesh suffice
         self.plain = self.xi == 0.0 and scene.enabled.all()
 
-    def intersections(self, positions: np.ndarray) -> list[tuple[int, int]]:
+    def intersections(self, placed: np.ndarray) -> list[tuple[int, int]]:
         """Pairs of bodies with intersecting surfaces, each once."""
-        if not ipctk.has_intersections(self.mesh, positions):
+        if not ipctk.has_intersections(self.mesh, placed):
             return []
-        # Find intersecting pairs by the search of has_intersections, with its box margin.
-        margin = 1e-6 * np.linalg.norm(np.ptp(positions, axis=0))
+        # find intersecting pairs by the search of has_intersections, with its box margin
+        margin = 1e-6 * np.linalg.norm(np.ptp(placed, axis=0))
         search = ipctk.LBVH()
         search.can_vertices_collide = self.filter
-        search.build(positions, self.edges, self.faces, margin)
+        search.build(placed, self.edges, self.faces, margin)
         candidates = search.detect_edge_face_candidates()
         pairs = np.array([(item.edge_id, item.face_id) for item in candidates], dtype=int).reshape(-1, 2)
         first, second = self.owner[self.edges[pairs[:, 0], 0]], self.owner[self.faces[pairs[:, 1], 0]]
@@ -60,53 +115,100 @@ class World:
         for (edge, face), a, b in zip(pairs[allowed], first[allowed], second[allowed], strict=True):
             key = (int(min(a, b)), int(max(a, b)))
             if key not in found:
-                points = (*positions[self.edges[edge]], *positions[self.faces[face]])
+                points = (*placed[self.edges[edge]], *placed[self.faces[face]])
                 if ipctk.is_edge_intersecting_triangle(*points) and segment_meets_triangle(*points):
                     found.add(key)
         return sorted(found)
 
-    def smallest_gap(self, positions: np.ndarray) -> tuple[float, tuple[int, int] | None]:
-        """Smallest distance less radii and minimum separation [m] of pairs within d_hat; the pair if it is <= 0."""
-        reach = self.scene.d_hat + self.xi
+    def smallest_gap(self, placed: np.ndarray) -> tuple[float, tuple[int, int] | None]:
+        if not self.plain:
+            return super().smallest_gap(placed)
         collisions = ipctk.NormalCollisions()
-        collisions.build(self.mesh, positions, reach)
+        collisions.build(self.mesh, placed, self.scene.d_hat)
         if len(collisions) == 0:
             return np.inf, None
-        if self.plain:
-            distance = float(np.sqrt(collisions.compute_minimum_distance(self.mesh, positions)))
-            if distance > 0.0:
-                return distance, None
-        # No wrapper of a collision may outlive the collection, which ipctk would release.
-        count = range(len(collisions))
-        ids = np.array([collisions[k].vertex_ids(self.edges, self.faces) for k in count])
-        squared = np.array([collisions[k].compute_distance(positions, self.edges, self.faces) for k in count])
-        first = self.owner[ids[:, 0]]
-        # Vertex-vertex, edge-vertex, face-vertex and edge-edge stencils begin with the first primitive, and their last
-        # vertex belongs to the second one or, for a vertex against an edge or a face, to that edge or face.
-        last = ids[np.arange(len(ids)), (ids >= 0).sum(axis=1) - 1]
-        second = self.owner[last]
-        xi = self.scene.radius[first] + self.scene.radius[second] + self.scene.minimum_separation
-        gaps = np.where(self.scene.may_touch(first, second), np.sqrt(squared) - xi, np.inf)
-        k = int(np.argmin(gaps))
-        gap = float(gaps[k])
-        return gap, (int(min(first[k], second[k])), int(max(first[k], second[k]))) if gap <= 0.0 else None
+        distance = float(np.sqrt(collisions.compute_minimum_distance(self.mesh, placed)))
+        return (distance, None) if distance > 0.0 else super().smallest_gap(placed)
+
+    def is_free(self, x: np.ndarray, y: np.ndarray, away: float, ccd) -> bool:
+        near = self._candidates(x, y, away)
+        return near.empty() or (self.plain and near.is_step_collision_free(self.mesh, x, y, away, ccd))
+
+    def _candidates(self, x: np.ndarray, y: np.ndarray, away: float):
+        near = ipctk.Candidates()
+        near.build(self.mesh, x, y, 0.5 * (self.xi + away) * 1.01)
+        return near
+
+    def close(self, x: np.ndarray, y: np.ndarray, away: float) -> Close:
+        near = self._candidates(x, y, away)
+        vertices = np.arange(len(self.owner))[:, None]
+        kinds = (
+            (FACE_VERTEX, near.fv_candidates, "vertex_id", vertices, "face_id", self.faces),
+            (EDGE_EDGE, near.ee_candidates, "edge0_id", self.edges, "edge1_id", self.edges),
+            (EDGE_VERTEX, near.ev_candidates, "vertex_id", vertices, "edge_id", self.edges),
+            (VERTEX_VERTEX, near.vv_candidates, "vertex0_id", vertices, "vertex1_id", vertices),
+        )
+        for kind, candidates, one, firsts, other, seconds in kinds:
+            if len(candidates):
+                sides = ((name, items) for name, items in ((one, firsts), (other, seconds)))
+                yield kind, *(items[[getattr(each, name) for each in candidates]] for name, items in sides)
 
 
-def parts_of(scene: Scene, world: int) -> list[World]:
-    """Bodies of a world in parts by their radii, because ipctk compares all bodies of a part within the largest range.
+class Mixed(Part):
+    """Bodies with a radius and all thinner bodies, which are compared with each other.
 
-    The first part has the bodies of zero radius. Each further part has bodies of up to twice its smallest radius,
-    compared with each other and with all thinner bodies.
+    ipctk inflates all primitives by one radius, so that it would compare most of the thin ones.
+
+    Args:
+        thick, thin: (n,) bool.
     """
-    members = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
-    remaining, parts = members.copy(), []
-    while remaining.any():
-        least = scene.radius[remaining].min()
-        part = remaining & (scene.radius <= 2.0 * least)
-        thinner = members & ~remaining
-        parts.append(World(scene, thinner | part, thinner))
-        remaining &= ~part
-    return parts
+
+    def __init__(self, scene: Scene, thick: np.ndarray, thin: np.ndarray):
+        super().__init__(scene, thick | thin)
+        bare = np.setdiff1d(np.arange(len(self.owner)), self.edges)
+        sides = np.sort(np.concatenate([self.faces[:, [a, b]] for a, b in ((0, 1), (1, 2), (2, 0))]), axis=1)
+        count = max(len(self.owner), 1)
+        bars = self.edges[~np.isin(np.sort(self.edges, axis=1) @ [count, 1], sides @ [count, 1])]
+        vertices = np.arange(len(self.owner))[:, None]
+        kinds = (
+            (FACE_VERTEX, vertices, self.faces), (EDGE_VERTEX, vertices, bars), (VERTEX_VERTEX, vertices, bare[:, None]),
+            (FACE_VERTEX, self.faces, vertices), (EDGE_VERTEX, bars, vertices), (VERTEX_VERTEX, bare[:, None], vertices),
+            (EDGE_EDGE, self.edges, self.edges),
+        )  # fmt: skip
+        self.kinds = []
+        for kind, first, second in kinds:
+            bodies = self.owner[first[:, 0]]
+            each = [first[bodies == body] for body in np.unique(bodies[thick[bodies]])]
+            self.kinds.append((kind, each, second[thin[self.owner[second[:, 0]]]]))
+
+    def close(self, x: np.ndarray, y: np.ndarray, away: float) -> Close:
+        reach = self.xi + away
+        for kind, each, second in self.kinds:
+            boxes = _boxes(second, x, y)
+            for first in each:
+                _, near = _meeting(_boxes(first.reshape(1, -1), x, y), boxes, reach)
+                i, j = _meeting(_boxes(first, x, y), (boxes[0][near], boxes[1][near]), reach)
+                one, other = first[i], second[near[j]]
+                yield (kind, one, other) if one.shape[1] <= other.shape[1] else (kind, other, one)
+
+
+class World:
+    """Bodies of one world.
+
+    Attributes:
+        whole: all of them, for intersections; parts: for gaps and paths, by radii.
+    """
+
+    def __init__(self, scene: Scene, world: int):
+        members = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
+        self.whole, self.parts = Alike(scene, members), []
+        thinner, remaining = np.zeros_like(members), members.copy()
+        while remaining.any():
+            part = remaining & (scene.radius <= 2.0 * scene.radius[remaining].min())
+            self.parts.append(self.whole if (part == members).all() else Alike(scene, part))
+            if thinner.any():
+                self.parts.append(Mixed(scene, part, thinner))
+            thinner, remaining = thinner | part, remaining & ~part
 
 
 def disjoint_sets(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -128,3 +230,21 @@ def gap_within(gaps: np.ndarray, reach: float) -> float:
     """Smallest of the gaps if within reach, else infinity."""
     smallest = float(gaps.min(initial=np.inf))
     return smallest if smallest < reach else np.inf
+
+
+def _boxes(ids: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper corners (k, 3) of the boxes around primitives, vertices (k, a), on straight paths from x to y (v, 3)."""
+    places = np.concatenate([x[ids], y[ids]], axis=1)
+    return places.min(axis=1), places.max(axis=1)
+
+
+def _meeting(first: tuple, second: tuple, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """(m,) and (m,) indices of the boxes (k, 3) and (l, 3) whose distances along all axes are at most `reach` [m]."""
+    (low, high), (other_low, other_high) = first, second
+    return np.nonzero(((low[:, None] <= other_high + reach) & (high[:, None] >= other_low - reach)).all(axis=2))
+
+
+def _box_distances(first: np.ndarray, second: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(k,) distances [m] of the boxes around primitives, vertices (k, a) and (k, b)."""
+    (low, high), (other_low, other_high) = _boxes(first, x, y), _boxes(second, x, y)
+    return np.linalg.norm(np.maximum(0.0, np.maximum(low - other_high, other_low - high)), axis=1)

@@ -12,6 +12,8 @@ from scipy.spatial.transform import Rotation
 import abd
 from abd.api.simulation import Simulation
 from abd.certificate.certificate import Certificate, Violation, certify
+from abd.certificate.scene import Scene
+from abd.certificate.world import Alike, World
 from abd.cli import main
 from abd.io.run import run
 from abd.io.trajectory import Trajectory
@@ -260,6 +262,35 @@ def test_paths_and_gaps_of_rods_of_many_radii(tmp_path, moved):
     found = certify(tmp_path)
     assert kinds(found) == [("path", 1, (f"body{moved}", f"body{moved + 1}"))]
     assert found.smallest_gap == pytest.approx(1e-3, rel=1e-9)
+
+
+THIN = {"box": BOX, "wire": cord((-0.5, 0, 0), (0.5, 0.1, 0), radius=0.0)}
+THICK = {
+    "ball": {"sphere": {"radius": 0.3}},
+    "rod": cord((-0.4, 0, 0), (0.4, 0, 0), radius=0.2),
+    "round box": {"box": (0.6, 0.6, 0.6), "rounding": 0.1},
+}
+
+
+@pytest.mark.parametrize("thick", THICK)
+@pytest.mark.parametrize("thin", THIN)
+def test_gaps_of_thick_and_thin_bodies_are_those_of_all_primitives(tmp_path, thick, thin):
+    """The pairs of bodies of different radii have the gaps that ipctk finds among all bodies."""
+    rng = np.random.default_rng(3)
+    bodies = [THIN[thin], THICK[thick], THIN[thin]]
+    path = write_run(tmp_path, bodies, [(0, 0, 0)] * 3, solver={"d_hat": 0.5})
+    with h5py.File(path) as file:
+        scene = Scene(file)
+    world, everything = World(scene, 0), Alike(scene, np.ones(3, dtype=bool))
+    found = []
+    for _ in range(20):
+        turned = Rotation.random(3, random_state=rng).as_matrix()
+        T = np.stack([pose(R, place) for R, place in zip(turned, rng.uniform(-0.7, 0.7, (3, 3)), strict=True)])
+        positions = scene.positions(T)
+        gap = min(part.smallest_gap(part.place(positions))[0] for part in world.parts)
+        assert gap == pytest.approx(super(Alike, everything).smallest_gap(everything.place(positions))[0], abs=1e-12)
+        found.append(gap)
+    assert len(world.parts) == 3 and np.isfinite(found).sum() > 4 and np.min(found) < 0.1
 
 
 def test_paths_over_several_steps_are_unknown(tmp_path):
