@@ -4,10 +4,10 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
+from abd.backends.islands import Islands
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.linear.solver import SOLVERS
 from abd.backends.recorded.numbers import FAILURES, new_control, numbers
-from abd.backends.warp.islands import Islands
 from abd.backends.warp.terms.joint_ends import lists_of
 from abd.errors import StepFailure
 from cuda_kernels.linear.couplings import Coupling

@@ -115,7 +115,7 @@ def graphs(name: str) -> str:
 def transfer(name: str) -> str:
     """Compare reads, writes, scans, sorts and reductions with NumPy."""
     from abd.backends.device.scan import Scan
-    from abd.backends.warp.islands import Islands
+    from abd.backends.islands import Islands
     from cuda_kernels.parallel import sums
 
     device, rng = Device(name), np.random.default_rng(0)

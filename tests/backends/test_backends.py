@@ -136,10 +136,10 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
         one.iteration.begin(1e-3, 1e-3, DT, model.settings.linear_tolerance)
         one.iteration.direction.launch()
         one.iteration.search.measure_slope(one.iteration.control.slope)
-        one.iteration.path.shorten()
+        one.iteration.search.shorten()
     assert kernels.device.read(kernels.iteration.control.flags)[control.COVERED]
     definition.touch.renew(0.0, definition.iteration.control.limit)
-    definition.iteration.path.stop_at_contacts()
+    definition.iteration.search.stop_at_contacts()
     gradients, directions = ([one.device.read(array) for one, array in zip(both, arrays)] for arrays in (
         [one.potential.gradient for one in both], [one.linear.direction for one in both],
     ))  # fmt: skip

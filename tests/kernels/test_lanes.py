@@ -11,7 +11,7 @@ from warp_lanes import lanes
 import abd
 from abd.backends.device.device import EMULATED
 from abd.backends.device.scan import Scan
-from abd.backends.warp.islands import Islands
+from abd.backends.islands import Islands
 from abd.errors import StepFailure
 from cuda_kernels.parallel import sums
 

@@ -9,8 +9,8 @@ from on_device import NAME
 
 from abd.backends.device.device import Device
 from abd.backends.device.scan import Scan
+from abd.backends.islands import Islands
 from abd.backends.numbering import Numbering
-from abd.backends.warp.islands import Islands
 
 pytestmark = pytest.mark.device
 DEVICE = Device(NAME, records=True)

@@ -16,9 +16,9 @@ import warp as wp
 
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
+from abd.backends.islands import Islands
 from abd.backends.linear.cholesky import Addresses, Cholesky
 from abd.backends.linear.elimination import Elimination
-from abd.backends.warp.islands import Islands
 from abd.contact.pair_rows import distinct
 from abd.errors import StepFailure
 from cuda_kernels.linear import krylov

@@ -14,7 +14,7 @@ class Arcs:
 
     def __init__(self, backend):
         self.backend, self.device = backend, backend.device
-        self.control, self.path, self.search = (getattr(backend.iteration, name) for name in ("control", "path", "search"))
+        self.control, self.search = backend.iteration.control, backend.iteration.search
 
     def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
         """Set the path from q_n along the free motion; return the largest collision-free alpha (islands,).
@@ -28,17 +28,16 @@ class Arcs:
         device.write(b.trial_path.moving, moving.astype(np.int32))
         b.trial_path.launch_start()
         device.fill(c.limit, 1.0)
-        self.path.measure()
-        if not self.path.covers():
-            b.touch.renew(self.path.motion, c.limit)
+        self.search.measure()
+        if not self.search.covers():
+            b.touch.renew(self.search.motion, c.limit)
             b.iteration.carry_numbers()
         b.potential.evaluate_contacts()
         device.launch(control.begin_iteration, 1, c)
-        self.path.stop_at_contacts()
-        if b.system.has_barriers:
-            self.search.keep_limits()
-            if failure := int(device.read(c.flags)[control.FAILURE]):
-                raise StepFailure(*FAILURES[failure])
+        self.search.stop_at_contacts()
+        self.search.keep_limits()
+        if failure := int(device.read(c.flags)[control.FAILURE]):
+            raise StepFailure(*FAILURES[failure])
         return device.read(c.limit, b.islands.count)
 
     def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +53,7 @@ class Arcs:
         """Make the trial the iterate."""
         self.backend.potential.exchange()
         self.backend.touch.clear_touching()
-        self.path.subtract_motion()
+        self.search.subtract_motion()
 
     def evaluate(self) -> None:
         """Evaluate all energies except contact at the iterate, those of settled islands included."""

@@ -6,7 +6,7 @@ import warp as wp
 
 from abd.backends.device.device import ONE_THREAD
 from abd.backends.recorded.numbers import flags_of
-from abd.backends.recorded.safe_path import SafePath
+from abd.backends.recorded.search import Search
 from abd.joints.rows.system import CLOSED, CLOSINGS, IMMOBILE
 from cuda_kernels.bodies import paths, poses
 from cuda_kernels.parallel import sums
@@ -17,13 +17,13 @@ class Direction:
     """Directions of one backend.
 
     Args:
-        numbers: decisions (`cuda_kernels.step.control`); path: set to the direction.
+        numbers: decisions (`cuda_kernels.step.control`); search: its path is set to the direction.
         scratch: (islands,) numbers that are not used elsewhere meanwhile.
     """
 
-    def __init__(self, backend, numbers: control.Control, path: SafePath, scratch: wp.array):
+    def __init__(self, backend, numbers: control.Control, search: Search, scratch: wp.array):
         self.backend, self.device, self.control = backend, backend.device, numbers
-        self.path, self.scratch = path, scratch
+        self.search, self.scratch = search, scratch
         self._flag = flags_of(numbers, "SOUND", "REPEAT", "TIGHTEN")
         self.energy, self.previous, self.turn, self.weight = (
             self.device.zeros(max(backend.n, 1), wp.float64) for _ in range(4)
@@ -56,8 +56,8 @@ class Direction:
     def _update_forcing(self) -> None:
         """Set the tolerance of the next solve, and the predicted ends of law edges."""
         b, c, launch = self.backend, self.control, self.device.launch
-        b.islands.fold(c.each, sums.MAX, self.path.largest)
-        launch(newton.advance_forcing, 1, c, self.path.largest)
+        b.islands.fold(c.each, sums.MAX, self.search.largest)
+        launch(newton.advance_forcing, 1, c, self.search.largest)
         if b.system.has_uneven_forces:
             changes = b.scratch.b
             b.rows.launch_effort_changes(b.linear.direction, changes)
@@ -67,7 +67,7 @@ class Direction:
     def _stretch(self) -> None:
         b, c = self.backend, self.control
         self.device.launch(paths.stretch, b.n, b.islands.island, c.stretch, b.linear.direction)
-        self.path.aim(self.scratch, c.limit)
+        self.search.aim(self.scratch, c.limit)
 
     def _tighten(self) -> None:
         self.backend.iteration.solver.launch_tighten(self.backend.linear.direction)
@@ -77,7 +77,7 @@ class Direction:
     def _aim(self) -> None:
         # keep rounding of an ill-conditioned system out of fixed degrees of freedom
         self.backend.potential.project_vectors(self.backend.linear.direction)
-        self.path.aim(self.control.moved, self.control.limit)
+        self.search.aim(self.control.moved, self.control.limit)
 
     def _close_joints(self) -> None:
         """Correct the direction with the present factor until the linear model closes all exact rows.
@@ -119,7 +119,7 @@ class Direction:
             check()
             self.device.repeat(self._flag["REPEAT"], close)
             b.rows.evaluate()
-            self.path.aim(c.moved, c.limit)
+            self.search.aim(c.moved, c.limit)
 
         if b.linear.known and b.iteration.solver.sees_joints:
             self.device.when(self._flag["REPEAT"], close_all)

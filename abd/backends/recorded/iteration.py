@@ -25,7 +25,6 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.progress import no_decrease
 from abd.backends.recorded.direction import Direction
 from abd.backends.recorded.numbers import FAILURES, flags_of, new_control, numbers
-from abd.backends.recorded.safe_path import SafePath
 from abd.backends.recorded.search import Search
 from abd.errors import StepFailure
 from abd.potentials.integrators import longest
@@ -46,7 +45,7 @@ class Iteration:
         d, capacity = self.device, max(backend.n, 1)
         self.graphs: Graphs = backend.graphs
         c = self.control = new_control(d, capacity, backend.islands.counts)
-        self.search, self.path = Search(backend, c), SafePath(backend, c)
+        self.search = Search(backend, c)
         # the host reads the status, and the bodies in contact if it needs them, as one array
         self._memory = d.zeros(control.STATUS + (capacity + 1) // 2, wp.float64)
         self.status = self._memory[: control.STATUS]
@@ -55,7 +54,7 @@ class Iteration:
         self._reads_touching = False
         self.scratch = d.zeros(capacity, wp.float64)
         self._of_bodies, self._of_islands = (d.zeros(capacity, sums.vec13) for _ in range(2))
-        self.direction = Direction(backend, c, self.path, self.scratch)
+        self.direction = Direction(backend, c, self.search, self.scratch)
         self.all, self.some = (d.zeros(capacity, wp.int32) for _ in range(2))
         self.frictional, self._friction_of = d.zeros(capacity, wp.int32), None
         self.loose_tolerances, self.residual_bounds, self._has_lengths = *(d.zeros(capacity, wp.float64) for _ in range(2)), False
@@ -199,7 +198,7 @@ class Iteration:
             if reads_touching:
                 b.touch.mark_touching(self._touching)
             needed = b.touch.capacities[::3]
-            self.device.launch(control.gather_status, 1, self.control, self.path.largest, *needed, self.status)
+            self.device.launch(control.gather_status, 1, self.control, self.search.largest, *needed, self.status)
 
         self.graphs.run(key, gathered)
         b.touch.clear_touching()
@@ -300,7 +299,7 @@ class Iteration:
         launch(control.begin_iteration, 1, c)
         b.potential.launch_mark_done(c.converged)
         self.device.repeat(self._flag["RESTART"], self._direct)
-        self.device.when(self._flag["SOUND"], self.path.shorten)
+        self.device.when(self._flag["SOUND"], self.search.shorten)
         self.device.when(self._flag["COVERED"], self._search)
 
     def _direct(self) -> None:
@@ -322,7 +321,7 @@ class Iteration:
     def _end_renewed(self) -> None:
         """Complete an iteration whose path the candidate list did not cover."""
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
-        self.path.stop_at_contacts(proven=True)
+        self.search.stop_at_contacts(proven=True)
         self._search()
 
     def _spread_regularisation(self) -> None:
@@ -354,7 +353,7 @@ class Iteration:
         """Accept the last trial, update stiffness and multipliers, and test convergence."""
         b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
         b.potential.exchange()
-        self.path.subtract_motion()
+        self.search.subtract_motion()
         exact = b.system.has_exact
         if exact:
             b.rows.launch_errors(self.scratch)

@@ -25,7 +25,7 @@ class Start:
     def __init__(self, backend):
         self.backend, self.device, self.iteration = backend, backend.device, backend.iteration
         self.graphs, c = self.iteration.graphs, self.iteration.control
-        self.control, self.path = c, self.iteration.path
+        self.control, self.search = c, self.iteration.search
         self._sound, self._covered, self._pending = (
             c.flags[flag : flag + 1] for flag in (control.SOUND, control.COVERED, control.PENDING)
         )
@@ -61,7 +61,7 @@ class Start:
     def _renew(self, starts: bool = False) -> None:
         """Renew the candidate list for the path, and the islands."""
         touch = self.backend.touch
-        touch.renew(self.path.motion, self.control.limit, starts)
+        touch.renew(self.search.motion, self.control.limit, starts)
         self.graphs.run("carry speeds", self._carry)
         touch.follow_list()
 
@@ -75,9 +75,9 @@ class Start:
     def leave(self) -> None:
         """Set the first path and measure it."""
         self._set_path()
-        self.path.measure()
+        self.search.measure()
         islands = self.backend.islands
-        islands.fold(self.control.speed, sums.MAX, self.path.largest)
+        islands.fold(self.control.speed, sums.MAX, self.search.largest)
         self.backend.touch.launch_motions(self.control.speed)
 
     def _set_path(self) -> None:
@@ -87,8 +87,8 @@ class Start:
     def go_alone(self) -> None:
         """Follow the first path without candidates or lagged friction."""
         self.device.fill(self.control.limit, 1.0)
-        self.path.stop_at_contacts()
-        self._keep_limits()
+        self.search.stop_at_contacts()
+        self.search.keep_limits()
         self.backend.potential.evaluate()
         self.device.when(self._sound, lambda: self._try_paths(False))
 
@@ -98,16 +98,16 @@ class Start:
         launch(control.begin_iteration, 1, c)
         self.device.fill(c.limit, 1.0)
         b.potential.launch_contacts()
-        self.path.stop_at_contacts()
-        self._keep_limits()
+        self.search.stop_at_contacts()
+        self.search.keep_limits()
         b.touch.launch_lag()
         b.potential.evaluate()
-        self.iteration.search.check_capacity()
+        self.search.check_capacity()
         self.device.when(self._sound, lambda: self._try_paths(touching))
 
     def _follow_second(self) -> None:
         self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
-        self.path.stop_at_contacts()
+        self.search.stop_at_contacts()
         self._try_second()
         self._accept()
 
@@ -123,17 +123,12 @@ class Start:
         b, c = self.backend, self.control
         self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.trial_path.moving)
         self._set_path()
-        self.path.shorten()
+        self.search.shorten()
         self.device.when(self._covered, self._try_second)
 
     def _try_second(self) -> None:
-        self._keep_limits()
+        self.search.keep_limits()
         self._try()
-
-    def _keep_limits(self) -> None:
-        """Shorten the path to the joint limits."""
-        if self.backend.system.has_barriers:
-            self.iteration.search.keep_limits()
 
     def _try(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch
@@ -151,7 +146,7 @@ class Start:
         b = self.backend
         self.device.when(self._pending, self._hold_bodies)
         b.potential.exchange()
-        self.path.subtract_motion()
+        self.search.subtract_motion()
 
     def _hold_bodies(self) -> None:
         self.device.launch(kernels.hold_rising, self.backend.n, self.control)

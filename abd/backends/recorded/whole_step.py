@@ -252,7 +252,7 @@ class WholeStep:
             self.device.fill(b.scratch.marks)
             b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
             launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, int(strict), self.state)
-        a, largest = b.scratch.a, b.iteration.path.largest
+        a, largest = b.scratch.a, b.iteration.search.largest
         b.swept_paths.launch_swept_paths(b.scheme.lengths, True, a)
         b.islands.reduce(a, sums.MAX, c.each)
         b.islands.fold(c.each, sums.MAX, largest)

@@ -12,6 +12,7 @@ import warp as wp
 from abd.backends.body_data import BodyData
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
+from abd.backends.islands import Islands
 from abd.backends.protocol import OfPotential
 from abd.backends.recorded.arcs import Arcs
 from abd.backends.recorded.iteration import Iteration
@@ -28,7 +29,6 @@ from abd.backends.reference.parts.states import States
 from abd.backends.reference.parts.steps import Steps
 from abd.backends.reference.parts.touch import Touch
 from abd.backends.reference.potential import Potential
-from abd.backends.warp.islands import Islands
 from abd.backends.warp.iterate import Scratch
 from abd.joints.rows.build import build_system
 from abd.model import Model

@@ -9,12 +9,12 @@ import warp as wp
 
 from abd.backends.body_data import BodyData
 from abd.backends.device.device import Device
+from abd.backends.islands import Islands
 from abd.backends.reference.iterate import Iterate
 from abd.backends.reference.numpy_bodies import BodyEnergies, maps
 from abd.backends.reference.numpy_contacts import NumpyContacts
 from abd.backends.reference.numpy_friction import NumpyFriction
 from abd.backends.reference.numpy_joints import NumpyJoints
-from abd.backends.warp.islands import Islands
 from abd.joints.rows.system import JointSystem
 from abd.model import Model
 from cuda_kernels.parallel import sums

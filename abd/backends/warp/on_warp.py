@@ -10,6 +10,7 @@ from abd.backends.body_data import BodyData
 from abd.backends.device.device import Device, turn_of
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.upload import allocate_struct, upload_struct
+from abd.backends.islands import Islands
 from abd.backends.linear.linear import LinearSolver
 from abd.backends.linear.orders import shared
 from abd.backends.linear.solver import SOLVERS, Solver
@@ -18,7 +19,6 @@ from abd.backends.recorded.arcs import Arcs
 from abd.backends.recorded.iteration import Iteration
 from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
-from abd.backends.warp.islands import Islands
 from abd.backends.warp.iterate import Iterate, Scratch
 from abd.backends.warp.parts.inactive import Inactive
 from abd.backends.warp.parts.loads import Loads

@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.device import Device
-from abd.backends.warp.islands import Islands
+from abd.backends.islands import Islands
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.bodies import Bodies
 from abd.backends.warp.terms.contacts import Contacts

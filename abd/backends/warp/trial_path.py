@@ -7,7 +7,7 @@ import warp as wp
 from abd.backends.body_data import body_boxes, surface_boxes
 from abd.backends.device.device import Device
 from abd.backends.device.upload import allocate_struct
-from abd.backends.warp.islands import Islands
+from abd.backends.islands import Islands
 from abd.backends.warp.iterate import Iterate
 from abd.model import Model
 from cuda_kernels.bodies import affine, paths
