@@ -112,13 +112,12 @@ def test_step_without_convergence_is_reported_and_undone():
         np.testing.assert_equal(value, before[key])
 
 
-@pytest.mark.parametrize("device", ["numpy", "cpu"])
-def test_a_line_search_without_decrease_names_a_body(device, monkeypatch):
+def test_a_line_search_without_decrease_names_a_body(monkeypatch):
     monkeypatch.setattr(small_scenes, "SMALL", 0)  # energies of a record cannot be watched
     scene = abd.Scene(solver={"retries": 0, "tolerance": 1e-9})
     scene.add_body("calm", box=(0.1, 0.1, 0.1))
     scene.add_body("wild", box=(0.1, 0.1, 0.1), position=(5, 0, 0), angular_velocity=(0, 0, 30), kappa=1e5)
-    simulation = abd.Simulation(scene, device)
+    simulation = abd.Simulation(scene, "cpu")
     backend = simulation.backend
     evaluate = backend.potential.evaluate_trial
 

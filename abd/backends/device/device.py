@@ -68,7 +68,7 @@ class Device:
         is_cpu: whether the host can access the arrays.
         wide: whether launches are shaped for thousands of threads, one item each.
         records: whether `Graphs` records and replays on one thread; always if `wide`. Otherwise kernels are launched one by one
-            on several threads. It may change between substeps (`abd.backends.warp.parts.inactive`).
+            on several threads. It may change between substeps (`abd.backends.warp.parts.conditions`).
         recording: whether launches are being recorded; reads are then impossible.
         rehearsing: whether a body runs for its allocations only, without launches.
         generation: counter of allocations and exchanges of arrays; older records are invalid.

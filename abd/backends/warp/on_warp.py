@@ -20,8 +20,7 @@ from abd.backends.recorded.iteration import Iteration
 from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
 from abd.backends.warp.iterate import Iterate, Scratch
-from abd.backends.warp.parts.inactive import Inactive
-from abd.backends.warp.parts.loads import Loads
+from abd.backends.warp.parts.conditions import Inactive, Loads
 from abd.backends.warp.parts.readings import Readings, new_totals
 from abd.backends.warp.parts.rows import Rows
 from abd.backends.warp.parts.states import States

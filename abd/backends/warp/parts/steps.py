@@ -10,7 +10,7 @@ from abd.backends.device.graphs import Graphs
 from abd.backends.device.totals import Totals
 from abd.backends.device.upload import allocate_struct
 from abd.backends.linear.linear import LinearSolver
-from abd.backends.warp.parts.inactive import Inactive
+from abd.backends.warp.parts.conditions import Inactive
 from abd.backends.warp.parts.rows import Rows
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.parts.target_poses import TargetPoses

@@ -8,7 +8,7 @@ import warp as wp
 from abd.backends.answers import STRAINED, UnprovenPaths
 from abd.backends.device.graphs import Graphs
 from abd.backends.warp.iterate import Scratch
-from abd.backends.warp.parts.inactive import Inactive
+from abd.backends.warp.parts.conditions import Inactive
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential

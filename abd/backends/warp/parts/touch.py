@@ -10,7 +10,7 @@ import warp as wp
 from abd.backends.answers import PairLoads
 from abd.backends.device.totals import Totals
 from abd.backends.device.upload import exclude
-from abd.backends.warp.parts.inactive import Inactive
+from abd.backends.warp.parts.conditions import Inactive
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.trial_path import TrialPath
 from abd.contact.pair_law import PairParameters
