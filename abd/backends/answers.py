@@ -48,7 +48,7 @@ class Status:
     open: float
     trials: int
     linear: int
-    needed: tuple[int, ...]
+    needed: list[int]
 
 
 @dataclass(frozen=True)

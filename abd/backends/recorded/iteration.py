@@ -252,22 +252,22 @@ class Iteration:
 
     def _read_status(self, reads_touching: bool) -> Status:
         values = self.device.read(self._memory, None if reads_touching else control.STATUS)
-        at, flags, rest, touching = np.split(values, (control.NUMBERS, control.NUMBERS + control.FLAGS, control.STATUS))
         if reads_touching:
-            self.backend.touch.touched = touching.view(np.int32)[: self.backend.n]
-        flags = flags.astype(int)
+            self.backend.touch.touched = values[control.STATUS :].view(np.int32)[: self.backend.n]
+        found = values[: control.STATUS].tolist()
+        at, flags, rest = found[: control.NUMBERS], found[control.NUMBERS :], found[control.NUMBERS + control.FLAGS :]
         return Status(
             failure=int(flags[control.FAILURE]),
-            covered=bool(flags[control.COVERED]),
-            motion=float(rest[0]),
-            moving=bool(flags[control.MOVING]),
-            worst=float(at[control.WORST]),
-            gap=float(at[control.GAP]),
-            least=float(at[control.LEAST]),
-            open=float(at[control.OPEN]),
+            covered=flags[control.COVERED] != 0.0,
+            motion=rest[0],
+            moving=flags[control.MOVING] != 0.0,
+            worst=at[control.WORST],
+            gap=at[control.GAP],
+            least=at[control.LEAST],
+            open=at[control.OPEN],
             trials=int(flags[control.TRIALS]),
             linear=int(flags[control.LINEAR]),
-            needed=tuple(rest[1:].astype(int).tolist()),
+            needed=[int(one) for one in rest[1:]],
         )
 
     def follow_pairs(self) -> None:
