@@ -17,11 +17,11 @@ from abd.backends.protocol import OfPotential
 from abd.backends.recorded.arcs import Arcs
 from abd.backends.recorded.iteration import Iteration
 from abd.backends.recorded.start import Start
-from abd.backends.reference.dense_solver import DenseSolver
 from abd.backends.reference.iterate import Iterate
 from abd.backends.reference.numpy_bodies import Boxes
 from abd.backends.reference.numpy_motion import HostScheme
 from abd.backends.reference.parts.conditions import Inactive, Loads, TargetPoses
+from abd.backends.reference.parts.dense_solver import DenseSolver
 from abd.backends.reference.parts.paths import SweptPaths, TrialPath
 from abd.backends.reference.parts.readings import Readings
 from abd.backends.reference.parts.rows import Rows
