@@ -16,9 +16,11 @@ from abd.energies import spin
 from abd.joints.rows.placement import rigid_pose
 from abd.model import Kind, affine_matrices, affine_state
 from abd.rotations import polar, pose, quaternion, quaternion_matrix, skew
+from abd.scene.schema.attributes import KnownAttributes
+from abd.scene.schema.schema import BodySpec, MaterialSpec
 
 
-class BodyView:
+class BodyView(KnownAttributes):
     """One body, described by its mesh frame in the scene.
 
     Poses and velocities can be set between steps. This does not close joints; `JointView.set_coordinate` does. The integrator
@@ -26,6 +28,7 @@ class BodyView:
     """
 
     __slots__ = ("_simulation", "index")
+    RELATED = ("scene.body(name)", BodySpec), ("sim.materials[name]", MaterialSpec)
 
     def __init__(self, simulation: RunningSimulation, index: int):
         self._simulation, self.index = simulation, index
@@ -269,7 +272,7 @@ class BodyView:
         return tuple(sorted(pairs - {self.name}))
 
 
-class MaterialView:
+class MaterialView(KnownAttributes):
     """A material paired with itself, or a pair of two materials."""
 
     __slots__ = ("_one", "_other", "_simulation")

@@ -35,6 +35,8 @@ from abd.errors import Problem, SceneError
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_start
+from abd.scene.schema.attributes import KnownAttributes
+from abd.scene.schema.schema import OutputSpec, SolverSpec
 from abd.state import State
 from abd.step.step import Stepper
 
@@ -49,7 +51,7 @@ INTERNAL = ("backend", "compiled", "control", "loads", "reader", "stepper")
 """Attributes that `dir` does not list: parts of the implementation."""
 
 
-class Simulation:
+class Simulation(KnownAttributes):
     """Simulate a scene on a device.
 
     Args:
@@ -93,6 +95,15 @@ class Simulation:
         "stepper",
         "worlds",
     )  # fmt: skip
+    RELATED = (
+        ("sim.worlds", Worlds),
+        ("sim.scene.solver", SolverSpec),
+        ("sim.scene.output", OutputSpec),
+        ("sim.bodies[name]", BodyView),
+        ("sim.joints[name]", JointView),
+        ("sim.materials[name]", MaterialView),
+        ("sim.model", Model),
+    )
 
     def __init__(
         self, scene: Scene | SceneSpec | Model | str | Path, device: str = "auto", source: Scene | None = None

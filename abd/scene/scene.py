@@ -23,6 +23,7 @@ from abd.scene.files.reader import (
 from abd.scene.files.toml_text import scene_toml
 from abd.scene.importers.formats import ImportOptions, find_scene, is_imported, read_imported
 from abd.scene.joint_methods import JointMethods
+from abd.scene.schema.attributes import KnownAttributes
 from abd.scene.schema.findings import as_problem, did_you_mean, key_name
 from abd.scene.schema.joint_schema import CouplingSpec, JointSpec
 from abd.scene.schema.schema import (
@@ -54,7 +55,7 @@ RIGID_IPC_KEYS = ("rigid_body_problem", "scene_type", "args")
 """Top-level keys of which one at least makes a JSON file a scene of rigid-ipc."""
 
 
-class Scene(JointMethods):
+class Scene(KnownAttributes, JointMethods):
     """Bodies, joints, materials and settings, all of them by name.
 
     The keyword arguments of `add_body` and its kin are the keys of the scene file (`abd schema` lists them). An
@@ -70,6 +71,14 @@ class Scene(JointMethods):
     """
 
     __slots__ = ("_taken", "notes", "path", "spec")
+    RELATED = (
+        ("scene.solver", SolverSpec),
+        ("scene.output", OutputSpec),
+        ("scene.body(name)", BodySpec),
+        ("scene.joint(name)", JointSpec),
+        ("scene.camera", CameraSpec),
+        ("scene.spec.material[k]", MaterialSpec),
+    )
 
     def __init__(
         self,

@@ -190,3 +190,45 @@ abd.Simulation(scene, device="cpu").run(steps=3, record={str(tmp_path / "run") i
     scene.save(tmp_path / "jam.toml")
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stderr
     assert "strains by 0.0009" in told
+
+
+@pytest.mark.parametrize(
+    ("owner", "attribute", "suggestions"),
+    [
+        ("sim", "dt", ["sim.worlds.dt", "scene.solver.dt"]),
+        ("sim", "time_step", ["sim.worlds.dt", "scene.solver.dt"]),
+        ("sim", "mu", ["sim.materials[name].mu"]),
+        ("sim", "body", ["bodies"]),
+        ("scene", "dt", ["scene.solver.dt"]),
+        ("scene", "duration", ["scene.output.duration"]),
+        ("scene.solver", "timestep", ["dt"]),
+        ("body", "pos", ["position"]),
+        ("body", "force", ["apply_force"]),
+        ("body", "density", ["scene.body(name).density"]),
+        ("body", "friction", ["sim.materials[name].mu"]),
+        ("joint", "tehta", ["theta"]),
+        ("joint", "range", ["joint.coordinate(name).range"]),
+        ("coordinate", "target", ["set_target"]),
+        ("coordinate", "velocity", ["speed"]),
+    ],
+)
+def test_an_unknown_attribute_is_refused_with_a_suggestion(owner, attribute, suggestions):
+    scene = abd.Scene()
+    scene.add_body("bar", box=(1, 0.1, 0.1))
+    scene.add_hinge("pivot", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0))
+    sim = abd.Simulation(scene, device="numpy")
+    joint = sim.joints["pivot"]
+    objects = {"sim": sim, "scene": scene, "scene.solver": scene.solver, "body": sim.bodies["bar"], "joint": joint}
+    found = {**objects, "coordinate": joint.theta}[owner]
+    for use in (lambda: getattr(found, attribute), lambda: setattr(found, attribute, 1.0)):
+        with pytest.raises((AttributeError, SceneError)) as refused:
+            use()
+        assert all(one in str(refused.value) for one in suggestions)
+
+
+def test_a_coordinate_is_not_set_as_an_attribute_of_its_joint():
+    scene = abd.Scene()
+    scene.add_body("bar", box=(1, 0.1, 0.1))
+    scene.add_hinge("pivot", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0))
+    with pytest.raises(AttributeError, match=r"theta cannot be set.*set_target"):
+        abd.Simulation(scene, device="numpy").joints["pivot"].theta = 0.5

@@ -14,9 +14,11 @@ from abd.joints.rows.laws import Role
 from abd.joints.rows.sizes import reduced_masses
 from abd.joints.types import TYPES
 from abd.model import CoordinateSettings
+from abd.scene.schema.attributes import KnownAttributes
+from abd.scene.schema.joint_schema import DriveSpec
 
 
-class CoordinateView:
+class CoordinateView(KnownAttributes):
     """One coordinate in metres or radians; angles are counted over any number of turns, efforts are in N or N m.
 
     Attributes:
@@ -24,6 +26,7 @@ class CoordinateView:
     """
 
     __slots__ = ("_control", "_simulation", "index", "joint", "name")
+    RELATED = ("coordinate.settings", CoordinateSettings), ("coordinate.settings.drive", DriveSpec)
 
     def __init__(self, joint: JointForces, index: int, name: str):
         self.joint, self.index, self.name = joint, index, name

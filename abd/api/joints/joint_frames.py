@@ -11,13 +11,14 @@ from abd.joints.coordinates.transform import project
 from abd.joints.rows.placement import body_pose, on_present_parent, present_transform
 from abd.model import WORLD, Joint
 from abd.rotations import exp, inverse, log
+from abd.scene.schema.attributes import KnownAttributes
 
 WORLD_NAME = "world"
 RATE_STEP = 1e-6
 """Motion [m, rad] of the central difference for the rate of G."""
 
 
-class JointFrames:
+class JointFrames(KnownAttributes):
     """Frames C on the child and D on the parent of one joint; base of `JointView`.
 
     `T_CW`, `T_DW`, `T_CD` and derived quantities use the rigid bodies closest to the strained ones. The joint acts on markers:

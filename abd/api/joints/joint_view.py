@@ -11,12 +11,15 @@ from abd.joints.closure.assembly import Assembly
 from abd.joints.rows.build import yielding
 from abd.joints.rows.change import critically_damped, softened
 from abd.model import Coupling
+from abd.scene.schema.attributes import KnownAttributes
+from abd.scene.schema.joint_schema import CouplingSpec, JointSpec
 
 
 class JointView(JointForces):
     """A joint between a parent (frame D) and a child (frame C); "the joint's point" is the origin of C."""
 
     __slots__ = ("_coordinates", "_slice", "index", "simulation")
+    RELATED = ("joint.coordinate(name)", CoordinateView), ("scene.joint(name)", JointSpec)
 
     def __init__(self, simulation: RunningSimulation, index: int):
         self.simulation, self.index = simulation, index
@@ -183,8 +186,7 @@ class JointView(JointForces):
     def __getattr__(self, name: str) -> CoordinateView:
         """Return a coordinate by name: ``joint.theta`` is ``joint.coordinate("theta")``."""
         if name.startswith("_") or name not in self._coordinates:
-            known = ", ".join(f"'{one}'" for one in self._coordinates) or "none"
-            raise AttributeError(f"a joint view has no attribute '{name}'; coordinates of this joint: {known}")
+            return super().__getattr__(name)
         return self._coordinates[name]
 
     def __dir__(self) -> list[str]:
@@ -220,10 +222,11 @@ class JointView(JointForces):
         return float(self.simulation.joint_readings().energy[self.index])
 
 
-class CouplingView:
+class CouplingView(KnownAttributes):
     """A coupling ``q0 = scale (f_1(q_1) + f_2(q_2) + ...)``, or ``q0 = scale f(q_1, q_2, ...)``."""
 
     __slots__ = ("index", "simulation")
+    RELATED = (("scene.coupling(name)", CouplingSpec),)
 
     def __init__(self, simulation: RunningSimulation, index: int):
         self.simulation, self.index = simulation, index

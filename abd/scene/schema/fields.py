@@ -6,12 +6,13 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from abd.errors import SceneError
+from abd.scene.schema.attributes import unknown_attribute
 from abd.scene.schema.findings import as_problem, schema_findings, unknown_key
 from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.values import (
@@ -76,6 +77,15 @@ class Spec(BaseModel):
         """Return a copy with other, unchecked values of some keys, which shares no list and no table with this one."""
         own = {key: _independent(value) for key, value in self.__dict__.items() if type(value) not in ATOMS}
         return self.model_copy(update={**own, **changes})
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, key: str) -> Any:
+            """Suggest another key for an unknown one."""
+            try:
+                return super().__getattr__(key)
+            except AttributeError:
+                raise unknown_attribute(self, key) from None
 
     def __setattr__(self, key: str, value: Any) -> None:
         """Set a field; `SceneError` if the schema does not allow it."""

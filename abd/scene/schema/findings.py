@@ -59,6 +59,14 @@ OTHER_WORDS = {
     "max_iterations": "max_newton",
     "is_dof_fixed": "fix",
     "group_id": "group",
+    "vel": "linear_velocity, velocity or speed",
+    "velocity": "speed or rates",
+    "position": "value",
+    "angle": "value or coordinates",
+    "quat": "quaternion",
+    "torque": "effort",
+    "qpos": "coordinates",
+    "qvel": "rates",
 }
 """Names of other programs for our keys, whose spelling differs too much for a search by similarity."""
 
@@ -74,11 +82,16 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
 @lru_cache(maxsize=64)  # the same mistake in thousands of tables is looked for once
 def _question(word: str, known: tuple[str, ...]) -> str:
     folded = {candidate.lower(): candidate for candidate in reversed(known)}
-    other = OTHER_WORDS.get(word.lower(), "")
-    if word.lower() not in folded and other and other.replace(" or ", ", ").split(", ")[0] in known:
-        return f"did you mean {other}?"
+    others = [other for other in synonyms(word) if other in known]
+    if word.lower() not in folded and others:
+        return f"did you mean {enumerated(others)}?"
     near = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     return f"did you mean '{folded[near[0]]}'?" if near else ""
+
+
+def synonyms(word: str) -> list[str]:
+    """Return our names for a name of other programs."""
+    return OTHER_WORDS.get(word.lower(), "").replace(" or ", ", ").split(", ")
 
 
 def enumerated(words: Iterable[str], last: str = "or") -> str:
