@@ -15,6 +15,7 @@ import numpy as np
 from abd import backends
 from abd.api import restarts
 from abd.api.body_view import BodyView, MaterialView
+from abd.api.causes import explained
 from abd.api.contact_view import Contacts
 from abd.api.coordinates import Coordinates
 from abd.api.device_state import DeviceState
@@ -31,7 +32,7 @@ from abd.api.views import ByName, Vector, finite
 from abd.api.worlds import Worlds
 from abd.backends.device.memory import memory_watched
 from abd.energies import InitialContacts
-from abd.errors import Problem, SceneError
+from abd.errors import Problem, SceneError, StepFailure
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_start
@@ -194,7 +195,11 @@ class Simulation(KnownAttributes):
             OutOfMemory: the frame is complete, but its results could not be read.
         """
         with self._stepping, memory_watched(self.device):
-            return self._step()
+            try:
+                return self._step()
+            except StepFailure as failure:
+                failure.args = (explained(self, failure),)
+                raise
 
     def _step(self) -> StepReport:
         self._switches.before_step()

@@ -59,6 +59,18 @@ def without_friction() -> abd.Scene:
     return scene
 
 
+def grams_per_cubic_centimetre() -> abd.Scene:
+    return ground(**BOX, density=7.8)
+
+
+def target_in_degrees() -> abd.Scene:
+    return servo(damping=1.0, drive={"mode": "position", "target": 90.0})
+
+
+def target_outside_range() -> abd.Scene:
+    return servo(damping=1.0, range=(-0.5, 0.5))
+
+
 def falling() -> abd.Scene:
     scene = abd.Scene()
     scene.add_body("part", **BOX)
@@ -77,6 +89,9 @@ MISTAKES = {
     quaternion_xyzw: "its quaternion (0, 0, 0.6, 0.8) is half a turn; the order of the numbers is w, x, y, z",
     degrees: "joint 'knee': its range of theta reaches 14.3 turns; range is in radians, range_deg in degrees",
     servo: "joint 'knee': the position drive of theta has an effort limit and no damping",
+    target_in_degrees: "joint 'knee': the target of its drive of theta is 14.3 turns; target is in radians",
+    target_outside_range: "joint 'knee': the target 1 of its drive is outside of its range of theta, [-0.5, 0.5]",
+    grams_per_cubic_centimetre: "body 'part' has a density of 7.8 kg/m^3, hence 0.0156 kg",
     long_step: "solver.dt = 1 s is long",
     without_friction: "no material has friction",
     falling: "body 'part' falls for ever",

@@ -144,7 +144,7 @@ class CoordinateView(KnownAttributes):
         if damping is not None:
             compliance_now = changes.get("limit_compliance", settings.limit_compliance)
             if damping < 0.0 and compliance_now > 0.0:
-                damping = -damping * 2.0 * float(np.sqrt(self._reduced_mass() / compliance_now))
+                damping = -damping * 2.0 * float(np.sqrt(self.reduced_mass() / compliance_now))
             self._require_not_negative(
                 "limit_damping", damping, "; a fraction of critical damping (negative) needs a compliance"
             )
@@ -157,7 +157,7 @@ class CoordinateView(KnownAttributes):
         if not (np.isfinite(value) and value >= 0.0):
             raise ValueError(f"{key} of '{self.name}' must be finite and not negative, not {value!r}{fix}")
 
-    def _reduced_mass(self) -> float:
+    def reduced_mass(self) -> float:
         """Return the current reduced mass of the coordinate [kg or kg m^2] (`abd.joints.rows.sizes`)."""
         joint, sim = self.joint.joint, self._simulation
         measures = [one for one in TYPES[joint.type].coordinates(joint) if one.name == self.name]

@@ -22,6 +22,8 @@ LARGEST_STEP = 0.1
 """Time step [s] above which it is doubted."""
 LARGEST_ANGLE = 4.0 * np.pi
 """Bound of an angle [rad] above which its unit is doubted."""
+DENSITIES = 25.0, 25e3
+"""Densities [kg/m^3] below and above which the unit is doubted; osmium, the densest element, has 22.6 g/cm^3."""
 FARTHEST_ANCHOR = 3.0
 """Distance of a joint from the surface of its body, over the body's size, above which its position is doubted."""
 
@@ -39,6 +41,9 @@ def _of_body(record: BodyRecord, count: int) -> Iterator[str]:
     body, size, quaternion = f"body '{record.name}'{and_more(count)}", surface_size(record), record.spec.quaternion
     if record.kind is Kind.DYNAMIC and size > LARGEST_SIZE:
         yield f"{body} is {size:.3g} m in size, {record.mass:.3g} kg: lengths are in metres; scale = 0.001 converts millimetres"
+    density = record.spec.density
+    if record.kind is Kind.DYNAMIC and record.spec.mass is None and not DENSITIES[0] <= density <= DENSITIES[1]:
+        yield f"{body} has a density of {density:g} kg/m^3, hence {record.mass:.3g} kg; water has 1000 kg/m^3, steel 7800"
     if quaternion is not None and quaternion[0] == 0.0 and quaternion[3] != 0.0:
         numbers = ", ".join(f"{one:g}" for one in quaternion)
         yield f"{body}: its quaternion ({numbers}) is half a turn; the order of the numbers is w, x, y, z"
@@ -54,6 +59,14 @@ def _of_coordinates(model: Model) -> Iterator[str]:
                 turns = largest / (2.0 * np.pi)
                 yield f"{joint}: its range of {one.name} reaches {turns:.3g} turns; range is in radians, range_deg in degrees"
             drive = one.drive
+            target = drive.target(0.0) if drive is not None and drive.mode in ("position", "pd") else one.initial
+            if not one.lower <= target <= one.upper:
+                bounds = f"[{one.lower:g}, {one.upper:g}]"
+                yield f"{joint}: the target {target:g} of its drive is outside of its range of {one.name}, {bounds}"
+            elif rotary[one.name] and abs(target) > LARGEST_ANGLE:
+                turns = target / (2.0 * np.pi)
+                remedy = "target is in radians, target_deg in degrees"
+                yield f"{joint}: the target of its drive of {one.name} is {turns:.3g} turns; {remedy}"
             swings = drive is not None and drive.mode == "position" and min(drive.effort, one.effort_limit) < np.inf
             if swings and not (one.damping or one.friction or one.friction_load):
                 yield (
