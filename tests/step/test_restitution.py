@@ -290,6 +290,18 @@ def test_a_row_that_an_impact_compresses_does_not_rebound(mass, light, count, ga
 
 
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("e", [0.0, 0.5])
+def test_a_moving_obstacle_hits_a_body_at_rest(e, dt):
+    """A ball leaves a kinematic box of 1.5 m/s with (1 + e) times its speed."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": dt})
+    scene.add_material("default", mu=0.0, restitution=e)
+    scene.add_body("box", box=(0.1, 0.3, 0.3), kind="kinematic", position=(-0.06, 0.0, 0.0), motion={"velocity": (1.5, 0.0, 0.0)})
+    scene.add_body("ball", sphere={"radius": 0.05}, mass=0.3, position=(0.05, 0.0, 0.0))
+    simulation = abd.run(scene, duration=0.06, device=NAME)
+    assert simulation.bodies["ball"].linear_velocity[0] == pytest.approx(1.5 * (1.0 + e), rel=0.005)
+
+
+@pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("shape", [{"sphere": {"radius": 0.05}}, {"box": (0.1, 0.1, 0.1)}])
 def test_a_welded_pair_bounces_as_one_body(dt, shape):
     """Both contacts of elastic bodies with the ground close and open together."""

@@ -42,7 +42,7 @@ class Rebounds:
 
         Limits push on `limited` (n,) bodies; see `Restitution.rebound`."""
         backend, model, joints = self.backend, self.model, self.backend.system
-        touching = self.articulations.dynamic & (backend.touch.touching() != 0)
+        touching = backend.touch.touching() != 0
         has_contact = touching | limited if len(joints.ends) else touching
         if not has_contact.any():
             return None
