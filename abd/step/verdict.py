@@ -162,13 +162,23 @@ class IteratePath:
         arc = between(begin, end, turned, np.zeros(len(bodies)))
         on_arc = arc.samples(np.linspace(0.0, 1.0, SAMPLES))
         limit = TUBE * np.minimum(self._thickness[i], self._thickness[j])
-        first, second = place.T
+        # the smaller body in the frame of the larger one, in which only relative motion counts
+        swapped = self._radius[i] < self._radius[j]
+        small, large = np.where(swapped, place.T, place.T[::-1])
+        radius, passed = self._radius[bodies[small]], _relative(on_arc, large, small)
         for pose in poses[:-1]:
-            offset = on_arc - pose[bodies]
-            apart = np.linalg.norm(offset[:, first, :3] - offset[:, second, :3], axis=2)
-            turned = self._radius[bodies] * np.linalg.norm(offset[..., 3:], axis=2)
-            out &= (apart + turned[:, first] + turned[:, second]).min(axis=0) <= limit
+            offset = passed - _relative(pose[None, bodies], large, small)
+            apart = np.linalg.norm(offset[..., 0], axis=2) + radius * np.linalg.norm(offset[..., 1:], 2, axis=(2, 3))
+            out &= apart.min(axis=0) <= limit
         return out
+
+
+def _relative(q: np.ndarray, frame: np.ndarray, body: np.ndarray) -> np.ndarray:
+    """Return (s, k, 3, 4) positions and maps of bodies (k,) in the frames of others (k,), for states q (s, n, 12)."""
+    here = q[:, body].copy()
+    here[..., :3] -= q[:, frame, :3]
+    columns = np.concatenate([here[..., :3, None], here[..., 3:].reshape(*here.shape[:2], 3, 3)], axis=3)
+    return np.linalg.solve(q[:, frame, 3:].reshape(*here.shape[:2], 3, 3), columns)
 
 
 class Verdicts:

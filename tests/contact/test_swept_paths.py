@@ -1,5 +1,7 @@
 """The path between two states is collision-free, or the step is repeated: arcs, proofs, kernels, fast bodies."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import projectiles
 import pytest
@@ -11,6 +13,7 @@ from abd.contact.ccd import proven_fractions
 from abd.contact.path import between
 from abd.potentials.contact import Stencil
 from abd.rotations import rotations
+from abd.step.verdict import IteratePath
 from cuda_kernels.shared.contact import FINAL_FRACTION
 
 STENCILS = (Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE, Stencil.POINT_PLANE)
@@ -128,6 +131,23 @@ def test_late_collision_is_resolved_in_a_short_substep(device, integrator):
     # restitution 0: nothing is left of the closing motion
     np.testing.assert_allclose(sim.stepper.qd[:, 0], 0.0, atol=0.02)
     np.testing.assert_allclose(reports[-1].momentum["linear"], 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("moved", "is_close"), [([0, 1], True), ([1], False)])
+def test_a_path_along_iterates_may_leave_the_arc_by_a_motion_of_both_bodies(moved, is_close):
+    """Iterates that turn both bodies about one axis leave a pair as it is; those that turn one of them lead elsewhere."""
+    scene = abd.Scene()
+    for k in range(2):
+        scene.add_body(f"rod {k}", box=(1.0, 0.1, 0.1), position=(0.4 * k, 0.0, 0.2 * k))
+    model = scene.compile()
+    iterates, R = IteratePath(model), rotations(np.array([[0.0, 0.5, 0.0]]))[0]
+    between = model.bodies.q.copy()
+    between[moved, :3] = between[moved, :3] @ R.T
+    between[moved, 3:] = (R @ between[moved, 3:].reshape(-1, 3, 3)).reshape(-1, 9)
+    for q in (between, model.bodies.q):
+        iterates.add(SimpleNamespace(wait=lambda q=q: [q]))
+    follows = iterates.follows_arc(np.array([[0, 1]]), model.bodies.q, np.zeros((2, 12)), 0.01)
+    assert follows.tolist() == [is_close]
 
 
 @pytest.mark.device
