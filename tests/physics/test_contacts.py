@@ -128,11 +128,11 @@ def test_bodies_do_not_pass_each_other(name, sizes, spin):
 @pytest.mark.parametrize("sizes", [1, 5])
 @pytest.mark.parametrize("name", ["box at box", "ball at ball", "box at fixed plate"])
 def test_impacts_match_those_of_a_hundredth_of_the_step(name, sizes):
-    """Momentum and energy agree within 20 % in most of six trials."""
+    """Momentum agrees within 30 % and energy within 20 % in most of six trials; bodies move by half a size in a substep."""
     momentum = energy = 0
     for seed in range(0, 6000, 1000):
         end, fine = (run(PAIRS[name], sizes, 0.0, seed, "cpu", finer) for finer in (1, 100))
-        momentum += np.linalg.norm(end.impulse - fine.impulse) <= 0.2 * np.linalg.norm(fine.impulse)
+        momentum += np.linalg.norm(end.impulse - fine.impulse) <= 0.3 * np.linalg.norm(fine.impulse)
         energy += abs(end.energy - fine.energy) <= 0.2 * fine.available_energy
     assert momentum >= 4 and energy >= 4, (momentum, energy)
 
