@@ -28,6 +28,7 @@ from abd.joint_list import JointList, excluded_pairs
 from abd.model import Kind, Model, affine_state
 from abd.names import Names
 from abd.scene.overlaps.intersections import MOST_DEEP, Surveyor
+from abd.scene.overlaps.separation import overlap_problems
 from abd.step.step import Stepper
 
 _log = logging.getLogger(__name__)
@@ -243,7 +244,7 @@ class Switches:
         surveyor = Surveyor(self.present(self._model))
         found = surveyor.survey(q, moved=moved)
         if found.deep:
-            raise SceneError(surveyor.problems(found, q, "when it is enabled"))
+            raise SceneError(overlap_problems(surveyor, q, found, "when it is enabled"))
         if found.touching:
             pair, names = found.touching[0], self._model.bodies.names
             message = f"'{names[pair.first]}' touches '{names[pair.second]}' when it is enabled"

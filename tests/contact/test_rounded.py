@@ -21,7 +21,7 @@ from abd.pictures.skin import skin
 from abd.potentials import contact
 from abd.potentials.contact import ContactParameters
 from abd.scene.compile.compile import compile_scene
-from abd.scene.overlaps.intersections import find_initial_intersections
+from abd.scene.overlaps.starts import find_initial_intersections
 from abd.scene.schema.schema import SceneSpec
 
 G = 9.81

@@ -12,7 +12,7 @@ from abd.errors import SceneError
 from abd.model import Kind
 from abd.scene.checks.checks import check_scene
 from abd.scene.compile.compile import compile_scene
-from abd.scene.overlaps.intersections import find_initial_intersections
+from abd.scene.overlaps.starts import find_initial_intersections
 
 FAMILIES = ("rigid-ipc/scenes/**/*.json", "affine-body-dynamics/scenes/*.json")
 SCENES = [path for family in FAMILIES for path in sorted(FIXTURES.glob(family))]

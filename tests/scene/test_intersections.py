@@ -1,12 +1,15 @@
 """Initial intersections: exact predicates, filters, containment, thickness, depths, and ipctk."""
 
+import re
+
 import numpy as np
 import pytest
 
 from abd.scene.compile.compile import compile_scene
 from abd.scene.geometry import shapes
-from abd.scene.overlaps.intersections import Surveyor, find_initial_intersections
+from abd.scene.overlaps.intersections import Surveyor
 from abd.scene.overlaps.overlap import overlap
+from abd.scene.overlaps.starts import find_initial_intersections
 from abd.scene.schema.schema import SceneSpec
 
 BOX = (1.0, 1.0, 1.0)
@@ -177,3 +180,32 @@ def test_worlds_are_checked_separately():
         mine = [(i - 7 * k, j - 7 * k, depth) for i, j, depth in survey.deep if i // 7 == k]
         assert sorted(mine) == sorted(Surveyor(alone).survey(alone.bodies.q, 0.01).deep)
     assert all(i // 7 == j // 7 for i, j, _ in survey.deep)
+
+
+STATIC = {"kind": "static"}
+GROUND = {"name": "ground", "half_space": {}}
+
+
+@pytest.mark.parametrize(
+    "bodies",
+    [
+        [box("wall", 0, 0, 0, **STATIC), box("b", 0.9, 0, 0)],
+        [box("wall", 0, 0, 0, **STATIC), box("b", 0.9, 0, 0), box("c", 1.95, 0, 0)],
+        [box("a", 0, 0, 0), box("b", 0.9, 0, 0), box("c", 1.8, 0, 0)],
+        [GROUND, box("wall", 0, 0, 0.5, **STATIC), box("b", 0.9, 0, 0.4)],
+        [GROUND, *(box(f"b{k}", 0, 0, 0.45 + 0.9 * k) for k in range(4))],
+    ],
+    ids=["wall", "neighbour behind", "between two", "corner", "stack"],
+)
+def test_the_remedies_of_overlaps_separate_all_bodies(bodies):
+    problems = find_initial_intersections(compile_scene(SceneSpec(body=bodies)))
+    remedies = " ".join(problem.remedy for problem in problems)
+    moves = {name: np.array(by.split(", "), float) for name, by in re.findall(r"'(\w+)' by \((.*?)\)", remedies)}
+    moved = [{**one, "position": one["position"] + moves[one["name"]]} if one["name"] in moves else one for one in bodies]
+    assert problems and find_initial_intersections(compile_scene(SceneSpec(body=moved))) == []
+
+
+def test_remedies_without_room_do_not_claim_to_free_the_body():
+    walls = [box("left", 0, 0, 0, **STATIC), box("right", 1.8, 0, 0, **STATIC)]
+    problems = find_initial_intersections(compile_scene(SceneSpec(body=[*walls, box("b", 0.9, 0, 0)])))
+    assert len(problems) == 2 and all("may not free it from others" in problem.remedy for problem in problems)

@@ -18,8 +18,7 @@ import numpy as np
 from abd.contact.pair_law import activations, thinnest_extents
 from abd.contact.pair_rows import distinct
 from abd.contact.pairs import may_collide
-from abd.errors import Problem
-from abd.model import Kind, Model
+from abd.model import Model
 from abd.scene.overlaps.crossings import overlapping_boxes
 from abd.scene.overlaps.escape import escape, least_penetration, part
 from abd.scene.overlaps.hull_gaps import Hulls
@@ -31,12 +30,8 @@ DIGITS = 64.0 * np.finfo(float).eps
 """Gap from rounding, relative to the largest coordinate."""
 TOUCH = 1e-2
 """Largest gap of touching bodies, relative to their largest overlap."""
-LISTED = 10
-"""Largest number of listed deep pairs."""
 MOST_DEEP = 300
 """Number of deep pairs at which the search stops."""
-_PRINTED = 1.0 + 1e-5
-"""Factor of a displacement, so that the printed digits separate the pair."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +57,6 @@ class Survey:
     touching: list[Separation] = field(default_factory=list)
     near: list[Separation] = field(default_factory=list)
     deep: list[tuple[int, int, float]] = field(default_factory=list)
-
-
-def find_initial_intersections(model: Model) -> list[Problem]:
-    """Return the deep pairs at t = 0 as problems (`Surveyor.problems`)."""
-    surveyor = Surveyor(model)
-    return surveyor.problems(surveyor.survey(model.bodies.q), model.bodies.q, "at t = 0")
 
 
 class Surveyor:
@@ -245,39 +234,17 @@ class Surveyor:
         """World coordinates of a body's surface."""
         return Placed(self.model.meshes[self.model.bodies.mesh[body]], q[body], self._components)
 
-    def problems(self, found: Survey, q: np.ndarray, when: str) -> list[Problem]:
-        """The deep pairs as problems, the deepest first, at most `LISTED` of them and how many more there are.
+    def escape(self, q: np.ndarray, i: int, j: int) -> np.ndarray:
+        """Return a short displacement (3,) of body `i` [m] that frees it from body or half-space `j`."""
+        a, separation = self.placed(q, i), float(self.separation(i, j))
+        if self.model.bodies.mesh[j] < 0:
+            normal, offset = self.model.bodies.plane[j, :3], self.model.bodies.plane[j, 3]
+            return (separation + offset - (a.vertices @ normal).min()) * normal
+        return escape(a, self.placed(q, j), separation, self._convex(i, j))
 
-        The value of a problem is the depth [m]; if there are more pairs, the value of the last problem is their number.
-        """
-        deep = sorted(found.deep, key=lambda one: (-one[2], one[:2]))
-        told = [self._problem(q, when, *one[:2]) for one in deep[:LISTED]]
-        told.sort(key=lambda problem: -problem.value)
-        more = len(deep) - len(told)
-        if more > 0:
-            least = "at least " if len(deep) >= MOST_DEEP else ""
-            pairs = "pairs intersect" if more > 1 else "pair intersects"
-            told.append(Problem(f"{least}{more} more {pairs} {when}", value=more, remedy="correct the deepest first"))
-        return told
-
-    def _problem(self, q: np.ndarray, when: str, i: int, j: int) -> Problem:
-        bodies = self.model.bodies
-        a = self.placed(q, i)
-        if bodies.mesh[j] < 0:
-            what, normal = "is partly below", bodies.plane[j, :3]
-            step = (self.separation(i, j) + bodies.plane[j, 3] - (a.vertices @ normal).min()) * normal
-        else:
-            b, separation = self.placed(q, j), float(self.separation(i, j))
-            step = escape(a, b, separation, self._convex(i, j))
-            found = overlap(a, b, separation)
-            what = found[0] if found is not None and found[0] != "touches" else "intersects"
-        mover, sign = (i, 1.0) if bodies.kind[i] == Kind.DYNAMIC else (j, -1.0)
-        depth = float(np.linalg.norm(step))
-        vector = ", ".join(f"{x:.6g}" for x in (sign * _PRINTED * step + 0.0).tolist())
-        return Problem(
-            f"'{bodies.names[i]}' {what} '{bodies.names[j]}' {when}, depth {depth:.3g} m",
-            key=f"body.{bodies.names[mover]}",
-            value=depth,
-            remedy=f"moving '{bodies.names[mover]}' by ({vector}) m separates them; or exclude their contact "
-            "(contact filter, group, material pair, joint)",
-        )
+    def relation(self, q: np.ndarray, i: int, j: int) -> str:
+        """Return the verb of an overlap: "intersects", "contains", "lies inside", "is too close to" or "is partly below"."""
+        if self.model.bodies.mesh[j] < 0:
+            return "is partly below"
+        found = overlap(self.placed(q, i), self.placed(q, j), float(self.separation(i, j)))
+        return found[0] if found is not None and found[0] != "touches" else "intersects"

@@ -1,4 +1,4 @@
-"""Separation of bodies that touch at the start, by minimal translations.
+"""Separation of bodies that touch or overlap at the start, by minimal translations.
 
 Bodies connected by joints form a group, which is translated as a whole. Static and kinematic bodies, and groups jointed to them
 or to the world, do not move. The translations x of all groups of a cluster solve one linear program,
@@ -9,38 +9,49 @@ or to the world, do not move. The translations x of all groups of a cluster solv
 
 where gap_k is `FINAL_GAP` times the pair's activation, so that its contact is not much stiffer than others. s is the fraction of
 the final gaps that is reached, 1 if the obstacles allow it. Pairs that touch after the translations are added to the program,
-until none touches.
+until none touches. Overlapping pairs are treated alike along the displacement of `abd.scene.overlaps.escape`, but only to report
+the translations: a scene with overlaps is refused.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from abd.errors import Problem
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels, joined_components, members
 from abd.model import WORLD, Kind, Model
-from abd.scene.overlaps.intersections import DIGITS, Separation, Survey, Surveyor
+from abd.scene.overlaps.intersections import DIGITS, MOST_DEEP, Separation, Survey, Surveyor
 
 MAX_PASSES = 12
 FINAL_GAP = 0.01
 """Final gap of touching bodies, relative to the activation of the pair."""
 SMALLEST_FRACTION = 5e-3
 """Smallest gap of a solution, relative to the largest overlap of touching bodies."""
+LISTED = 10
+"""Largest number of listed deep pairs, and of deep pairs that are separated together."""
+MOVES_NAMED = 3
+"""Largest number of bodies in a remedy."""
+_PRINTED = 1.0 + 1e-5
+"""Factor of a displacement, so that the printed digits separate the pair."""
 PREFERENCE = 1e3
 """Weight of the fraction s in the objective, over the displacement of one group by one gap."""
 
 
-def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarray, list[Separation]]:
+def separate(
+    surveyor: Surveyor, q: np.ndarray, found: Survey, overlapping: bool = False
+) -> tuple[np.ndarray, list[Separation]]:
     """Return states without touching pairs.
 
     Args:
-        q: (n, 12) states; found: result of the survey of q, without deep overlaps.
+        q: (n, 12) states; found: result of the survey of q; overlapping: whether deep overlaps are separated too.
 
     Returns:
         (n, 12) states, equal to `q` for bodies that do not move, and the pairs that cannot be separated.
     """
     groups = _Groups(surveyor.model, q)
-    touching = {_key(pair, k): pair for k, pair in enumerate(found.touching)}
+    start = found.touching + (_escapes(surveyor, q, found) if overlapping else [])
+    touching = {_key(pair, k): pair for k, pair in enumerate(start)}
     x = np.zeros((groups.count, 3))
     for _ in range(MAX_PASSES):
         stuck = [pair for pair in touching.values() if groups.fixed_together(pair)]
@@ -61,15 +72,75 @@ def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarr
         apart = q.copy()
         apart[:, :3] += groups.of_bodies(x)
         again = surveyor.survey(apart, 0.0, groups.moved(x.any(axis=1)))
-        if again.deep:
+        if again.deep and not overlapping:
             return q, list(touching.values())
-        if not again.touching:
+        if not again.touching and not again.deep:
             return apart, []
-        for pair in again.touching:
+        for pair in again.touching + (_escapes(surveyor, apart, again) if overlapping else []):
             shift = pair.direction @ (groups.of_body(x, pair.first) - groups.of_body(x, pair.second))
             here = Separation(pair.first, pair.second, pair.direction, pair.gap - float(shift))
             touching[_key(here, len(touching))] = here
     return q, list(touching.values())
+
+
+def overlap_problems(surveyor: Surveyor, q: np.ndarray, found: Survey, when: str) -> list[Problem]:
+    """Return the deep pairs at q (n, 12) as problems, the deepest first, at most `LISTED` of them and how many more there are.
+
+    The remedy is one translation of every body that frees it from all others. The value of a problem is the depth [m]; if there
+    are more pairs, the value of the last problem is their number.
+    """
+    if not found.deep:
+        return []
+    deep = sorted(found.deep, key=lambda one: (-one[2], one[:2]))
+    listed = Survey(found.touching, [], deep[:LISTED])
+    apart = separate(surveyor, q, listed, overlapping=True)[0] if len(deep) <= LISTED else q
+    moves = (apart - q)[:, :3]
+    others = np.setdiff1d(np.flatnonzero(moves.any(axis=1)), [body for pair in deep for body in pair[:2]])
+    problems = [_problem(surveyor, q, when, *pair[:2], moves, others) for pair in listed.deep]
+    problems.sort(key=lambda problem: -problem.value)
+    more = len(deep) - len(problems)
+    if more > 0:
+        least = "at least " if len(deep) >= MOST_DEEP else ""
+        pairs = "pairs intersect" if more > 1 else "pair intersects"
+        problems.append(Problem(f"{least}{more} more {pairs} {when}", value=more, remedy="correct the deepest first"))
+    return problems
+
+
+def _problem(
+    surveyor: Surveyor, q: np.ndarray, when: str, i: int, j: int, moves: np.ndarray, others: np.ndarray
+) -> Problem:
+    """Return the problem of a deep pair.
+
+    Args:
+        moves: (n, 3) translations that separate all bodies [m], zero if there are none; others: moved bodies without overlap.
+    """
+    bodies, step = surveyor.model.bodies, surveyor.escape(q, i, j)
+    names, mover = bodies.names, i if bodies.kind[i] == Kind.DYNAMIC else j
+    moved = [k for k in (i, j) if moves[k].any()]
+    effect = "separates them"
+    if moved:
+        moved += others.tolist()
+        effect = f"and {len(moved) - MOVES_NAMED} more by less {effect}" if len(moved) > MOVES_NAMED else effect
+    else:
+        moves, moved = np.zeros_like(moves), [mover]
+        moves[mover] = step if mover == i else -step
+        effect = f"{effect}, but may not free it from others"
+    vectors = [", ".join(f"{x:.6g}" for x in (_PRINTED * moves[k] + 0.0).tolist()) for k in moved[:MOVES_NAMED]]
+    told = " and ".join(f"'{names[k]}' by ({vector}) m" for k, vector in zip(moved, vectors))
+    depth = float(np.linalg.norm(step))
+    return Problem(
+        f"'{names[i]}' {surveyor.relation(q, i, j)} '{names[j]}' {when}, depth {depth:.3g} m",
+        key=f"body.{names[mover]}",
+        value=depth,
+        remedy=f"moving {told} {effect}; or exclude their contact (contact filter, group, material pair, joint)",
+    )
+
+
+def _escapes(surveyor: Surveyor, q: np.ndarray, found: Survey) -> list[Separation]:
+    """Return the deep pairs of a survey of q with the directions of their shortest known escape."""
+    steps = [(i, j, surveyor.escape(q, i, j)) for i, j, _ in found.deep]
+    lengths = [float(np.linalg.norm(step)) for *_, step in steps]
+    return [Separation(i, j, step / length, -length) for (i, j, step), length in zip(steps, lengths, strict=True)]
 
 
 def _key(pair: Separation, number: int) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.model import Model
 from abd.scene.overlaps.intersections import Surveyor
-from abd.scene.overlaps.separation import separate
+from abd.scene.overlaps.separation import overlap_problems, separate
 from abd.scene.schema.schema import ContactFilterSpec, SceneSpec
 
 NAMED = 3
@@ -30,6 +30,12 @@ def free_start(model: Model) -> Model:
     return replace(model, bodies=bodies, notes=[*model.notes, *notes], free_start=apart)
 
 
+def find_initial_intersections(model: Model) -> list[Problem]:
+    """Return the overlaps at t = 0 as problems."""
+    surveyor, q = Surveyor(model), model.bodies.q
+    return overlap_problems(surveyor, q, surveyor.survey(q), "at t = 0")
+
+
 def free_states(model: Model, q: np.ndarray, when: str) -> tuple[np.ndarray, list[str]]:
     """Return states (n, 12) without intersections, `q` itself if it has none, and a note about separated bodies.
 
@@ -42,7 +48,7 @@ def free_states(model: Model, q: np.ndarray, when: str) -> tuple[np.ndarray, lis
     surveyor = Surveyor(model)
     found = surveyor.survey(q)
     if found.deep:
-        raise SceneError(surveyor.problems(found, q, when))
+        raise SceneError(overlap_problems(surveyor, q, found, when))
     if not found.touching:
         return q, []
     apart, stuck = separate(surveyor, q, found)
