@@ -89,11 +89,12 @@ def summary(model: Model) -> list[str]:
     planes = int(np.isfinite(bodies.plane[:, 3]).sum())
     meshed = bodies.mesh[bodies.mesh >= 0]
     triangles = sum(len(model.meshes[k].triangles) for k in meshed)
-    lines = [
-        f"{model.name}: {len(bodies)} bodies ({count or 'none'}), {planes} of them half-spaces",
-        f"surfaces: {triangles} triangles on {len(meshed)} bodies, {len(model.meshes)} distinct meshes",
-        f"mass: {_masses(model)}",
-    ]
+    lines = [f"{model.name}: {_counted(len(bodies), 'body', 'bodies')} ({count or 'none'})"]
+    lines[0] += f", {planes} of them {'half-spaces' if planes > 1 else 'a half-space'}" if planes else ""
+    if len(meshed):
+        on, distinct = _counted(len(meshed), "body", "bodies"), _counted(len(model.meshes), "distinct mesh", "distinct meshes")
+        lines.append(f"surfaces: {triangles} triangles on {on}, {distinct}")
+    lines.append(f"mass: {_masses(model)}")
     if model.joints:
         types = Counter(JointList.of(model.joints).column("type").tolist())
         lines.append(f"joints: {', '.join(f'{types[name]} {name}' for name in sorted(types))}")
@@ -101,18 +102,22 @@ def summary(model: Model) -> list[str]:
         lines.append(f"couplings: {len(model.couplings)}")
     if model.joints:
         lines.extend(_mechanisms(model))
-    lines.append(
-        f"steps: {settings.frames} of {settings.dt:g} s, {settings.integrator}, contact within {_activations(model)} m"
-    )
-    lines.append(f"scales: tolerance {settings.tolerance:.3g} m/s, {_kappa(model)}")
+    activation = _range(PairLaw(model).d_hat, ".3g")
+    lines.append(f"steps: {settings.frames} of {settings.dt:g} s, {settings.integrator}, contact within {activation} m")
+    kappa = bodies.kappa[bodies.kind == Kind.DYNAMIC]
+    stiffness = f"kappa {_range(kappa, '.2g')} Pa" if len(kappa) else "no kappa, because no body is dynamic"
+    lines.append(f"scales: tolerance {settings.tolerance:.3g} m/s, {stiffness}")
     return lines + [f"note: {note}" for note in model.notes]
 
 
-def _activations(model: Model) -> str:
-    """Activation distances [m] as text: one number, or the smallest and the largest."""
-    own = PairLaw(model).d_hat
-    low, high = (f"{value:.3g}" for value in (own.min(initial=np.inf), own.max(initial=0.0)))
-    return low if low == high else f"{low} .. {high}"
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
+
+
+def _range(values: np.ndarray, digits: str) -> str:
+    """Return values as text: one number, or the smallest and the largest."""
+    low, high = (format(value, digits) for value in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"
 
 
 MECHANISMS_SHOWN = 5
@@ -122,29 +127,26 @@ def _mechanisms(model: Model) -> list[str]:
     """Rows, rank and mobility of the mechanisms that the joints form, the largest first."""
     from abd.joints.closure.redundancy import analyse
 
-    found = sorted(analyse(model, model.bodies.q), key=lambda one: -one.rows)
-    lines = []
-    for one in found[:MECHANISMS_SHOWN]:
-        text = f"mechanism: {len(one.bodies)} bodies, {len(one.joints)} joints, {one.rows} rows"
-        if one.rank is None:
-            lines.append(f"{text}, {one.note}")
-            continue
-        named = ", ".join(f"{row} of '{joint}'" for joint, row in one.redundant[:MECHANISMS_SHOWN])
-        more = ", ..." if len(one.redundant) > MECHANISMS_SHOWN else ""
-        spare = f", {len(one.redundant)} of them redundant ({named}{more})" if one.redundant else ""
-        lines.append(f"{text}{spare}, mobility {one.mobility}")
+    found = Counter(map(_mechanism, sorted(analyse(model, model.bodies.q), key=lambda one: -one.rows)))
+    lines = [
+        f"mechanism: {text}" if count == 1 else f"{count} mechanisms, each: {text}"
+        for text, count in list(found.items())[:MECHANISMS_SHOWN]
+    ]
     if len(found) > MECHANISMS_SHOWN:
-        lines.append(f"and {len(found) - MECHANISMS_SHOWN} more mechanisms")
+        lines.append(f"and {sum(list(found.values())[MECHANISMS_SHOWN:])} more mechanisms")
     return lines
 
 
-def _kappa(model: Model) -> str:
-    """Range of the stiffness of the dynamic bodies."""
-    kappa = model.bodies.kappa[model.bodies.kind == Kind.DYNAMIC]
-    if len(kappa) == 0:
-        return "no kappa, because no body is dynamic"
-    low, high = kappa.min(), kappa.max()
-    return f"kappa {low:.2g} Pa" if low == high else f"kappa from {low:.2g} to {high:.2g} Pa"
+def _mechanism(one: Any) -> str:
+    """Rows, rank and mobility of one mechanism (`abd.joints.closure.redundancy`)."""
+    bodies, joints = _counted(len(one.bodies), "body", "bodies"), _counted(len(one.joints), "joint", "joints")
+    text = f"{bodies}, {joints}, {one.rows} rows"
+    if one.rank is None:
+        return f"{text}, {one.note}"
+    named = ", ".join(f"{row} of '{joint}'" for joint, row in one.redundant[:MECHANISMS_SHOWN])
+    more = ", ..." if len(one.redundant) > MECHANISMS_SHOWN else ""
+    spare = f", {len(one.redundant)} of them redundant ({named}{more})" if one.redundant else ""
+    return f"{text}{spare}, mobility {one.mobility}"
 
 
 def _masses(model: Model) -> str:
@@ -154,5 +156,9 @@ def _masses(model: Model) -> str:
         return "no dynamic body"
     lightest, heaviest = int(np.argmin(mass)), int(np.argmax(mass))
     dynamic, names = np.flatnonzero(model.bodies.kind == Kind.DYNAMIC), model.bodies.names
+    if len(mass) == 1:
+        return f"{mass[0]:.6g} kg ({names[dynamic[0]]})"
+    if np.isclose(mass[lightest], mass[heaviest], rtol=1e-4, atol=0.0):
+        return f"{mass.sum():.6g} kg in total, {mass[0]:.4g} kg each"
     text = f"{mass.sum():.6g} kg in total, from {mass[lightest]:.4g} kg ({names[dynamic[lightest]]})"
     return f"{text} to {mass[heaviest]:.4g} kg ({names[dynamic[heaviest]]})"

@@ -142,7 +142,7 @@ def test_failure_is_status_1(scene, capsys):
 def test_check(scene, capsys):
     assert main(["check", scene]) == 0
     output = capsys.readouterr().out
-    assert "3 bodies (2 dynamic, 1 static), 1 of them half-spaces" in output and "no problems" in output
+    assert "3 bodies (2 dynamic, 1 static), 1 of them a half-space" in output and "no problems" in output
     assert "2000 kg" in output and "24 triangles" in output
     assert main(["check", scene, "-o", "body.lid.position=[0.2, 0.1, 1.4]"]) == 2
     error = capsys.readouterr().err

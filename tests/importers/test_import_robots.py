@@ -291,7 +291,7 @@ def test_limits_efforts_and_speeds_of_urdf(tmp_path):
     assert scene.joint("j2").coordinate["theta"].range is None
     assert scene.joint("j3").type == "slider"
     assert {body.name for body in scene.spec.body} == {"a", "b", "c", "finger1", "finger2"}
-    assert_note(scene, "merged with 'c'", "'tool', 'frame'")
+    assert_note(scene, "fixed to 'c'", "'tool', 'frame'")
     mimic = scene.spec.coupling[0]
     assert (mimic.coordinate, mimic.terms[0].coordinate, mimic.terms[0].factor) == ("f2.theta", "f1.theta", -0.5)
     assert scene.body("c").mass == pytest.approx(1.2)
@@ -492,7 +492,7 @@ UNSUPPORTED = {
             '<adhesion body="v" name="sticky" ctrlrange="0 1"/></actuator>',
         ),
         ("actuators are ignored: biceps (their type of gain is not supported)",), ("winch", "tendons"),
-        ("sticky", "adhesion"), ("tendon 'sum'", "range is only supported"), ("tendon 'cord'", "smallest length 0.1 m"),
+        ("sticky", "adhesion"), ("tendon 'sum'", "range is ignored"), ("tendon 'cord'", "smallest length 0.1 m"),
     ),
     "gravcomp of a part": (
         mjcf('<body name="a"><joint axis="0 1 0"/><geom size="0.1"/><body gravcomp="1"><geom size="0.1"/></body></body>'),
@@ -540,7 +540,7 @@ def test_a_free_base(tmp_path):
 def test_commands_take_robots(tmp_path, capsys):
     path = write_sample("serial", tmp_path)
     assert main(["check", str(path)]) == 0
-    assert "note: merged with 'c'" in capsys.readouterr().out
+    assert "note: fixed to 'c'" in capsys.readouterr().out
     assert main(["run", str(path), "--steps", "2", "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
     assert main(["convert", str(path), str(tmp_path / "out.toml"), "-o", "solver.dt=0.002"]) == 0
     assert abd.load(tmp_path / "out.toml").solver.dt == 0.002

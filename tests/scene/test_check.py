@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+import abd
 from abd.cli import main
+from abd.commands.check import summary
 
 SCENE = """\
 gravty = [0, 0, -9.81]                                  #! unknown key
@@ -153,3 +155,17 @@ def test_consequences_of_an_error_are_not_reported(tmp_path, capsys):
     assert main(["check", str(path), "--json"]) == 2
     found = json.loads(capsys.readouterr().out)["problems"]
     assert [one["key"] for one in found] == ["body.a.positon", "joint.k.axis"]
+
+
+@pytest.mark.parametrize(
+    ("count", "lines"),
+    [
+        (1, ["1 body (1 dynamic)", "mass: 10 kg (bar)", "mechanism: 1 body, 1 joint, 5 rows, mobility 1"]),
+        (3, ["3 bodies (3 dynamic)", "30 kg in total, 10 kg each", "3 mechanisms, each: 1 body, 1 joint, 5 rows"]),
+    ],
+)
+def test_the_summary_lists_equal_bodies_and_mechanisms_once(count, lines):
+    pendulum = abd.load("pendulum")
+    scene = pendulum if count == 1 else pendulum.replicate(count)
+    told = "\n".join(summary(scene.compile()))
+    assert [line for line in lines if line not in told] == [] and len(told.splitlines()) == 7

@@ -82,7 +82,7 @@ def test_a_stack_opens_by_one_gap_each():
     assert far[1:] == pytest.approx(GAP * np.arange(1, 21), rel=1e-5)
     assert min(gaps(free)) == pytest.approx(GAP, rel=1e-5)
     (note,) = [note for note in free.notes if "separated" in note]
-    assert "'b19' by 0.004 m" in note and note.endswith("and 17 more by less") and len(note) < 140
+    assert "'b19' by 0.004 m" in note and note.endswith("and 17 more by at most as much") and len(note) < 140
 
 
 def test_overlap_by_rounding_is_removed_and_a_gap_is_kept():

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from abd.errors import SceneError
+from abd.scene.geometry.mesh_files import READERS
 from abd.scene.schema.findings import as_problem, did_you_mean, enumerated, schema_findings
 from abd.scene.schema.schema import SceneSpec
 
@@ -99,6 +100,8 @@ def find_scene(source: str | Path) -> Path:
     if path.is_file():
         if path.suffix.lower() not in SUFFIXES:
             remedy = f"use {enumerated(SUFFIXES, 'or')}"
+            if path.suffix.lower() in READERS:
+                remedy = "give a scene file with a body whose key `mesh` is this file"
             raise SceneError.of(f"'{path.suffix}' is not the suffix of a scene file", file=str(path), remedy=remedy)
         return path
     if str(source) in shipped:

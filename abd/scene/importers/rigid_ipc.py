@@ -139,10 +139,7 @@ class _Importer:
         absolute = solver.flag("is_velocity_conv_tol_abs", False)
         iterations = int(friction.number("iterations", 1)) if mu > 0.0 else 0
         if iterations < 0:
-            note = (
-                'contact_set = "ipc" is used: with friction iterations until convergence (-1) it needs fewer of them'
-            )
-            self.notes.append(note)
+            self.notes.append('contact_set = "ipc" is used: friction iterations until convergence (-1) are fewer with it')
         values = {
             "dt": self.dt,
             "d_hat": barrier.number("initial_barrier_activation_distance", 1e-3),

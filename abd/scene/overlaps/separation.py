@@ -120,7 +120,7 @@ def _problem(
     effect = "separates them"
     if moved:
         moved += others.tolist()
-        effect = f"and {len(moved) - MOVES_NAMED} more by less {effect}" if len(moved) > MOVES_NAMED else effect
+        effect = f"and {len(moved) - MOVES_NAMED} more {effect}" if len(moved) > MOVES_NAMED else effect
     else:
         moves, moved = np.zeros_like(moves), [mover]
         moves[mover] = step if mover == i else -step

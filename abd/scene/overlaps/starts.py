@@ -63,7 +63,7 @@ def _note(model: Model, q: np.ndarray, apart: np.ndarray, when: str) -> str:
     order = np.argsort(-far, kind="stable")[: np.count_nonzero(far)]
     told = ", ".join(f"'{model.bodies.names[k]}' by {far[k]:.2g} m" for k in order[:NAMED])
     more = len(order) - NAMED
-    rest = f" and {more} more by less" if more > 0 else ""
+    rest = f" and {more} more by at most as much" if more > 0 else ""
     return f"bodies that touch {when} were separated: {told}{rest}"
 
 

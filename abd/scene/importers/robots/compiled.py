@@ -96,7 +96,7 @@ def compile_robot(
 
 
 def _one_line(text: str) -> str:
-    return re.sub(r"\s*\n\s*", "; ", text.strip())
+    return re.sub(r"\s*\n\s*", "; ", text.strip().removeprefix("Error: "))
 
 
 def _place_meshes(out: Compiled, options: ImportOptions, path: Path) -> None:

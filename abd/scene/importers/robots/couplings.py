@@ -219,7 +219,7 @@ class Ties:
         if ends is None:
             verb = "is" if len(effects) == 1 else "are"
             self.notes.append(
-                f"tendon '{name}': {' and '.join(effects)} {verb} only supported for a line between two sites"
+                f"tendon '{name}': {' and '.join(effects)} {verb} ignored: it is no line between two sites"
             )
             return
         rest = model.tendon_lengthspring[k]

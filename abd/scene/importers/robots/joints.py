@@ -91,7 +91,7 @@ class Joints:
             self.notes.append(f"links without mass are merged with the joints of the next link: {', '.join(merged)}")
         for k, link in enumerate(self.links):
             if link.name in massless and k not in self.absorbed:
-                self.notes.append(f"link '{link.name}' moves and has no mass: {link.mass:.3g} kg are used")
+                self.notes.append(f"link '{link.name}' moves and has no mass: a mass of {link.mass:.3g} kg is used")
 
     def _chain(self, index: int) -> tuple[list[Axis], int, np.ndarray]:
         """Return the axes of a link and of the absorbed links above it, in its frame, and the index of the first other ancestor.
@@ -139,8 +139,8 @@ class Joints:
         if len(parts) > 1:
             listed = " and ".join("+".join(self.names[axis.number] for axis in part) for part, _ in parts)
             self.notes.append(
-                f"'{link.name}': no joint type has the motion of {listed}: {len(parts) - 1} carriers with {CARRIER:g} of its "
-                "mass are inserted"
+                f"'{link.name}': no joint type has the motion of {listed}: carriers, bodies with {CARRIER:g} of its mass, "
+                "connect them"
             )
             if not touching and not still:
                 self.filters.append((self.bodies[hangs_on], self.bodies[index]))

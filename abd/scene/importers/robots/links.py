@@ -171,7 +171,7 @@ def find_links(model, data, names: list[str], notes: list[str]) -> tuple[list[Li
         _set_velocity(link, model, data)
         if len(members) > 1:
             listed = ", ".join(f"'{names[body]}'" for body in members[1:])
-            notes.append(f"merged with '{link.name}', to which they are fixed: {listed}")
+            notes.append(f"fixed to '{link.name}' and merged with it: {listed}")
     return links, np.array([number[int(one)] for one in weld])
 
 
