@@ -12,6 +12,9 @@ from pathlib import Path
 from abd.commands import certify, plot, view
 from abd.commands.arguments import scene_of
 
+ROUNDING = 1e-6
+"""Error of the energy, over the initial energy, below which it is not compared with the exchanged energy."""
+
 
 def run_scene(arguments) -> int:
     """Run the command and return the exit status."""
@@ -134,8 +137,10 @@ def _energy_lines(report: dict) -> list[str]:
     if drift is None:
         return []
     change = energy["final"] - energy["initial"]
+    # of a scene at rest, the exchanged energy is rounding
+    is_rounding = abs(energy["integration"]) <= ROUNDING * abs(energy["initial"])
+    part = "" if is_rounding else f" ({drift:+.2%} of the exchanged energy)"
     return [
         f"energy {change:+.3g} J: forces and drives {energy['external_work']:+.3g} J, friction and dampers "
-        f"{energy['friction_work']:+.3g} J, impacts and integration {energy['integration']:+.3g} J "
-        f"({drift:+.2%} of the exchanged energy)"
+        f"{energy['friction_work']:+.3g} J, impacts and integration {energy['integration']:+.3g} J{part}"
     ]

@@ -228,7 +228,7 @@ def test_invalid_scene_files_are_refused(folder):
     for source, words in {
         folder: ("is a folder", "'latin.toml'"),
         folder / "latn.toml": ("no such scene", "latin.toml'"),
-        folder / "link.obj": ("'.obj' is not the suffix", ".toml"),
+        folder / "link.obj": ("'.obj' is not the suffix", "key `mesh`"),
         "no_such_scene_anywhere": ("no such scene", ""),
     }.items():
         with pytest.raises(SceneError) as error:
