@@ -10,6 +10,7 @@ import numpy as np
 
 from abd.api.coordinates import Coordinates, Efforts
 from abd.api.loads import JUMP
+from abd.api.views import finite
 from abd.backends.protocol import Backend
 from abd.by_bodies import of_body
 from abd.joints.closure.redundancy import CLOSED, open_by
@@ -131,7 +132,8 @@ class JointControl:
         position drive for a target or a velocity drive for a rate.
         """
         settings = settings_of(self.joint(index), coordinate)
-        drive, function = settings.drive, as_function(value)
+        given = value if callable(value) else float(finite(value, (), f"the {key} of '{coordinate}'"))
+        drive, function = settings.drive, as_function(given)
         mode, other = ("position", "velocity") if key == "target" else ("velocity", "force")
         if drive is None or drive.mode in (other, "brake"):
             effort = np.inf if drive is None or drive.mode == "force" else drive.effort

@@ -87,10 +87,10 @@ def finite(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     """Copy numbers of at most `LARGEST` to an array; raise a `ValueError` that names `what` for others or another shape."""
     found = np.array(values, dtype=float)
     if found.shape != shape or not (np.abs(found) <= LARGEST).all():
-        size = " x ".join(str(one) for one in shape)
+        size = f"{' x '.join(str(one) for one in shape)} finite numbers" if shape else "a finite number"
         text = " ".join(repr(values).split())
         given = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ... of shape {found.shape}"
-        raise ValueError(f"{what} must be {size} finite numbers of at most {LARGEST:g}, not {given}")
+        raise ValueError(f"{what} must be {size} of at most {LARGEST:g}, not {given}")
     return found
 
 

@@ -121,6 +121,13 @@ def test_targets_and_forces(device):
     assert abs(theta.value) < 1e-3 and theta.drive_force == -9.81 * 0.5
 
 
+@pytest.mark.parametrize("target", [None, float("nan"), (1.0, 2.0)])
+def test_a_target_must_be_a_finite_number_or_a_function(target):
+    theta = pendulum(1, "numpy").joints["hinge0"].coordinate()
+    with pytest.raises(ValueError, match="the target of 'theta' must be a finite number"):
+        theta.set_target(target)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("enforcement", ["exact", "penalty", "compliant"])
 def test_joint_can_be_deactivated_and_reactivated(device, enforcement):

@@ -94,6 +94,10 @@ WRONG = {
         f"{PAIR}{PAIR}{BALL}",
         *(4, "material_pair[1].between", "of these materials (number 1", "keep one"),
     ),
+    "one table for a list": ('[body]\nname = "b"\nsphere = { radius = 1 }\n', 1, "body", "a list", "[[body]]"),
+    "static body called fixed": (f'{BALL}kind = "fixed"\n', 4, "body.ball.kind", "not 'fixed'", "'static'"),
+    "key twice": (f"{BALL}mass = 1\nmass = 2\n", 5, "", "TOML", "once"),
+    "truth value of Python": (f"{BALL}enabled = True\n", 4, "", "TOML", "true and false"),
     "half-space with a place": (
         '[[body]]\nname = "g"\nhalf_space = {}\nposition = [0, 0, 1]\n',
         *(4, "body.g.position", "no effect", "offset"),

@@ -235,9 +235,17 @@ def _not_a_number(word: str) -> float:
     return float(word.replace("Infinity", "inf"))  # the schema then rejects it, with its line
 
 
+TOML_REMEDIES = {
+    "Cannot overwrite a value": "give each key of a table once",
+    "Invalid value": "texts are in quotes, truth values are true and false",
+}
+"""Remedies by a part of the messages of `tomllib`."""
+
+
 def _toml_problem(error: tomllib.TOMLDecodeError, text: str, path: Path) -> Problem:
     message = str(error)
     place = re.search(r" \(at line (\d+), column \d+\)$", message)
     line = int(place[1]) if place else text.count("\n") + 1
     message = re.sub(r" \(at .*\)$", "", message)
-    return Problem(f"TOML: {message[:1].lower()}{message[1:]}", file=str(path), line=line)
+    remedy = next((text for part, text in TOML_REMEDIES.items() if part in message), "")
+    return Problem(f"TOML: {message[:1].lower()}{message[1:]}", file=str(path), line=line, remedy=remedy)

@@ -59,6 +59,8 @@ OTHER_WORDS = {
     "max_iterations": "max_newton",
     "is_dof_fixed": "fix",
     "group_id": "group",
+    "fixed": "static",
+    "continuous": "hinge",
     "vel": "linear_velocity, velocity or speed",
     "velocity": "speed or rates",
     "position": "value",
@@ -196,6 +198,8 @@ def _finding(path: Path, details: list[Any], model: type[BaseModel]) -> Finding:
         return unknown_key(path, model, value)
     wanted = dict.fromkeys(map(_wanted, details))
     remedy = next((text for text in map(_remedy, details) if text), "")
+    if first["type"] == "list_type" and isinstance(value, dict) and len(path) == 1:
+        remedy = f"begin each of its tables with [[{path[0]}]]"
     if not remedy and first["type"] in TABLE_ERRORS and (table := _model_at(model, path)):
         remedy = f"keys of this table: {_main_keys(table)}"
     return Finding(path, f"should be {' or '.join(wanted)}, not {shown(value)}", value, remedy)
