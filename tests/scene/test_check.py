@@ -24,7 +24,7 @@ mu = -0.1                                               #! greater than or equal
 between = ["ice", "tar"]                                #! no material 'tar'
 [[body]]
 name = "ground"
-half_space = { normal = [0, 0, 0] }                     #! is zero
+half_space = { normal = [0, 0, 0] }                     #! other than zero
 [[body]]                                                #! intersects 'light'
 name = "heavy"
 box = [1, 1, 1]
@@ -73,7 +73,7 @@ type = "hinge"
 parent = "arm"
 child = "rod"                                           # overlap as they should, but for the mistake below
 anchor = [1, 0, 100]
-axis = [0, 0, 0]                                        #! is zero
+axis = [0, 0, 0]                                        #! other than zero
 [[joint]]
 name = "range"
 type = "hinge"

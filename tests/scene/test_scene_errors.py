@@ -70,7 +70,7 @@ WRONG = {
         f"{BALL}quaternion = [1, 0, 0, 0]\neuler = {{ degrees = [1, 2, 3] }}\n",
         *(5, "euler", "one notation", "keep one"),
     ),
-    "zero quaternion": (f"{BALL}quaternion = [0, 0, 0, 0]\n", 4, "quaternion", "is zero", "[1, 0, 0, 0]"),
+    "zero quaternion": (f"{BALL}quaternion = [0, 0, 0, 0]\n", 4, "quaternion", "other than zero", "[1, 0, 0, 0]"),
     "no rotation matrix": (f"{BALL}matrix = [[2, 0, 0],\n [0, 1, 0], [0, 0, 1]]\n", 4, "matrix", "no", "scale"),
     "reflection": (f"{BALL}matrix = [[-1, 0, 0], [0, 1, 0], [0, 0, 1]]\n", 4, "matrix", "reflection", "mirror"),
     "Euler angles": (f'{BALL}euler = {{ order = "xy", degrees = [9] }}\n', 4, "euler.degrees", "has 1 angles", "one angle"),
@@ -102,7 +102,7 @@ WRONG = {
         '[[body]]\nname = "g"\nhalf_space = {}\nposition = [0, 0, 1]\n',
         *(4, "body.g.position", "no effect", "offset"),
     ),
-    "normal of zero": ('[[body]]\nname = "g"\nhalf_space = { normal = [0, 0, 0] }\n', 3, "normal", "is zero", "[0, 0, 1]"),
+    "normal of zero": ('[[body]]\nname = "g"\nhalf_space = { normal = [0, 0, 0] }\n', 3, "normal", "than zero", "[0, 0, 1]"),
     "missing mesh": ('[[body]]\nname = "b"\nmesh = "lnk.obj"\n', 3, "body.b.mesh", "'lnk.obj' not found in", "'link.obj'"),
     "mesh format": ('[[body]]\nname = "b"\nmesh = "link.blend"\n', 3, "body.b.mesh", "'.blend'", ".obj .stl"),
     "vertex number": (
@@ -172,7 +172,7 @@ WRONG = {
     ),
     "axis too short to have a direction": (
         f'{BALL}[[joint]]\nname = "j"\ntype = "hinge"\nchild = "ball"\nanchor = [0, 0, 0]\naxis = [0, 1e-300, 0]\n',
-        *(9, "joint.j.axis", "is zero", "direction"),
+        *(9, "joint.j.axis", "other than zero", "direction"),
     ),
     "axis of a weld": (
         f'{BALL}[[joint]]\nname = "j"\ntype = "fixed"\nchild = "ball"\nanchor = [0, 0, 0]\naxis = [0, 0, 1]\n',

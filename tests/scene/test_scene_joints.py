@@ -227,7 +227,7 @@ COUPLING = '[[joint]]\nname = "k"\ntype = "hinge"\nchild = "a"\nanchor = [0, 0, 
 WRONG = {
     # what follows the two bodies: number of lines after BODIES, key, part of the message, part of the remedy
     "type": ('[[joint]]\nname = "j"\ntype = "hinj"\nchild = "a"\n', 3, "joint.j.type", "not 'hinj'", "'hinge'"),
-    "zero axis": (f"{HINGE}anchor = [0, 0, 0]\naxis = [0, 0, 0]\n", 7, "joint.j.axis", "is zero", "direction"),
+    "zero axis": (f"{HINGE}anchor = [0, 0, 0]\naxis = [0, 0, 0]\n", 7, "joint.j.axis", "other than zero", "direction"),
     "parallel": (f"{HINGE}{PLACE}x_axis = [0, 0, 2]\n", 8, "joint.j.x_axis", "parallel to axis", "not parallel"),
     "half an x": (f"{HINGE}{PLACE}child_x_axis = [1, 0, 0]\n", 8, "joint.j.child_x_axis", "is missing", "both"),
     "frame and anchor": (f"{HINGE}{PLACE}parent_frame = {{}}\n", 6, "joint.j.anchor", "given as well", "keep one"),

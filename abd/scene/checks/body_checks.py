@@ -24,10 +24,6 @@ ROTATION_TOLERANCE = 1e-4
 def check_orientation(spec: Orientation) -> Iterator[Finding]:
     """Yield findings with paths relative to the table of the rotation."""
     yield from at_most_one(spec, ROTATION_KEYS, "a rotation has one notation")
-    if spec.quaternion is not None and np.linalg.norm(spec.quaternion) < 1e-6:
-        yield Finding(("quaternion",), "is zero", spec.quaternion, "the identity is [1, 0, 0, 0]")
-    if spec.axis_angle is not None and not np.linalg.norm(spec.axis_angle.axis):
-        yield Finding(("axis_angle", "axis"), "is zero", spec.axis_angle.axis, "give a direction, such as [0, 0, 1]")
     if spec.matrix is not None:
         matrix = np.array(spec.matrix)
         departure = np.abs(matrix @ matrix.T - np.eye(3)).max()
@@ -144,10 +140,6 @@ def is_exact(body: BodySpec) -> bool:
 
 
 def _check_half_space(body: BodySpec) -> Iterator[Finding]:
-    if not np.linalg.norm(body.half_space.normal):
-        yield Finding(
-            ("half_space", "normal"), "is zero", body.half_space.normal, "give a direction, such as [0, 0, 1]"
-        )
     yield from without_effect(body, ("position", *ROTATION_KEYS), "on a half-space", "use normal and offset")
     if body.kind != "static":
         yield Finding(("kind",), f"a half-space must be static, not {body.kind}", body.kind, "remove it, or use a box")

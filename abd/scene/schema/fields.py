@@ -17,9 +17,11 @@ from abd.scene.schema.findings import as_problem, schema_findings, unknown_key
 from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.values import (
     color_value,
+    direction_value,
     formula_value,
     number_value,
     numbers_value,
+    quaternion_value,
     scale_value,
     vector_value,
 )
@@ -30,7 +32,8 @@ Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 Vector = Annotated[tuple[float, float, float], BeforeValidator(vector_value)]
-Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(numbers_value("four numbers", (4,)))]
+Direction = Annotated[tuple[float, float, float], BeforeValidator(direction_value)]
+Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(quaternion_value)]
 Extents = Annotated[tuple[Positive, Positive, Positive], BeforeValidator(vector_value)]
 Formula = Annotated[float | str, BeforeValidator(formula_value)]
 Matrix = Annotated[tuple[Vector, Vector, Vector], BeforeValidator(numbers_value("three rows of three numbers", (3, 3)))]
@@ -41,7 +44,7 @@ Inertia = Annotated[
 Scale = Annotated[float | Vector, BeforeValidator(scale_value)]
 Pair = Annotated[tuple[int, int], BeforeValidator(numbers_value("two integers", (2,), kind=int))]
 Triple = Annotated[tuple[int, int, int], BeforeValidator(numbers_value("three integers", (3,), kind=int))]
-Color = Annotated[Vector | Quaternion, BeforeValidator(color_value)]
+Color = Annotated[Vector | tuple[float, float, float, float], BeforeValidator(color_value)]
 AxisName = Literal["x", "y", "z", "rx", "ry", "rz"]
 ROTATION_KEYS = ("quaternion", "matrix", "axis_angle", "euler")
 """How a rotation is given, one of them."""
@@ -121,7 +124,7 @@ def _independent(value: Any) -> Any:
 class AxisAngle(Spec):
     """Rotation by an angle about an axis."""
 
-    axis: Vector = entry(..., "axis; its length does not matter")
+    axis: Direction = entry(..., "axis; its length does not matter")
     degrees: Number = entry(..., "angle, counter-clockwise about the axis", unit="deg")
 
 

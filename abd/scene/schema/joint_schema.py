@@ -15,6 +15,7 @@ from abd.scene.schema.fields import (
     AxisName,
     Color,
     Count,
+    Direction,
     Extents,
     Flag,
     Formula,
@@ -159,15 +160,15 @@ class JointFrames(Spec):
     anchor: Vector | None = entry(None, "world point at t = 0", unit="m")
     parent_anchor: Vector | None = entry(None, "point in the parent's mesh frame (world: world point)", unit="m")
     child_anchor: Vector | None = entry(None, "point in the child's mesh frame", unit="m")
-    axis: Vector | None = entry(None, "world axis z of the joint at t = 0; its length does not matter")
-    parent_axis: Vector | None = entry(None, "the axis in the parent's mesh frame")
-    child_axis: Vector | None = entry(None, "the axis in the child's mesh frame")
-    x_axis: Vector | None = entry(
+    axis: Direction | None = entry(None, "world axis z of the joint at t = 0; its length does not matter")
+    parent_axis: Direction | None = entry(None, "the axis in the parent's mesh frame")
+    child_axis: Direction | None = entry(None, "the axis in the child's mesh frame")
+    x_axis: Direction | None = entry(
         None,
         "world direction whose projection normal to z is x of the joint; default: smallest rotation of the world axes to z",
     )
-    parent_x_axis: Vector | None = entry(None, "the same direction in the parent's mesh frame")
-    child_x_axis: Vector | None = entry(None, "the same direction in the child's mesh frame")
+    parent_x_axis: Direction | None = entry(None, "the same direction in the parent's mesh frame")
+    child_x_axis: Direction | None = entry(None, "the same direction in the child's mesh frame")
     parent_frame: FrameSpec | None = entry(None, "frame D in the parent's mesh frame, instead of anchors and axes")
     world_frame: FrameSpec | None = entry(None, "frame D in the world at t = 0, instead of anchors and axes")
     child_frame: FrameSpec | None = entry(

@@ -20,6 +20,7 @@ from abd.scene.schema.fields import (
     AxisName,
     Color,
     Count,
+    Direction,
     Extents,
     Flag,
     Formula,
@@ -85,7 +86,7 @@ class Cone(Spec):
 class HalfSpace(Spec):
     """Solid below a plane: bodies stay where ``normal . x >= offset``. The pose of the body has no effect on it."""
 
-    normal: Vector = entry(GROUND_AXIS, "outward normal, world axes; its length does not matter")
+    normal: Direction = entry(GROUND_AXIS, "outward normal, world axes; its length does not matter")
     offset: Number = entry(0.0, "distance of the plane from the world's origin along the unit normal", unit="m")
 
 

@@ -108,9 +108,26 @@ def _as_tuples(value: Any) -> Any:
 
 
 vector_value = numbers_value("three numbers", (3,))
+_quaternion_value = numbers_value("four numbers", (4,))
 _scale_value = numbers_value("a number or three numbers", (), (3,))
 _grid_value = numbers_value("three integers", (3,), kind=int)
 _points_value = numbers_value("a list of at least two points of two numbers", (None, 2))
+
+
+def direction_value(value: Any) -> Any:
+    """Validate three numbers whose squares do not all vanish."""
+    direction = vector_value(value)
+    if not np.linalg.norm(direction):
+        raise PydanticCustomError("zero", "should be other than zero", {"remedy": "give a direction, such as [0, 0, 1]"})
+    return direction
+
+
+def quaternion_value(value: Any) -> Any:
+    """Validate four numbers (w, x, y, z) with a norm of at least 1e-6."""
+    quaternion = _quaternion_value(value)
+    if math.hypot(*quaternion) < 1e-6:
+        raise PydanticCustomError("zero", "should be other than zero", {"remedy": "the identity is [1, 0, 0, 0]"})
+    return quaternion
 
 
 COLOR = "three or four numbers from 0 to 1, a CSS name or '#rrggbb'"
