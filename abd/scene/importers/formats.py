@@ -109,7 +109,8 @@ def find_scene(source: str | Path) -> Path:
     if path.is_symlink() and not path.exists():
         raise SceneError.of(f"is a link to {path.readlink()}, which does not exist", file=str(path))
     if path.is_dir():
-        inside = sorted(item.name for item in path.iterdir() if item.suffix in SUFFIXES)
+        files = [item for item in path.iterdir() if item.suffix in SUFFIXES]
+        inside = [item.name for item in sorted(files, key=lambda item: (SUFFIXES.index(item.suffix), item.name))]
         remedy = f"give a file in it, such as '{inside[0]}'" if inside else "give a scene file"
         raise SceneError.of("is a folder, not a scene", file=str(path), remedy=remedy)
     neighbours = [str(item) for item in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
