@@ -53,7 +53,8 @@ def unknown_attribute(owner: Any, name: str, related: tuple[tuple[str, type], ..
         found = [word for word in own if word.endswith(f"_{name}")]
         found += [f"{place}.{word}" for place, kind in related for word in words if word in _public(kind)]
     near = f"did you mean {' or '.join(found[:MOST_PLACES])}?" if found else did_you_mean(name, own)
-    return AttributeError(f"{message}; {near or 'it has ' + ', '.join(own)}", name=name, obj=None)
+    listed = [word for word in own if not hasattr(type(owner), word)] or own  # the coordinates of a joint
+    return AttributeError(f"{message}; {near or 'it has ' + ', '.join(listed)}", name=name, obj=None)
 
 
 def _public(owner: Any) -> list[str]:
