@@ -22,8 +22,8 @@ LARGEST_STEP = 0.1
 """Time step [s] above which it is doubted."""
 LARGEST_ANGLE = 4.0 * np.pi
 """Bound of an angle [rad] above which its unit is doubted."""
-DENSITIES = 25.0, 25e3
-"""Densities [kg/m^3] below and above which the unit is doubted; osmium, the densest element, has 22.6 g/cm^3."""
+DENSITIES = 25.0, 1e5
+"""Densities [kg/m^3] below and above which the unit is doubted; osmium, the densest element, has 22.6 g/cm^3 or 22600 kg/m^3."""
 FARTHEST_ANCHOR = 3.0
 """Distance of a joint from the surface of its body, over the body's size, above which its position is doubted."""
 
