@@ -41,7 +41,8 @@ class Part:
         return np.asfortranarray(positions[self.vertices])
 
     def uncertain(self, close: Close, x: np.ndarray, y: np.ndarray, away: np.ndarray) -> Iterator[tuple]:
-        """Yield the pairs of primitives whose boxes around the chords from x to y (v, 3) are closer than their separation.
+        """Yield the pairs of primitives that neither boxes nor planes prove farther apart than their separation on the chords
+        from x to y (v, 3).
 
         Args:
             away: (n,) distance by which the separations of a body exceed its radius [m].
@@ -55,6 +56,7 @@ class Part:
             least = scene.radius[i] + scene.radius[j] + scene.minimum_separation + away[i] + away[j]
             near = _box_distances(first, second, x, y) <= least
             near[near] = scene.may_touch(i[near], j[near])
+            near[near] = ~_separated(first[near], second[near], x, y, least[near])
             if near.any():
                 yield kind, np.concatenate([first, second], axis=1)[near], least[near], np.stack([i, j], axis=1)[near]
 
@@ -241,10 +243,37 @@ def _boxes(ids: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, n
 def _meeting(first: tuple, second: tuple, reach: float) -> tuple[np.ndarray, np.ndarray]:
     """(m,) and (m,) indices of the boxes (k, 3) and (l, 3) whose distances along all axes are at most `reach` [m]."""
     (low, high), (other_low, other_high) = first, second
-    return np.nonzero(((low[:, None] <= other_high + reach) & (high[:, None] >= other_low - reach)).all(axis=2))
+    i, j = np.nonzero((low[:, :1] <= other_high[:, 0] + reach) & (high[:, :1] >= other_low[:, 0] - reach))
+    for axis in (1, 2):
+        near = (low[i, axis] <= other_high[j, axis] + reach) & (high[i, axis] >= other_low[j, axis] - reach)
+        i, j = i[near], j[near]
+    return i, j
 
 
 def _box_distances(first: np.ndarray, second: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """(k,) distances [m] of the boxes around primitives, vertices (k, a) and (k, b)."""
     (low, high), (other_low, other_high) = _boxes(first, x, y), _boxes(second, x, y)
     return np.linalg.norm(np.maximum(0.0, np.maximum(low - other_high, other_low - high)), axis=1)
+
+
+def _separated(first: np.ndarray, second: np.ndarray, x: np.ndarray, y: np.ndarray, least: np.ndarray) -> np.ndarray:
+    """(k,) bool: a plane with a fixed normal keeps primitives (k, a) and (k, b) farther apart than `least` (k,) on the chords.
+
+    The distance along a normal is the least of linear functions of time, so that it is smallest at an end. Normals are the line
+    of the middles, and those of the second primitive's face or of both edges."""
+    a, b = x[first], x[second]
+    middles = a.mean(axis=1) - b.mean(axis=1)
+    normals = [middles]
+    if b.shape[1] == 3:
+        normals.append(np.cross(b[:, 1] - b[:, 0], b[:, 2] - b[:, 0]))
+    elif a.shape[1] == b.shape[1] == 2:
+        normals.append(np.cross(a[:, 1] - a[:, 0], b[:, 1] - b[:, 0]))
+    out = np.zeros(len(first), dtype=bool)
+    for n in normals:
+        length = np.linalg.norm(n, axis=1) * np.where(np.einsum("ki,ki->k", n, middles) < 0.0, -1.0, 1.0)
+        n = n / np.where(length == 0.0, 1.0, length)[:, None]
+        gaps = [
+            np.einsum("kai,ki->ka", z[first], n).min(axis=1) - np.einsum("kbi,ki->kb", z[second], n).max(axis=1) for z in (x, y)
+        ]
+        out |= np.minimum(*gaps) > least
+    return out
