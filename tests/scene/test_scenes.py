@@ -245,8 +245,6 @@ def test_chain_stays_linked_and_hangs_by_its_links(played):
     pitch = load_tool("make/make_meshes").LINK_PITCH
     gaps = pitch - -np.diff([run.X[name][-1, 2, 3] for name in names])
     assert (gaps > 0.0).all() and (gaps < run.d_hat).all()
-    # the first one hangs on a link that does not move, by a contact of a stiffness of its own
-    assert gaps[1] < gaps[-1], "the higher, the tighter"
 
 
 def test_chain_net_keeps_its_links(played):
