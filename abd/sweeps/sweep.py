@@ -22,7 +22,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from abd.errors import AbdError
+from abd.errors import AbdError, SceneError
 from abd.io.progress import clock_time
 from abd.io.report import finite, read_json
 from abd.optional import required
@@ -211,12 +211,14 @@ def _claim(out: Path, jobs: Sequence[Job]) -> None:
     """Write the request of the sweep, or compare it with the one in the folder.
 
     Raises:
-        SweepError: the folder contains another sweep.
+        SweepError: the folder contains another sweep. SceneError: no point gives a valid scene, as with a misspelt key.
     """
     from abd.scene.scene import load
 
     source = jobs[0].scene
     scene = load(source) if isinstance(source, (str, Path)) else source
+    if not callable(scene):
+        _check_points(scene, jobs)
     name = getattr(source, "__qualname__", type(source).__qualname__) if callable(source) else scene.name
     text = (_source(source) if callable(source) else scene.to_toml()) + _source(jobs[0].measure)
     request = {
@@ -231,6 +233,17 @@ def _claim(out: Path, jobs: Sequence[Job]) -> None:
         )
     out.mkdir(parents=True, exist_ok=True)
     path.write_text(written, encoding="utf-8")
+
+
+def _check_points(scene: Scene, jobs: Sequence[Job]) -> None:
+    problems: list[SceneError] = []
+    for job in jobs:
+        try:
+            scene.override(job.texts)
+            return
+        except SceneError as error:
+            problems.append(error)
+    raise problems[0]
 
 
 def _source(function: Callable | None) -> str:

@@ -52,6 +52,13 @@ def test_wrong_parameters_are_refused(texts, sample, words):
         points(read_parameters(texts), sample=sample)
 
 
+@pytest.mark.quick
+def test_a_misspelt_key_is_refused_before_the_first_run(tmp_path, capsys):
+    out = tmp_path / "sweep"
+    assert main(["sweep", "falling_box", "--grid", "solver.dtt=0.01,0.005", "--steps", "1", "--out", str(out)]) == 2
+    assert "dtt" in capsys.readouterr().err and not out.exists()
+
+
 def sliding(mu: float) -> abd.Scene:
     """A block on a plane that is tilted by 20 degrees."""
     slope = math.radians(20.0)
