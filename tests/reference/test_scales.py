@@ -216,3 +216,10 @@ def test_default_tolerance_scales_with_the_root_of_the_size(edge, tolerance):
         scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 1e-5, **given})
         scene.add_body("box", box=(edge, edge, edge))
         assert scene.compile().settings.tolerance == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("dt, tolerance", [(1e-2, 2e-4), (1e-3, 1e-3), (1e-5, 1e-3)])
+def test_default_tolerance_without_a_known_speed_does_not_grow_with_shorter_steps(dt, tolerance):
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_body("box", box=(0.2, 0.2, 0.2))
+    assert scene.compile().settings.tolerance == pytest.approx(tolerance, rel=1e-12)

@@ -5,7 +5,8 @@
     tolerance = min(clip(1e-3 m/s, s_1, s_2), 1e-4 L / dt),    s_1, s_2 = 3.2e-4, 9.6e-4 times sqrt(g L)
 
 It is 1e-3 m/s for bodies of 0.11 m to 1 m. The second bound limits the displacement of bodies that fall by more than their
-size in a step. Without gravity, the largest initial speed or the speed that forces produce replaces sqrt(g L).
+size in a step. Without gravity, the largest initial speed or the speed that forces produce replaces sqrt(g L); without any known
+speed it is min(1e-3 m/s, 1e-5 L / dt).
 
 `kappa`: a body of volume v and half length or lever arm l has the strain |A A^T - 1| of ``F l / (2 kappa v)`` under a force F,
 and ``m u^2 / (12 kappa v)`` at the speed u of its end. Kappa limits both to `STRAIN`.
@@ -68,7 +69,7 @@ def default_tolerance(model: Model) -> float:
     speed = np.sqrt(np.linalg.norm(model.settings.gravity) * length) or _initial_speed(model)
     size_speed = length / model.settings.dt
     if speed == 0.0:
-        return float(0.1 * DISPLACEMENT_RATIO * size_speed)
+        return float(min(USUAL_TOLERANCE, 0.1 * DISPLACEMENT_RATIO * size_speed))
     return float(min(np.clip(USUAL_TOLERANCE, *SPEED_RATIOS * speed), DISPLACEMENT_RATIO * size_speed))
 
 
