@@ -1,8 +1,8 @@
 """Backends: the numerical operations of a step. Only this package imports kernels; other packages import only
 `cuda_kernels.shared`.
 
-A backend stores the iterate and implements `abd.backends.protocol` for the step (`abd.step`) and the API (`abd.api`):
-`warp` and `recorded` on devices, `reference` by the NumPy definitions.
+A backend stores the iterate and implements `abd.backends.protocol` for the step (`abd.step`) and the API (`abd.api`). Newton's
+method is one program, `recorded`; its stages are kernels in `warp` and `linear`, and the NumPy definitions in `reference`.
 """
 
 from __future__ import annotations

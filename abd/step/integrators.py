@@ -26,7 +26,8 @@ AFTER_JUMP = 4
 """Steps of implicit Euler after a change of constraints. Each reduces a penalty joint's velocity error to 1/`strength_ratio`;
 generalized alpha amplifies the rest several times before damping it."""
 LONGER = 2.01
-"""Ratio of a substep to the last one above which the acceleration history is dropped: its error may exceed the acceleration."""
+"""Ratio of a substep to the last one above which the acceleration history is dropped: its error may exceed the acceleration.
+Doubled substeps keep it; the last one of a frame may exceed the ratio (`abd.step.frame.GROWTH`)."""
 
 
 class Articulations:

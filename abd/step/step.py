@@ -20,6 +20,7 @@ from abd.state import State
 from abd.step.frame import Frame
 from abd.step.frame_path import FramePath
 from abd.step.stepper_state import StepperState
+from cuda_kernels.shared import slots
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +104,7 @@ class EnergyBalance:
             out += float(linear_energies(system, applied, residual(system.linear, q)).sum())
         if len(system.rows):
             x, _ = evaluate(system.rows, memory.reference)
-            out += float(row_energies(system, applied, x, memory.history[2]).sum())
+            out += float(row_energies(system, applied, x, memory.history[slots.RATE]).sum())
         if stepper.statistics is not None:
             return out + stepper.statistics.contact
         if stepper.constrained.any():

@@ -1,8 +1,8 @@
 """One substep: its loads and laws, its minimum, the verdict on it, and its end.
 
-    set loads and joint laws of the end of the substep
-    set modes: implicit Euler with active contacts, limits or ropes, a smooth scheme elsewhere
-    start on the arc of the velocities, minimise (`abd.step.newton`)
+    set loads of the end of the substep
+    set schemes and modes: implicit Euler with active contacts, limits or ropes, a smooth scheme elsewhere
+    set joint laws, whose weights depend on the scheme; start on the arc of the velocities; minimise (`abd.step.newton`)
     verdicts: contact began (repeat with implicit Euler), fast new contact, swept path
     store the iterate as the new state; change its velocities by impacts (`abd.step.impacts`)
 """
@@ -119,7 +119,7 @@ class Substeps:
         return failure
 
     def _take_whole(self, rule: Scheme | Schemes, mode: np.ndarray, progress: Progress) -> bool:
-        """Take a step without contacts in one launch, if the backend can (`abd.backends.recorded.whole_step`).
+        """Take a step without contacts as one record, if the backend can (`abd.backends.recorded.whole_step`).
 
         Returns whether it was taken."""
         stepper, backend, settings = self.stepper, self.backend, self.settings

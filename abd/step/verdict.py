@@ -61,11 +61,12 @@ class PathNotFree(StepFailure):
         bodies = tuple(names[body] for body in dict.fromkeys(first.tolist()))
         subject = " and ".join(f"'{name}'" for name in bodies)
         subject = subject if len(bodies) > 1 else f"{subject}, which is strained by more than half"
-        length = float(np.broadcast_to(h, len(names))[int(first[0])])
+        substep = f"a substep of {float(np.broadcast_to(h, len(names))[int(first[0])]):.3g} s"
+        passed = f"{subject}: the swept path of {substep} is not proven free of collisions at any length; reduce solver.dt"
+        too_fast = f"{subject} come into contact and move by more than {FAR:g} of the smaller body's size in {substep}"
         super().__init__(
             "fast_contact" if fast else "passed",
-            f"{subject}: the swept path of a substep of {length:.3g} s is not proven free of collisions at any length; "
-            "reduce solver.dt",
+            f"{too_fast}; reduce solver.dt or their velocities" if fast else passed,
             bodies=bodies,
             concerned=np.isin(np.arange(len(names)), found.pairs.astype(int)),
         )

@@ -26,7 +26,7 @@ SPEED = 4
 WORST = 5
 """Largest speed at which an island converged [m/s]."""
 GAP = 6
-"""Smallest gap of the islands that have not converged [m]."""
+"""Smallest gap of the islands that have not converged [activations]."""
 LEAST = 7
 """Smallest safe step of these islands."""
 OPEN = 8

@@ -341,7 +341,7 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
 
 @wp.kernel
 def fold_gaps(first: wp.int32, c: Control, gaps: wp.array(dtype=wp.float64)):
-    """Compute the smallest gap of the islands that have not converged."""
+    """Compute the smallest gap of the islands that have not converged [activations]."""
     w = wp.tid() + first
     if w < c.counts[0] and c.converged[w] == 0 and gaps[w] < c.at[GAP]:
         wp.atomic_min(c.at, GAP, gaps[w])

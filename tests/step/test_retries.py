@@ -6,6 +6,7 @@ from checkpoints import assert_goes_on, assert_same
 from on_device import NAME
 
 import abd
+from abd.backends.recorded import search
 from abd.errors import StepFailure
 from abd.step.newton import Minimisation
 
@@ -92,6 +93,21 @@ def test_substeps_complete_a_frame(pair, monkeypatch):
     assert report.substeps == 2 and halved.time == pytest.approx(time + DT, rel=1e-12)
     assert report.energy["joint"] == pytest.approx(halved.joint_readings().energy.sum(), rel=1e-9)
     assert report.max_joint_residual == pytest.approx(halved.joint_readings().worst_residual, rel=1e-6)
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_shorter_substep_follows_a_step_that_no_fraction_keeps_within_limits(device, monkeypatch):
+    """Implicit Euler moves a falling body by g h^2, beyond its range, but by 3/4 of that in two halves."""
+    monkeypatch.setattr(search, "LIMIT_CUTS", 1)
+    scene = abd.Scene(solver={"dt": 0.1, "integrator": "bdf1"})
+    scene.add_body("weight", box=(0.1,) * 3)
+    fall = 9.81 * 0.1**2
+    keys = {"anchor": (0, 0, 0), "axis": (0, 0, 1), "coordinate": {"z": {"range": (-0.95 * fall, 1.0)}}}
+    scene.add_joint("slider", "rail", abd.WORLD, "weight", **keys)
+    simulation = abd.Simulation(scene, device=device)
+    report = simulation.step()
+    assert report.rejections == {"limit_step": 1} and report.substeps == 2
+    assert simulation.bodies["weight"].position[2] == pytest.approx(-0.75 * fall, rel=1e-3)
 
 
 def two_places() -> abd.Simulation:

@@ -236,7 +236,7 @@ class Iteration:
         return found
 
     def wake(self, islands: np.ndarray) -> None:
-        """Continue in islands (islands,) bool whose potential has changed, by contact stiffness or modes of bodies."""
+        """Continue in islands (islands,) bool whose contact stiffness has changed."""
         self.device.write(self.some, islands.astype(np.int32))
         self.device.launch(newton.wake, self.backend.n, self.control, self.some)
         self._set_flag(control.STALE)

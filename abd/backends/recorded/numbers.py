@@ -18,7 +18,7 @@ FAILURES = {
         "linear_solver", "conjugate gradients did not reach their tolerance; use solver.linear_solver = 'direct'",
     ),
     control.NO_CURVATURE: ("not_positive_definite", "conjugate gradients found no positive curvature"),
-    control.NO_CUT: ("limits", f"no step satisfies the joint limits after {LIMIT_CUTS} reductions"),
+    control.NO_CUT: ("limit_step", f"no step satisfies the joint limits after {LIMIT_CUTS} reductions"),
 }  # fmt: skip
 
 

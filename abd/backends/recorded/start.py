@@ -5,7 +5,8 @@ slowly along it (docs/theory.md, "Newton's method on arcs"). Bodies start at the
 forces if that decreases the energy. The force term would press bodies in contact or at a limit, and bodies jointed to them, on
 their supports: they are tried without it. In contact, they otherwise start at q_n.
 
-The host renews the candidate list after the first path, and reads the status once at the end.
+The host renews the candidate list for the first path, and for the second one if the list does not cover it. It reads the status
+after each.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cuda_kernels.step import start as kernels
 
 
 class Start:
-    """Starts of one backend that has an `Iteration`."""
+    """Starts of one backend."""
 
     def __init__(self, backend):
         self.backend, self.device, self.iteration = backend, backend.device, backend.iteration

@@ -53,7 +53,7 @@ class Outcome:
 
 
 class WholeStep:
-    """Recorded steps of one `WarpBackend` with an `Iteration`.
+    """Recorded steps of one `WarpBackend`.
 
     Attributes:
         taken, left: numbers of steps taken, and of steps left to the host.

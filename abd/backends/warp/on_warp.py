@@ -1,4 +1,4 @@
-"""Warp backend for the CPU and CUDA: all arrays lie on the device; the host reads a few numbers per island."""
+"""Warp backend for the CPU and CUDA: the stages of Newton's method (`abd.backends.recorded`) as kernels on device arrays."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 A step is inelastic: at its end, bodies with an impact between them move together. For every pair k of bodies in contact, and
 every joint limit with restitution (`ImpactPairs.of_limits`), P_k is its impulse in the step as a pair of wrenches;
 ``P_k . v`` is its normal velocity times the size of the impulse. A pair has an *impact* if it closes faster than
-``max(2 |g| h, 2 tolerance)``; slower pairs are in resting contact.
+``max(2 |g| h, 2 tolerance)``, without restitution and active since this step than ``2 tolerance``; slower pairs are in resting
+contact.
 
 Passes of reflections find the impacts (Smith, Kaufman, Vouga, Tamstorf and Grinspun 2012, "Reflections on simultaneous impact").
 They start from the velocities w = v before the step. Each pass reflects the closing pairs together,
@@ -120,7 +121,7 @@ class Restitution:
 
         Args:
             h: length of the step [s], scalar or (n,).
-            fresh: (k,) bool, pairs that became active in the step: plastic ones have impacts at any speed.
+            fresh: (k,) bool, pairs that became active in the step: plastic ones have impacts above 2 tolerance.
         """
         size, lengths = impact_pairs.size, np.broadcast_to(h, len(step.then))[impact_pairs.pairs[:, 0]]
         closing, left = impact_pairs.power(step.then), impact_pairs.power(step.now)

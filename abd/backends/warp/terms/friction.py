@@ -257,7 +257,7 @@ class Friction:
         self.pairs, self.segment = self.pool.get("pairs", capacity, wp.vec2i), self.pool.get("segment", capacity + 1, wp.int32)
 
     def _mark(self, pose: Pose) -> wp.array:
-        """Compute the output index of every candidate to freeze, an exclusive sum of 0 and 1, and their number `needed`."""
+        """Compute the first output index of every candidate, an exclusive sum of lagged contacts, and their number `needed`."""
         c, device, get, surfaces = self.contacts.candidates, self.device, self.pool.get, self.contacts.surfaces
         extent, (_, _, parts) = c.capacity, self.contacts.arrays("current")
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
