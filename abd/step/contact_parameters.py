@@ -133,7 +133,7 @@ class ContactStiffness:
         usual = law.regular(*law.bodies_of(new))
         added = PairParameters(new, usual, growth[~is_known], usual)
         backend.touch.set_pair_parameters(merged(replace(law.own, factor=factor), added))
-        backend.arcs.evaluate()
+        backend.iteration.evaluate()
         changed = np.zeros(len(chosen), dtype=bool)
         changed[of[tight]] = True
         return changed
@@ -147,7 +147,7 @@ class ContactStiffness:
         activation = np.minimum(own.home, own.activation + way)
         if (activation != own.activation).any():
             backend.touch.set_pair_parameters(replace(own, activation=activation))
-            backend.arcs.evaluate()
+            backend.iteration.evaluate()
 
     def end(self, backend, h: float | np.ndarray, impact_pairs: np.ndarray) -> None:
         """Update the parameters after a substep of h [s], scalar or (n,).

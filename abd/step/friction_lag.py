@@ -54,7 +54,7 @@ def least_change(settings, h: float | np.ndarray, is_new: np.ndarray) -> tuple[n
     return np.maximum(max(settings.eps_v, 10.0 * settings.friction_tolerance), fraction * fall), fraction
 
 
-def balanced(settings, h: float | np.ndarray) -> float | np.ndarray:
+def residual_bound(settings, h: float | np.ndarray) -> float | np.ndarray:
     """Return the bound of residual forces on a body in contact, as a change of velocity [m/s].
 
     The force of a stiff contact is undetermined within Newton's displacement tolerance; below the bound it is exact enough for

@@ -17,7 +17,7 @@ from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
 from abd.errors import StepFailure
 from abd.potentials.integrators import longest
-from abd.step.friction_lag import balance, balanced, changed, loose_tolerance
+from abd.step.friction_lag import balance, changed, loose_tolerance, residual_bound
 from abd.step.verdict import Verdicts, is_checked, islands_of
 
 
@@ -70,7 +70,7 @@ class Minimisation:
         iteration = backend.iteration
         friction_tolerance = tolerance if friction_tolerance is None else friction_tolerance
         # the force balance matters only for the final tolerance
-        bound = balanced(settings, h) if backend.touch.near and friction_tolerance <= settings.friction_tolerance else 0.0
+        bound = residual_bound(settings, h) if backend.touch.near and friction_tolerance <= settings.friction_tolerance else 0.0
         touching = self.verdicts.read_touching()
         if not iteration.begin(tolerance, friction_tolerance, h, settings.linear_tolerance, moving, loose, bound, touching):
             return None

@@ -25,10 +25,10 @@ LARGEST_STALLS = 6
 """Consecutive passes without progress after which a body counts as blocked; more would only compress the obstacle."""
 GROWTH, STALLED_GROWTH = 2.0, 4.0
 """Growth of the penalty in a pass, and in one without progress: obstacles on a short lever have a large effective mass."""
+LARGEST_PENALTY = 1e4
+"""Largest penalty over that at the start of a step."""
 REACHED_FRACTION = 1e-3
 """Largest missing fraction of a step's displacement if the arc to the target is blocked (as in rigid-ipc)."""
-
-
 GAP_FRACTION, LAST_GAP_FRACTION = 0.5, 0.05
 """Fractions of a small gap that must remain after a move to the target, and after a last move within the tolerance."""
 
@@ -106,25 +106,26 @@ class Prescribed:
             closest = min(closest, remaining)
             if self.may_lag:
                 break
-            weight, spread = (one[open_bodies, None] for one in (backend.constants.weight, backend.constants.spread))
-            delta = (q - target_poses)[distant]
-            lp[open_bodies] -= penalty * weight * delta[:, :3]
-            lA[open_bodies] -= (penalty * weight * spread)[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
-            penalty = min((STALLED_GROWTH if stalls else GROWTH) * penalty, 1e4 * unit)
+            _add_force(backend.constants, open_bodies, penalty, (q - target_poses)[distant], lp, lA)
+            penalty = min((STALLED_GROWTH if stalls else GROWTH) * penalty, LARGEST_PENALTY * unit)
             backend.target_poses.set_penalty(penalty, lp, lA)
-            backend.arcs.evaluate()
-        names = tuple(self.model.bodies.names[b] for b in open_bodies)
+            backend.iteration.evaluate()
+        return self._report_blocked(open_bodies, float(missing.max()))
+
+    def _report_blocked(self, bodies: np.ndarray, missing: float) -> StepFailure | None:
+        """Warn that bodies (k,) lag behind their targets, or return the failure if they must not; missing: their distance [m]."""
+        names = tuple(self.model.bodies.names[body] for body in bodies)
         if self.may_lag and not len(self.late):
             _log.warning("kinematic bodies are blocked and lag behind their targets: %s", ", ".join(names))
-        self.late = open_bodies
-        if not self.may_lag:
-            return StepFailure(
-                "blocked",
-                f"kinematic bodies {', '.join(names)} are blocked {missing.max():.3g} m before their targets; "
-                "clear their path, or let them lag with solver.kinematic_block = 'lag'",
-                bodies=names,
-            )
-        return None
+        self.late = bodies
+        if self.may_lag:
+            return None
+        return StepFailure(
+            "blocked",
+            f"kinematic bodies {', '.join(names)} are blocked {missing:.3g} m before their targets; "
+            "clear their path, or let them lag with solver.kinematic_block = 'lag'",
+            bodies=names,
+        )
 
     def nominal(self, time: PerBody, h: float) -> np.ndarray:
         """Return (k,) distances between the targets for `time` and for `time` + h."""
@@ -145,7 +146,7 @@ class Prescribed:
         held = self._mask(self.bodies[reached])
         backend.target_poses.snap_to_targets(held)
         backend.inactive.hold(held)
-        backend.arcs.evaluate()
+        backend.iteration.evaluate()
 
     def _mask(self, chosen: np.ndarray) -> np.ndarray:
         """Return the mask (n,) bool of chosen bodies."""
@@ -155,21 +156,27 @@ class Prescribed:
 
     def _move(self, backend, chosen: np.ndarray, gap_fraction: float) -> bool:
         """Move the chosen bodies along their arcs to their targets if that leaves a sufficient gap; return whether it did."""
-        alpha = backend.arcs.follow_velocity(self._mask(chosen))
+        alpha = backend.arcs.aim_at_targets(self._mask(chosen))
         if not (alpha == 1.0).all():
             return False
         least_gap = gap_fraction * min(_smallest_gap(backend), 1.0)
-        backend.arcs.try_step(alpha)
-        backend.arcs.accept()
+        backend.arcs.move(alpha)
         if _smallest_gap(backend) >= least_gap:
             return True
-        backend.arcs.accept()
+        backend.arcs.move_back()
         return False
 
 
 def _smallest_gap(backend) -> float:
     """Return the smallest gap at the iterate [activations]."""
     return float(backend.touch.island_gaps().min(initial=np.inf))
+
+
+def _add_force(constants, bodies: np.ndarray, penalty: float, delta: np.ndarray, lp: np.ndarray, lA: np.ndarray) -> None:
+    """Add the forces of a penalty on bodies (k,) at distances (k, 12) from their targets to the multipliers lp and lA."""
+    weight = penalty * constants.weight[bodies, None]
+    lp[bodies] -= weight * delta[:, :3]
+    lA[bodies] -= (weight * constants.spread[bodies, None])[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
 
 
 def _missing(target_poses: np.ndarray, q: np.ndarray) -> np.ndarray:

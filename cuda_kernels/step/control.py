@@ -96,7 +96,7 @@ class Control:
     converged; length: of the step [s]; has_constant_efforts: of limited drives and friction in joints; tolerance: of Newton's
     method [m/s]; small: whether the step is within it; distance_ratio, stretch: see `cuda_kernels.step.newton`;
     regularisation: weight of the bounds of curvature; reached: speed at convergence [m/s]; residual: largest residual force as
-    a velocity [m/s]; loose: sufficient speed and residual with friction, balanced: bound of the residual of bodies in
+    a velocity [m/s]; loose: sufficient speed and residual with friction, residual_bound: largest residual with bodies in
     contact, 0 without a bound [m/s]; moved: largest displacement of the full step [m]; speed: of the path per unit of alpha [m];
     limit: largest safe alpha, alpha: the present one; slope: g.d; change, size: of the energy. Line search: rising: whether the
     energy rises at the trial; waits: whether the rise may be rounding, so that slopes decide; taken: whether a step is
@@ -122,7 +122,7 @@ class Control:
     reached: wp.array(dtype=wp.float64)
     residual: wp.array(dtype=wp.float64)
     loose: wp.array(dtype=wp.float64)
-    balanced: wp.array(dtype=wp.float64)
+    residual_bound: wp.array(dtype=wp.float64)
     moved: wp.array(dtype=wp.float64)
     speed: wp.array(dtype=wp.float64)
     limit: wp.array(dtype=wp.float64)

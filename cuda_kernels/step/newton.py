@@ -73,7 +73,7 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
     c.has_constant_efforts[w] = ONE
     c.reached[w] = ZERO
     c.loose[w] = ZERO
-    c.balanced[w] = ZERO
+    c.residual_bound[w] = ZERO
     c.tolerance[w] = c.at[TOLERANCE]
 
 
@@ -98,23 +98,23 @@ def body_tolerances(
     group: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
     listed: wp.array(dtype=wp.int32),
-    loose_tolerance: wp.array(dtype=wp.float64),
-    residual_bound: wp.array(dtype=wp.float64),
+    loose_tolerances: wp.array(dtype=wp.float64),
+    residual_bounds: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
     loose: wp.array(dtype=wp.float64),
-    balanced: wp.array(dtype=wp.float64),
+    residual_bound: wp.array(dtype=wp.float64),
 ):
     """Set Newton's tolerance [m/s] of every body, that of friction for mobile bodies with friction in joints or lagged contacts.
 
-    Lagged contacts start at segment[group[b]]; `loose_tolerance` (n,) applies to bodies with any. Pairs of the candidate list
-    start at listed[b]; `residual_bound` (n,) applies to bodies with any."""
+    Lagged contacts start at segment[group[b]]; `loose_tolerances` (n,) applies to bodies with any. Pairs of the candidate list
+    start at listed[b]; `residual_bounds` (n,) applies to bodies with any."""
     b = wp.tid() + first
     frozen = wp.bool(False)
     if group[b + 1] > group[b]:
         frozen = segment[group[b + 1]] > segment[group[b]]
     has_friction = frozen or (frictional[b] != 0 and held[b] == 0)
-    loose[b] = wp.where(frozen, loose_tolerance[b], ZERO)
-    balanced[b] = wp.where(listed[b + 1] > listed[b], residual_bound[b], ZERO)
+    loose[b] = wp.where(frozen, loose_tolerances[b], ZERO)
+    residual_bound[b] = wp.where(listed[b + 1] > listed[b], residual_bounds[b], ZERO)
     out[b] = wp.where(has_friction, c.at[FRICTION_TOLERANCE], c.at[TOLERANCE])
 
 
@@ -286,8 +286,8 @@ BOUND_GROWTH = wp.constant(wp.float64(shared.BOUND_GROWTH))
 @wp.func
 def within(c: Control, w: wp.int32, speed: wp.float64) -> bool:
     """Return whether a direction of this vertex speed [m/s] and the residual forces end the minimisation of an island."""
-    balanced = c.balanced[w] == ZERO or c.residual[w] <= c.balanced[w] or speed <= ROUNDING_SPEED * c.tolerance[w]
-    return (speed <= c.tolerance[w] and balanced) or wp.max(speed, c.residual[w]) <= c.loose[w]
+    is_balanced = c.residual_bound[w] == ZERO or c.residual[w] <= c.residual_bound[w] or speed <= ROUNDING_SPEED * c.tolerance[w]
+    return (speed <= c.tolerance[w] and is_balanced) or wp.max(speed, c.residual[w]) <= c.loose[w]
 
 
 @wp.kernel
@@ -330,7 +330,7 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
         wp.atomic_max(c.at, WORST, c.reached[w])
         return
     if c.moved[w] / c.length[w] <= c.tolerance[w]:
-        c.balanced[w] = BOUND_GROWTH * c.balanced[w]
+        c.residual_bound[w] = BOUND_GROWTH * c.residual_bound[w]
     c.flags[MOVING] = 1
     # the minimum does not depend on the order; the comparison avoids most of the atomics
     if c.limit[w] < c.at[LEAST]:
@@ -373,7 +373,7 @@ def gather_numbers(first: wp.int32, c: Control, before: wp.array(dtype=wp.int32)
     v[9] = -c.limit[k]
     v[10] = -c.tolerance[k]
     v[11] = -c.loose[k]
-    v[12] = c.balanced[k]
+    v[12] = c.residual_bound[k]
     out[b] = v
 
 
@@ -398,4 +398,4 @@ def set_numbers(first: wp.int32, c: Control, largest: wp.array(dtype=vec13)):
     c.limit[i] = -v[9]
     c.tolerance[i] = -v[10]
     c.loose[i] = -v[11]
-    c.balanced[i] = v[12]
+    c.residual_bound[i] = v[12]

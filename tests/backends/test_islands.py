@@ -62,7 +62,7 @@ def test_each_island_has_its_own_step_length(make):
     q, qd = model.bodies.q, model.bodies.qd * 5.0
     backend.states.load_state(q, qd, q, qd)
     backend.steps.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None)
-    alpha = backend.arcs.follow_velocity(np.ones(n, int))
+    alpha = backend.arcs.aim_at_targets(np.ones(n, int))
     at = backend.islands.host
     assert alpha[at[names.index("falling")]] == 1.0
     assert alpha[at[names.index("hitting")]] < 0.9
@@ -75,8 +75,8 @@ def test_converged_islands_do_not_move():
     q, qd = model.bodies.q, model.bodies.qd
     backend.states.load_state(q, qd, q, qd)
     backend.steps.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, None)
-    backend.arcs.follow_velocity(np.zeros(n, int))
-    backend.arcs.evaluate()
+    backend.arcs.aim_at_targets(np.zeros(n, int))
+    backend.iteration.evaluate()
     backend.touch.lag_friction()
     settled = np.arange(backend.islands.count) == backend.islands.host[names.index("falling")]
     iteration = backend.iteration

@@ -113,7 +113,7 @@ def test_contact_statistics_equal_the_definitions():
     definition.touch.set_pair_parameters(simulation.backend.pair_law.own)
     definition.states.load_state(q, stepper.qd, q, stepper.qd)
     definition.steps.begin(scheme("bdf1", DT), np.zeros(simulation.backend.n, int), 1e-5, None)
-    definition.arcs.follow_velocity(np.zeros(simulation.backend.n, int))
+    definition.arcs.aim_at_targets(np.zeros(simulation.backend.n, int))
     assert found.contacts == definition.readings.contact_statistics()[1] > 0
     assert found.smallest_gap == pytest.approx(definition.readings.smallest_gap(), rel=1e-10)
     assert found.contact == pytest.approx(definition.contacts.energy(q).sum() / DT**2, rel=1e-9)

@@ -23,14 +23,14 @@ class ConjugateGradients:
 
     exact = False
 
-    def __init__(self, linear: LinearSolver, numbers: control.Control):
-        self.linear, self.device, self.control = linear, linear.device, numbers
+    def __init__(self, linear: LinearSolver, decisions: control.Control):
+        self.linear, self.device, self.control = linear, linear.device, decisions
         d, n, capacity = self.device, linear.n, max(linear.n, 1)
         self.of_islands = allocate_struct(residuals.Islands, capacity, d)
         self.r, self.z, self.w, self.p, self.q = (d.zeros((n, 12), wp.float64) for _ in range(5))
         self.products, self.dots = d.zeros(n, wp.vec2d), d.zeros(n, wp.float64)
         self.inverse, self._capacity = (d.zeros((n, 12, 12), wp.float64) for _ in range(2))
-        self.running = numbers.flags[control.RUNNING : control.RUNNING + 1]
+        self.running = decisions.flags[control.RUNNING : control.RUNNING + 1]
         self.max_iterations = min(100 + 12 * n, MOST_ITERATIONS)
 
     @property

@@ -45,8 +45,8 @@ class Direct:
 
     exact = sees_joints = True
 
-    def __init__(self, linear: LinearSolver, numbers: control.Control):
-        self.linear, self.control = linear, numbers
+    def __init__(self, linear: LinearSolver, decisions: control.Control):
+        self.linear, self.control = linear, decisions
 
     def launch_factor(self, diagonal: wp.array, couplings: list[tuple[Coupling, int]]) -> None:
         """Set the sources of the blocks; `launch_solve` factors them."""

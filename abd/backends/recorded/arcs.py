@@ -1,4 +1,4 @@
-"""Steps along the trial path without Newton directions: collision-free step lengths and trial energies."""
+"""Motion of prescribed bodies along arcs to their target poses, between minimisations."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from cuda_kernels.step import control
 
 
 class Arcs:
-    """Trial paths of one backend along arcs, between minimisations."""
+    """Arcs of one backend from the iterate."""
 
     def __init__(self, backend):
         self.backend, self.device = backend, backend.device
         self.control, self.search = backend.iteration.control, backend.iteration.search
 
-    def follow_velocity(self, moving: np.ndarray) -> np.ndarray:
-        """Set the path from q_n along the free motion; return the largest collision-free alpha (islands,).
+    def aim_at_targets(self, moving: np.ndarray) -> np.ndarray:
+        """Set the path from the iterate to the targets of prescribed bodies; return the largest collision-free alpha (islands,).
 
-        Prescribed bodies go to their target poses. `moving` (n,) says how each body starts (`cuda_kernels.shared.step`).
+        Args:
+            moving: (n,) bool, bodies that move; dynamic ones move by their free motion.
 
         Raises:
             StepFailure: no fraction of the path satisfies the joint limits.
@@ -40,22 +41,19 @@ class Arcs:
             raise StepFailure(*FAILURES[failure])
         return device.read(c.limit, b.islands.count)
 
-    def try_step(self, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the change of the energies at path(alpha) against the iterate, and the sum of their sizes, per island."""
-        b, c = self.backend, self.control
-        self.device.write(c.alpha, alpha)
-        b.trial_path.advance(c.alpha)
-        b.potential.evaluate_contacts()
-        b.potential.evaluate_trial(c.alpha, c.change, c.size)
-        return tuple(self.device.read_all((c.change, b.islands.count), (c.size, b.islands.count)))
+    def move(self, alpha: np.ndarray) -> None:
+        """Move the iterate along the path by alpha (islands,)."""
+        self.device.write(self.control.alpha, alpha)
+        self.backend.potential.evaluate_contacts()
+        self.search.evaluate_trial()
+        self._exchange()
 
-    def accept(self) -> None:
-        """Make the trial the iterate."""
+    def move_back(self) -> None:
+        """Undo the last `move`."""
+        self._exchange()
+
+    def _exchange(self) -> None:
+        """Exchange the iterate and the trial."""
         self.backend.potential.exchange()
         self.backend.touch.clear_touching()
         self.search.subtract_motion()
-
-    def evaluate(self) -> None:
-        """Evaluate all energies except contact at the iterate, those of settled islands included."""
-        self.backend.islands.clear_done()
-        self.backend.potential.evaluate()

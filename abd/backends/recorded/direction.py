@@ -17,14 +17,14 @@ class Direction:
     """Directions of one backend.
 
     Args:
-        numbers: decisions (`cuda_kernels.step.control`); search: its path is set to the direction.
+        decisions: `cuda_kernels.step.control.Control`; search: its path is set to the direction.
         scratch: (islands,) numbers that are not used elsewhere meanwhile.
     """
 
-    def __init__(self, backend, numbers: control.Control, search: Search, scratch: wp.array):
-        self.backend, self.device, self.control = backend, backend.device, numbers
+    def __init__(self, backend, decisions: control.Control, search: Search, scratch: wp.array):
+        self.backend, self.device, self.control = backend, backend.device, decisions
         self.search, self.scratch = search, scratch
-        self._flag = flags_of(numbers, "SOUND", "REPEAT", "TIGHTEN")
+        self._flag = flags_of(decisions, "SOUND", "REPEAT", "TIGHTEN")
         self.energy, self.previous, self.turn, self.weight = (
             self.device.zeros(max(backend.n, 1), wp.float64) for _ in range(4)
         )

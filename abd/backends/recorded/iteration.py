@@ -55,17 +55,17 @@ class Iteration:
         self.scratch = d.zeros(capacity, wp.float64)
         self._of_bodies, self._of_islands = (d.zeros(capacity, sums.vec13) for _ in range(2))
         self.direction = Direction(backend, c, self.search, self.scratch)
-        self.all, self.some = (d.zeros(capacity, wp.int32) for _ in range(2))
+        self.sleeping, self.woken = (d.zeros(capacity, wp.int32) for _ in range(2))
         self.frictional, self._friction_of = d.zeros(capacity, wp.int32), None
         self.loose_tolerances, self.residual_bounds, self._has_lengths = *(d.zeros(capacity, wp.float64) for _ in range(2)), False
-        self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "ALL_BODIES", "RESTART")
+        self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "ALL_BODIES", "RESTART", "MOVING")
 
     # from the host --------------------------------------------------------------------------------------------------
 
     def begin(
         self, tolerance: float, friction_tolerance: float, h: float | np.ndarray, tightest: float,
         moving: np.ndarray | None = None,
-        loose: float | np.ndarray = 0.0, balanced: float | np.ndarray = 0.0, touching: bool = False,
+        loose: float | np.ndarray = 0.0, residual_bound: float | np.ndarray = 0.0, touching: bool = False,
     ) -> bool:  # fmt: skip
         """Begin a minimisation; return whether a body is awake.
 
@@ -77,33 +77,33 @@ class Iteration:
             moving: (n,) bool, bodies whose islands take part; all by default.
             loose: islands with friction have also converged where the full step and the residual forces change all velocities
                 by at most this [m/s], scalar or (n,).
-            balanced: islands with listed pairs of bodies converge only where the residual before the last direction was at most
-                this [m/s], scalar or (n,), or the direction is next to zero; 0 for no such bound.
+            residual_bound: islands with listed pairs of bodies converge only where the residual before the last direction was at
+                most this [m/s], scalar or (n,), or the direction is next to zero; 0 for no such bound.
             touching: whether `Touch.touching` is called after every iteration.
         """
         b, c, write = self.backend, self.control, self.device.write
         self._reads_touching = touching and not b.touch.is_empty
         flags = np.zeros(control.FLAGS, dtype=np.int32)
         write(c.at, numbers(tolerance, friction_tolerance, longest(h), tightest))
-        self.device.fill(self.all)
+        self.device.fill(self.sleeping)
         flags[control.STALE] = 1
         if moving is not None or b.inactive.sleeping.any():
             asleep = b.inactive.asleep(moving)
             if asleep.all():
                 self.device.fill(c.reached)
                 return False
-            write(self.all, asleep.astype(np.int32))
+            write(self.sleeping, asleep.astype(np.int32))
             # one assembly with all bodies: bodies at rest need blocks that can be factorised
             flags[control.ALL_BODIES] = 1
         write(c.flags, flags)
         self.follow_rows()
-        by_island = bool(np.any(balanced) or b.friction.count or b.system.has_friction)
+        by_island = bool(np.any(residual_bound) or b.friction.count or b.system.has_friction)
         has_lengths = not isinstance(h, float)
         if by_island:
-            # immobile bodies belong to an island of another world
-            balanced = np.where(b.inactive.mobile, balanced, 0.0) if isinstance(balanced, np.ndarray) else balanced
+            if isinstance(residual_bound, np.ndarray):  # immobile bodies belong to an island of another world
+                residual_bound = np.where(b.inactive.mobile, residual_bound, 0.0)
             self.device.assign(self.loose_tolerances, loose)
-            self.device.assign(self.residual_bounds, balanced)
+            self.device.assign(self.residual_bounds, residual_bound)
         self._has_lengths = has_lengths
         key = "begin", by_island, has_lengths, b.touch.lists[1].ptr
         self.graphs.run(key, lambda: self._begin(by_island, has_lengths))
@@ -114,7 +114,7 @@ class Iteration:
         """Start all islands except inactive ones; launches only.
 
         by_island: with tolerances by island; has_lengths: with lengths of the step by island."""
-        self.device.launch(newton.begin_islands, self.backend.n, self.control, self.all)
+        self.device.launch(newton.begin_islands, self.backend.n, self.control, self.sleeping)
         if has_lengths:
             self._launch_lengths()
         if by_island:
@@ -141,7 +141,7 @@ class Iteration:
         self.device.launch(newton.body_tolerances, b.n, c, *given, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loose)
-        b.islands.reduce(b.scratch.row, sums.MAX, c.balanced)
+        b.islands.reduce(b.scratch.row, sums.MAX, c.residual_bound)
 
     def run(self, progress) -> Status:
         """Run one iteration and count it in `progress` (`abd.backends.progress`).
@@ -156,10 +156,6 @@ class Iteration:
         b = self.backend
         b.potential.evaluate_contacts()
         status = self._run_part("iteration", self.iterate)
-        while status.failure == control.NO_CAPACITY and not status.covered:
-            b.touch.grow(*status.needed)
-            self._set_flag(control.STALE)
-            status = self._run_part("iteration", self.iterate)
         progress.newton += 1
         progress.linear += status.linear
         if not (status.failure or status.covered):
@@ -190,19 +186,27 @@ class Iteration:
         return self.run_record(key, body, reads_touching)
 
     def run_record(self, key: tuple, body: Callable[[], None], reads_touching: bool = False) -> Status:
-        """Run launches as a record and read their status, and the bodies in contact if `reads_touching`."""
+        """Run launches as a record and read their status, and the bodies in contact if `reads_touching`.
+
+        If the first linearisation lacks capacity, its arrays grow, and the launches run again."""
         b = self.backend
 
         def gathered() -> None:
             body()
             if reads_touching:
                 b.touch.mark_touching(self._touching)
-            needed = b.touch.capacities[::3]
+            contacts, _, _, friction, _, _, frozen, _ = b.touch.capacities
+            needed = contacts, friction, frozen
             self.device.launch(control.gather_status, 1, self.control, self.search.largest, *needed, self.status)
 
-        self.graphs.run(key, gathered)
-        b.touch.clear_touching()
-        return self._read_status(reads_touching)
+        while True:
+            self.graphs.run(key, gathered)
+            b.touch.clear_touching()
+            status = self._read_status(reads_touching)
+            if status.failure != control.NO_CAPACITY or status.covered:
+                return status
+            b.touch.grow(*status.needed)
+            self.set_flag(control.STALE)
 
     def reached(self) -> np.ndarray:
         """Return (islands,) vertex speeds of the full steps with which islands converged [m/s], 0 for those that slept."""
@@ -235,11 +239,16 @@ class Iteration:
             self._follow_islands(stale=True)
         return found
 
+    def evaluate(self) -> None:
+        """Evaluate all energies except contact at the iterate, those of settled islands included."""
+        self.backend.islands.clear_done()
+        self.backend.potential.evaluate()
+
     def wake(self, islands: np.ndarray) -> None:
         """Continue in islands (islands,) bool whose contact stiffness has changed."""
-        self.device.write(self.some, islands.astype(np.int32))
-        self.device.launch(newton.wake, self.backend.n, self.control, self.some)
-        self._set_flag(control.STALE)
+        self.device.write(self.woken, islands.astype(np.int32))
+        self.device.launch(newton.wake, self.backend.n, self.control, self.woken)
+        self.set_flag(control.STALE)
 
     def smallest_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest gap [activations] and the last safe step of every island; infinite and 1 if converged."""
@@ -247,7 +256,8 @@ class Iteration:
         converged, limit = self.device.read_all((c.converged, count), (c.limit, count))
         return np.where(converged == 0, gaps, np.inf), np.where(converged == 0, limit, 1.0)
 
-    def _set_flag(self, flag: int) -> None:
+    def set_flag(self, flag: int) -> None:
+        """Set a flag of the decisions; launches only."""
         self.device.launch(control.set_flag, 1, self.control, flag, 1)
 
     def _read_status(self, reads_touching: bool) -> Status:
@@ -282,7 +292,7 @@ class Iteration:
             self._launch_lengths()
         b.potential.launch_mark_done(c.converged)
         if stale:
-            self._set_flag(control.STALE)
+            self.set_flag(control.STALE)
 
     def carry_numbers(self) -> None:
         """Transfer the decisions of the islands to their new numbering."""
@@ -320,7 +330,7 @@ class Iteration:
 
     def _end_renewed(self) -> None:
         """Complete an iteration whose path the candidate list did not cover."""
-        self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
+        self.set_flag(control.COVERED)
         self.search.stop_at_contacts(proven=True)
         self._search()
 
@@ -359,7 +369,7 @@ class Iteration:
             b.rows.launch_errors(self.scratch)
         launch(newton.end_iteration, n, c, self.scratch, int(exact), grain=ONE_THREAD)
         if exact:
-            self.device.when(c.flags[control.MOVING : control.MOVING + 1], self._update_multipliers)
+            self.device.when(self._flag["MOVING"], self._update_multipliers)
         if not (b.fixed_stiffness or b.touch.is_empty):
             b.islands.reduce(b.touch.body_gaps(), sums.MIN, self.scratch)
             launch(newton.fold_gaps, n, c, self.scratch, grain=ONE_THREAD)
@@ -368,4 +378,4 @@ class Iteration:
         b = self.backend
         b.potential.launch_mark_done(self.control.converged)
         b.rows.update_multipliers(b.linear.direction)
-        self._set_flag(control.STALE)
+        self.set_flag(control.STALE)

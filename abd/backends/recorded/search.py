@@ -17,16 +17,16 @@ class Search:
     """Paths of one backend up to `Control.limit` of every island, and searches along them; the caller accepts the last trial.
 
     Args:
-        numbers: decisions (`cuda_kernels.step.control`), inputs moved, limit and converged, outputs alpha, change and small.
+        decisions: `cuda_kernels.step.control.Control`, inputs moved, limit and converged, outputs alpha, change and small.
 
     Attributes:
         largest: (1,) motion [m] up to the limits.
     """
 
-    def __init__(self, backend, numbers: control.Control):
-        self.backend, self.device, self.control = backend, backend.device, numbers
+    def __init__(self, backend, decisions: control.Control):
+        self.backend, self.device, self.control = backend, backend.device, decisions
         self.scratch, self.largest = (self.device.zeros(count, wp.float64) for count in (max(backend.n, 1), 1))
-        self._flag = flags_of(numbers, "SOUND", "REPEAT", "PENDING", "COVERED")
+        self._flag = flags_of(decisions, "SOUND", "REPEAT", "PENDING", "COVERED")
 
     def aim(self, moved: wp.array, limit: wp.array) -> None:
         """Set the path along the direction; compute per island the largest displacement of a surface in a full step [m], and the
@@ -122,15 +122,20 @@ class Search:
         self.device.launch(sums.dot_rows, b.n, b.potential.gradient, b.linear.direction, row)
         b.islands.reduce(row, sums.SUM, out)
 
+    def evaluate_trial(self) -> None:
+        """Set the trial to the path at `alpha`; compute the `change` of the energies per island and the sum of their `size`."""
+        b, c = self.backend, self.control
+        b.trial_path.advance(c.alpha)
+        b.potential.evaluate_trial(c.alpha, c.change, c.size)
+
     def _try_all(self) -> None:
         self.device.launch(control.begin_loop, 1, self.control, 1)
         self.device.repeat(self._flag["REPEAT"], self._try)
 
     def _try(self) -> None:
         """Evaluate a trial; accept or halve it, or accept it to compare slopes."""
-        b, c, launch, n = self.backend, self.control, self.device.launch, self.backend.n
-        b.trial_path.advance(c.alpha)
-        b.potential.evaluate_trial(c.alpha, c.change, c.size)
+        c, launch, n = self.control, self.device.launch, self.backend.n
+        self.evaluate_trial()
         launch(line_search.judge_trial, n, c)
         launch(line_search.count_trial, 1, c)
         self.device.when(self._flag["REPEAT"], lambda: launch(line_search.halve, n, c, HALVINGS, 0, grain=ONE_THREAD))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.recorded.numbers import FAILURES
+from abd.backends.recorded.numbers import FAILURES, flags_of
 from abd.errors import StepFailure
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import control
@@ -27,9 +27,7 @@ class Start:
         self.backend, self.device, self.iteration = backend, backend.device, backend.iteration
         self.graphs, c = self.iteration.graphs, self.iteration.control
         self.control, self.search = c, self.iteration.search
-        self._sound, self._covered, self._pending = (
-            c.flags[flag : flag + 1] for flag in (control.SOUND, control.COVERED, control.PENDING)
-        )
+        self._flag = flags_of(c, "SOUND", "COVERED", "PENDING")
 
     def run(self, moving: np.ndarray, touching: bool, may_sleep: np.ndarray) -> None:
         """Move the iterate from q_n to the start.
@@ -49,9 +47,6 @@ class Start:
         # the record evaluates them
         b.potential.has_contact_energies = True
         status = self.iteration.run_record(("start", touching), lambda: self._follow_first(touching))
-        while status.failure == control.NO_CAPACITY and not status.covered:
-            b.touch.grow(*status.needed)
-            status = self.iteration.run_record(("start", touching), lambda: self._follow_first(touching))
         b.touch.set_frozen(status.needed[-1])
         if not (status.failure or status.covered):
             self._renew()
@@ -91,7 +86,7 @@ class Start:
         self.search.stop_at_contacts()
         self.search.keep_limits()
         self.backend.potential.evaluate()
-        self.device.when(self._sound, lambda: self._try_paths(False))
+        self.device.when(self._flag["SOUND"], lambda: self._try_paths(False))
 
     def _follow_first(self, touching: bool) -> None:
         """Follow the first path on its list and, where it fails, the second."""
@@ -104,20 +99,20 @@ class Start:
         b.touch.launch_lag()
         b.potential.evaluate()
         self.search.check_capacity()
-        self.device.when(self._sound, lambda: self._try_paths(touching))
+        self.device.when(self._flag["SOUND"], lambda: self._try_paths(touching))
 
     def _follow_second(self) -> None:
-        self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
+        self.iteration.set_flag(control.COVERED)
         self.search.stop_at_contacts()
         self._try_second()
         self._accept()
 
     def _try_paths(self, touching: bool) -> None:
         self._try()
-        self.device.launch(control.set_flag, 1, self.control, control.COVERED, 1)
+        self.iteration.set_flag(control.COVERED)
         if touching:
-            self.device.when(self._pending, lambda: self._try_in_place())
-        self.device.when(self._covered, self._accept)
+            self.device.when(self._flag["PENDING"], self._try_in_place)
+        self.device.when(self._flag["COVERED"], self._accept)
 
     def _try_in_place(self) -> None:
         """Set the second path, which the list may not cover."""
@@ -125,7 +120,7 @@ class Start:
         self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.trial_path.moving)
         self._set_path()
         self.search.shorten()
-        self.device.when(self._covered, self._try_second)
+        self.device.when(self._flag["COVERED"], self._try_second)
 
     def _try_second(self) -> None:
         self.search.keep_limits()
@@ -133,22 +128,16 @@ class Start:
 
     def _try(self) -> None:
         b, c, launch = self.backend, self.control, self.device.launch
-        self._evaluate_trial()
+        self.search.evaluate_trial()
         launch(control.begin_loop, 1, c, 0)
         launch(kernels.judge_falls, b.n, c)
 
-    def _evaluate_trial(self) -> None:
-        b, c = self.backend, self.control
-        b.trial_path.advance(c.alpha)
-        b.potential.evaluate_trial(c.alpha, c.change, c.size)
-
     def _accept(self) -> None:
         """Accept the trial; hold bodies whose energy rises."""
-        b = self.backend
-        self.device.when(self._pending, self._hold_bodies)
-        b.potential.exchange()
+        self.device.when(self._flag["PENDING"], self._hold_bodies)
+        self.backend.potential.exchange()
         self.search.subtract_motion()
 
     def _hold_bodies(self) -> None:
         self.device.launch(kernels.hold_rising, self.backend.n, self.control)
-        self._evaluate_trial()
+        self.search.evaluate_trial()

@@ -70,9 +70,9 @@ class NumpyBackend(OfPotential):
 
     sweep = staticmethod(swept)
 
-    def choose_solver(self, numbers: control.Control) -> tuple[DenseSolver]:
-        """Return the solver, whose failures become those of the iteration (`numbers`)."""
-        self.linear.control = numbers
+    def choose_solver(self, decisions: control.Control) -> tuple[DenseSolver]:
+        """Return the solver, whose failures become those of the iteration (`decisions`)."""
+        self.linear.control = decisions
         return (self.linear,)
 
     @property

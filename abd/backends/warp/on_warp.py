@@ -97,7 +97,7 @@ class WarpBackend(OfPotential):
 
     sweep = staticmethod(swept)
 
-    def choose_solver(self, numbers: control.Control) -> tuple[Solver, str, bool]:
+    def choose_solver(self, decisions: control.Control) -> tuple[Solver, str, bool]:
         """Update the pattern of the linear system, and return its solver, the name, and whether it has changing pairs.
 
         The changing pairs have candidates or lagged friction. Bodies with permanently overlapping boxes, such as linked rings,
@@ -116,7 +116,7 @@ class WarpBackend(OfPotential):
         # its arrays must exist before launches are recorded
         name = linear.choice.solver
         if name not in self._solvers:
-            self._solvers[name] = SOLVERS[name](linear, numbers)
+            self._solvers[name] = SOLVERS[name](linear, decisions)
         return self._solvers[name], name, has_loose_pairs
 
     @property
