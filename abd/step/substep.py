@@ -132,11 +132,8 @@ class Substeps:
             return False
         stepper.load_memory()
         stepper.stiffness.begin()
-        tolerances = settings.tolerance, settings.friction_tolerance
-        eps, is_judged = settings.eps_v * rule.beta * rule.h, settings.integrator == "generalized_alpha"
-        end = stepper.time + rule.h
         with progress.time("whole step"):
-            outcome = whole.run(rule, mode, eps, end, settings.eps_v, *tolerances, is_judged, stepper.constrained)
+            outcome = whole.run(rule, mode, stepper.time + rule.h, stepper.constrained)
         if outcome is None:
             return False
         progress.newton += outcome.newton

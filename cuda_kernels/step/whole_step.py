@@ -110,14 +110,14 @@ def find_limited(
     marks: wp.array(dtype=wp.int32),
     kind: wp.array(dtype=wp.int32),
     mode: wp.array(dtype=wp.int32),
-    judged: wp.int32,
+    rejects_limits: wp.int32,
     state: wp.array(dtype=wp.int32),
 ):
-    """Record bodies with active limits; if `judged`, such a dynamic body in a smooth step rejects the step."""
+    """Record bodies with active limits; if `rejects_limits`, such a dynamic body in a smooth scheme rejects the step."""
     b = wp.tid() + first
     if marks[b] != 0:
         state[LIMITED] = 1
-        if judged != 0 and kind[b] == Kind.DYNAMIC and mode[b] >= Mode.FRESH:
+        if rejects_limits != 0 and kind[b] == Kind.DYNAMIC and mode[b] >= Mode.FRESH:
             state[SOLVED] = 0
 
 

@@ -11,7 +11,6 @@ If any check fails, the state is restored and the host takes the step with conta
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import warp as wp
@@ -60,7 +59,7 @@ class WholeStep:
     """
 
     def __init__(self, backend):
-        self.backend, self.device = backend, backend.device
+        self.backend, self.device, self.settings = backend, backend.device, backend.model.settings
         d = self.device
         self.state = d.zeros(kernels.NUMBERS, wp.int32)
         self.numbers = d.zeros(control.NUMBERS, wp.float64)
@@ -73,7 +72,6 @@ class WholeStep:
         self._wait = self._skipped = 0
         self._rule: Scheme | None = None
         self._mode: np.ndarray | None = None
-        self._parameters: tuple | None = None
         self._pairs_are_current = False
         c = backend.contacts.candidates
         self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0)
@@ -97,24 +95,18 @@ class WholeStep:
                 return False
         return True
 
-    def run(
-        self, rule: Scheme, mode: np.ndarray, eps: float, time: PerBody, speed: float, tolerance: float,
-        friction_tolerance: float, strict: bool, constrained: np.ndarray,
-    ) -> Outcome | None:
+    def run(self, rule: Scheme, mode: np.ndarray, time: PerBody, constrained: np.ndarray) -> Outcome | None:
         """Take a step whose loads and joint memory are on the device; None if it is left to the host.
 
         Args:
-            rule, mode (n,), eps [m]: as in `Steps.begin`; the arrays are not changed afterwards.
-            time: end of the step [s], scalar or (n,); speed: below which friction in joints counts as static [m/s].
-            tolerance: of Newton's method [m/s]; friction_tolerance: of islands with friction in their joints [m/s].
-            strict: whether active limits on bodies of a smooth scheme reject the step.
+            rule, mode (n,): as in `Steps.begin`; the arrays are not changed afterwards.
+            time: end of the step [s], scalar or (n,).
             constrained: (n,) bool, bodies of articulations with active limits at its start.
         """
         b = self.backend
         b.linear.begin()
-        parameters = eps, speed, tolerance, friction_tolerance, strict
-        if b.scheme.writer is not self or self._rule is not rule or self._mode is not mode or self._parameters != parameters:
-            self._configure(rule, mode, *parameters)
+        if b.scheme.writer is not self or self._rule is not rule or self._mode is not mode:
+            self._configure(rule, mode)
         if constrained is not self._constrained:
             self.device.write(self.starts, np.where(constrained, WITHOUT_FORCES, WITH_FORCES).astype(np.int32))
             self._constrained = constrained
@@ -129,9 +121,9 @@ class WholeStep:
         c.is_empty = True
         try:
             if self.taken:
-                b.iteration.graphs.run(self._key, self._body)
+                b.iteration.graphs.run(self._key, self._launch)
             else:
-                self._body()  # its end allocates arrays, which must exist before recording
+                self._launch()  # its end allocates arrays, which must exist before recording
         finally:
             c.is_empty = not c.may_touch
         totals = b.totals
@@ -151,24 +143,20 @@ class WholeStep:
         self.left += 1
         self._wait, self._skipped = min(max(1, 2 * self._wait), MAX_SKIPPED), 0
 
-    def _configure(
-        self, rule: Scheme, mode: np.ndarray, eps: float, speed: float, tolerance: float, friction_tolerance: float, strict: bool
-    ) -> None:
+    def _configure(self, rule: Scheme, mode: np.ndarray) -> None:
         """Write changed inputs of the record, and select the record."""
-        b = self.backend
+        b, settings = self.backend, self.settings
         is_new = b.scheme.writer is not self
-        if is_new or self._rule is not rule or self._parameters[2:4] != (tolerance, friction_tolerance):
+        if is_new or self._rule is not rule:
             b.scheme.set_rule(rule)
             b.target_poses.launch_penalty(rule.penalty)
-            tightest = b.model.settings.linear_tolerance
-            self.device.write(self.numbers, numbers(tolerance, friction_tolerance, rule.h, tightest))
+            tolerances = settings.tolerance, settings.friction_tolerance
+            self.device.write(self.numbers, numbers(*tolerances, rule.h, settings.linear_tolerance))
         if is_new or mode is not self._mode:
             b.scheme.set_mode(mode)
-        b.steps.set_scales(rule, eps)
+        b.steps.set_scales(rule, settings.eps_v * rule.beta * rule.h)
         b.scheme.writer, self._rule, self._mode = self, rule, mode
-        self._parameters = eps, speed, tolerance, friction_tolerance, strict
-        self._key = "whole step", rule.chord, speed, strict, b.potential.has_constraints
-        self._body = partial(self._launch, speed, strict, b.model.settings.max_newton)
+        self._key = "whole step", rule.chord, b.potential.has_constraints
         self._pairs_are_current = False
 
     def _clear_contacts(self) -> None:
@@ -189,13 +177,13 @@ class WholeStep:
 
     # recorded -------------------------------------------------------------------------------------------------------
 
-    def _launch(self, speed: float, strict: bool, most: int) -> None:
+    def _launch(self) -> None:
         b, device, launch = self.backend, self.device, self.device.launch
         c, rows = b.iteration.control, b.rows.memory
         launch(kernels.begin_step, 1, c, self.numbers, self.state)
         b.steps.launch_begin()
         self.device.fill(b.islands.done)
-        rows.launch_laws(b.scheme.of_rows, speed)
+        rows.launch_laws(b.scheme.of_rows, self.settings.eps_v)
         if b.system.has_barriers:
             rows.launch_closed()
             launch(kernels.stop_at_gaps, 1, rows.closed, b.joints.row_count, self.state)
@@ -206,8 +194,8 @@ class WholeStep:
         b.start.leave()
         self._search()
         device.when(self._is_running, self._start)
-        device.repeat(self._is_running, lambda: self._round(most))
-        device.when(self._solved, lambda: self._end(strict))
+        device.repeat(self._is_running, self._iterate)
+        device.when(self._solved, self._end)
         device.when(self._done, self._finish)
         launch(kernels.gather, 1, c, self.state, b.totals.numbers)
 
@@ -234,13 +222,14 @@ class WholeStep:
         launch(control.begin_iteration, 1, c)
         b.start.go_alone()
         launch(kernels.begin_iterations, 1, c, self.state)
-        launch(control.set_flag, 1, c, control.STALE, 1)
+        b.iteration.set_flag(control.STALE)
 
-    def _round(self, most: int) -> None:
-        self.backend.iteration.iterate()
-        self.device.launch(kernels.end_iteration, 1, self.backend.iteration.control, most, self.state)
+    def _iterate(self) -> None:
+        iteration = self.backend.iteration
+        iteration.iterate()
+        self.device.launch(kernels.end_iteration, 1, iteration.control, self.settings.max_newton, self.state)
 
-    def _end(self, strict: bool) -> None:
+    def _end(self) -> None:
         """Test whether limits reject the step, and whether its swept path is collision-free."""
         b, c, launch, n = self.backend, self.backend.iteration.control, self.device.launch, self.backend.n
         self.device.fill(b.islands.done)
@@ -251,7 +240,8 @@ class WholeStep:
         if b.rows.memory.has_limits:
             self.device.fill(b.scratch.marks)
             b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
-            launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, int(strict), self.state)
+            rejects_limits = int(self.settings.integrator == "generalized_alpha")
+            launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, rejects_limits, self.state)
         a, largest = b.scratch.a, b.iteration.search.largest
         b.swept_paths.launch_swept_paths(b.scheme.lengths, True, a)
         b.islands.reduce(a, sums.MAX, c.each)
