@@ -4,9 +4,8 @@ A pair has its own activation distance, at most that of its bodies, if it
 
 - starts within that distance: ``a = gap``. The force at the start is zero, whatever the step is; under load the gap decreases
   until the barrier balances it;
-- becomes active by an impact, or is compressed by one: ``a = min(a, gap)`` at the end of the impact's substep. The barrier then
-  stores no energy, so only restitution causes a rebound. `a` returns to its value before, `home`, at `RELAXATION` times the
-  tolerance velocity.
+- becomes active by an impact: ``a = min(a, gap)`` at the end of the impact's substep. The barrier then stores no energy, so
+  only restitution causes a rebound. It returns to its value before, `home`, at `RELAXATION` times the tolerance velocity.
 
 A pair has a force factor if its load exceeds what the logarithmic barrier carries at a small gap. The factor increases if a small
 gap does not open, or if collisions limit a step to zero. Forces of pairs with small gaps then grow to those needed at
@@ -152,8 +151,7 @@ class ContactStiffness:
     def end(self, backend, h: float | np.ndarray, impact_pairs: np.ndarray) -> None:
         """Update the parameters after a substep of h [s], scalar or (n,).
 
-        Pairs of bodies (k, 2) that an impact made active or compressed get their gap as activation distance; separated pairs are
-        dropped."""
+        Pairs of bodies (k, 2) that an impact made active get their gap as activation distance; separated pairs are dropped."""
         law = backend.pair_law
         if not len(law.own) and not len(impact_pairs):
             return

@@ -268,27 +268,6 @@ def test_a_heavy_box_behind_a_light_one_does_not_rebound(mass, dt):
     assert simulation.bodies["heavy"].linear_velocity[0] == pytest.approx(0.0, abs=0.01 * SPEED)
 
 
-@pytest.mark.parametrize(
-    ("mass", "light", "count", "gap", "part", "dt"),
-    [
-        (100.0, 0.1, 1, 3e-3, 0.65, 2e-3), (1000.0, 1.0, 2, 3e-3, 0.2, 2e-3), (100.0, 1.0, 3, 3e-3, 0.65, 2e-3),
-        (100.0, 1.0, 3, 1e-4, 0.8, 5e-4), (10.0, 1.0, 3, 1e-4, 0.95, 5e-4), (1.0, 1.0, 3, 1e-4, 0.95, 2e-3),
-    ],
-)  # fmt: skip
-def test_a_row_that_an_impact_compresses_does_not_rebound(mass, light, count, gap, part, dt):
-    """A heavy box pushes a row of light ones against a wall; contacts that are active already take part in the impact."""
-    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": dt})
-    scene.add_body("wall", box=(0.2, 1.0, 1.0), position=(0.1, 0.0, 0.0), kind="static")
-    names = [f"light{k}" for k in range(count)]
-    for k, name in enumerate(names):
-        scene.add_body(name, box=(0.05,) * 3, mass=light, position=(-0.05 * k - 0.025 - gap * (k + 1), 0.0, 0.0))
-    place = -(0.05 + gap) * count - 0.15 - part * dt
-    scene.add_body("heavy", box=(0.2, 0.2, 0.2), mass=mass, position=(place, 0.0, 0.0), velocity=(1.0, 0.0, 0.0))
-    sim = abd.Simulation(scene, device=NAME)
-    speeds = follow(sim, round(0.12 / dt), lambda _: [sim.bodies[name].linear_velocity[0] for name in ("heavy", *names)])
-    assert np.min(speeds) > -0.01
-
-
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("e", [0.0, 0.5])
 def test_a_moving_obstacle_hits_a_body_at_rest(e, dt):

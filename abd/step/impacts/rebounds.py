@@ -15,7 +15,6 @@ from abd.step.host_copies import HostCopies
 from abd.step.impacts.impact_pairs import ImpactPairs, Rebound
 from abd.step.impacts.restitution import Restitution, Step
 from abd.step.integrators import Articulations
-from abd.step.verdict import islands_of
 from cuda_kernels.shared.contact import SLIDE
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -25,7 +24,7 @@ class Rebounds:
     """Impacts of the steps of one scene.
 
     Attributes:
-        impact_pairs: (k, 2) pairs of bodies that an impact made active or compressed in the last step.
+        impact_pairs: (k, 2) pairs of bodies that an impact made active in the last step.
     """
 
     def __init__(self, model: Model, articulations: Articulations, copies: HostCopies):
@@ -83,18 +82,13 @@ class Rebounds:
         return friction_points(pair, *lagged, q, self.backend.at.eps[pair[:, 0].astype(int)], self.settings.eps_v)
 
     def _are_fresh(self, pairs: ImpactPairs, step: Step, h: float | np.ndarray) -> np.ndarray:
-        """Return (k,) bool, pairs that became active in a step of h [s], scalar or (n,), and closed.
-
-        Record those of bodies, and those that an impact in their island compresses faster than gravity does."""
-        closing, least = -pairs.power(step.then) / pairs.size, 2.0 * self.settings.tolerance
-        fresh = closing > least
+        """Return (k,) bool, pairs that became active in a step of h [s], scalar or (n,), and closed; record those of bodies."""
+        closing = -pairs.power(step.then) / pairs.size
+        fresh = closing > 2.0 * self.settings.tolerance
         if (contacts := fresh & pairs.is_contact).any():
-            lengths = np.broadcast_to(h, len(step.then))[pairs.pairs[:, 0]]
-            fresh[contacts] = became_active(self.backend, pairs.pairs[contacts], (closing * lengths)[contacts])
-            hit = islands_of(self.backend, pairs.pairs[fresh & pairs.is_contact].ravel())
-            fall = 2.0 * lengths * float(np.linalg.norm(self.settings.gravity))
-            compressed = hit[pairs.pairs].any(axis=1) & (-pairs.power(step.now) / pairs.size > np.maximum(fall, least))
-            self.impact_pairs = pairs.pairs[(fresh | compressed) & pairs.is_contact]
+            some, lengths = pairs.pairs[contacts], np.broadcast_to(h, len(step.then))
+            fresh[contacts] = became_active(self.backend, some, closing[contacts] * lengths[some[:, 0]])
+            self.impact_pairs = pairs.pairs[fresh & pairs.is_contact]
         return fresh
 
     def _friction(self, pairs: ImpactPairs, q: np.ndarray, h: float | np.ndarray) -> np.ndarray:
