@@ -18,7 +18,6 @@ from abd.api.body_view import BodyView, MaterialView
 from abd.api.causes import explained
 from abd.api.contact_view import Contacts
 from abd.api.coordinates import Coordinates
-from abd.api.device_state import DeviceState
 from abd.api.joint_control import JointControl
 from abd.api.joints.joint_view import CouplingView, JointView
 from abd.api.loads import Loads, Moves
@@ -29,7 +28,7 @@ from abd.api.springs import Springs
 from abd.api.step_report import StepReport
 from abd.api.switches import PairView, Switches
 from abd.api.views import ByName, Vector, finite
-from abd.api.worlds import Worlds
+from abd.api.worlds import DeviceState, Worlds
 from abd.backends.device.memory import memory_watched
 from abd.energies import InitialContacts
 from abd.errors import Problem, SceneError, StepFailure
