@@ -19,6 +19,7 @@ LARGEST_TRAVEL = 1e5
 NEAR_LIMIT = 0.01
 """Distance of a coordinate from a limit, over its range, within which the limit is named."""
 NAMED = 3
+"""Largest number of causes, drives and limits in a message."""
 
 
 def explained(sim: RunningSimulation, failure: StepFailure) -> str:

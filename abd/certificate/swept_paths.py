@@ -130,9 +130,7 @@ class PathCheck:
         """Pairs of bodies of a part of a world whose chords over a part of the path are too close."""
         x, y, away = part.place(start), part.place(end), self.bends * (length**2 / 8.0)
         largest, found = 2.0 * float(away[part.owner].max(initial=0.0)), set()
-        if part.is_free(x, y, largest, self.ccd):
-            return found
-        for kind, ids, least, pairs in part.uncertain(part.close(x, y, largest), x, y, away):
+        for kind, ids, least, pairs in part.uncertain(part.close(x, y, largest, self.ccd), x, y, away):
             for k, pair in enumerate(map(tuple, np.sort(pairs, axis=1).tolist())):
                 ends = x[ids[k]].ravel(), y[ids[k]].ravel()
                 if pair not in found and kind.ccd(*ends, min_distance=least[k], narrow_phase_ccd=self.ccd)[0]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,7 +22,7 @@ Close = Iterator[tuple[object, np.ndarray, np.ndarray]]
 """Pairs of primitives of a kind: its functions, and the vertices (k, a) and (k, b) of the first and second primitives."""
 
 
-class Part:
+class Part(ABC):
     """Bodies of a world whose surfaces are compared, with their vertices, edges and faces numbered from 0.
 
     Args:
@@ -72,13 +73,11 @@ class Part:
                 smallest, found = float(gaps[k]), (int(pairs[k].min()), int(pairs[k].max()))
         return smallest, found if smallest <= 0.0 else None
 
-    def close(self, x: np.ndarray, y: np.ndarray, away: float) -> Close:
-        """Yield pairs of primitives that may be closer than their radii plus `away` [m] on the chords from x to y (v, 3)."""
-        raise NotImplementedError
+    @abstractmethod
+    def close(self, x: np.ndarray, y: np.ndarray, away: float, ccd=None) -> Close:
+        """Yield pairs of primitives that may be closer than their radii plus `away` [m] on the chords from x to y (v, 3).
 
-    def is_free(self, x: np.ndarray, y: np.ndarray, away: float, ccd) -> bool:
-        """Return whether all pairs are proven at once to stay farther apart than their radii plus `away` [m]."""
-        return False
+        ccd: narrow phase of ipctk; none are yielded if it proves at once that all pairs stay farther apart."""
 
 
 class Alike(Part):
@@ -132,17 +131,11 @@ class Alike(Part):
         distance = float(np.sqrt(collisions.compute_minimum_distance(self.mesh, placed)))
         return (distance, None) if distance > 0.0 else super().smallest_gap(placed)
 
-    def is_free(self, x: np.ndarray, y: np.ndarray, away: float, ccd) -> bool:
-        near = self._candidates(x, y, away)
-        return near.empty() or (self.plain and near.is_step_collision_free(self.mesh, x, y, away, ccd))
-
-    def _candidates(self, x: np.ndarray, y: np.ndarray, away: float):
+    def close(self, x: np.ndarray, y: np.ndarray, away: float, ccd=None) -> Close:
         near = ipctk.Candidates()
         near.build(self.mesh, x, y, 0.5 * (self.xi + away) * 1.01)
-        return near
-
-    def close(self, x: np.ndarray, y: np.ndarray, away: float) -> Close:
-        near = self._candidates(x, y, away)
+        if self.plain and ccd is not None and near.is_step_collision_free(self.mesh, x, y, away, ccd):
+            return
         vertices = np.arange(len(self.owner))[:, None]
         kinds = (
             (FACE_VERTEX, near.fv_candidates, "vertex_id", vertices, "face_id", self.faces),
@@ -183,7 +176,7 @@ class Mixed(Part):
             each = [first[bodies == body] for body in np.unique(bodies[thick[bodies]])]
             self.kinds.append((kind, each, second[thin[self.owner[second[:, 0]]]]))
 
-    def close(self, x: np.ndarray, y: np.ndarray, away: float) -> Close:
+    def close(self, x: np.ndarray, y: np.ndarray, away: float, ccd=None) -> Close:
         reach = self.xi + away
         for kind, each, second in self.kinds:
             boxes = _boxes(second, x, y)

@@ -236,6 +236,7 @@ def _claim(out: Path, jobs: Sequence[Job]) -> None:
 
 
 def _check_points(scene: Scene, jobs: Sequence[Job]) -> None:
+    """Raise the problem of the first point if no point gives a valid scene."""
     problems: list[SceneError] = []
     for job in jobs:
         try:

@@ -1,4 +1,4 @@
-"""Defaults of `tolerance` and `kappa` from the bodies of a scene, without built-in units of length, mass or time.
+"""Defaults of `tolerance` and `kappa` from the bodies of a scene.
 
 `tolerance`: with L the median full length of the dynamic bodies (`abd.joints.rows.sizes`) and g gravity,
 

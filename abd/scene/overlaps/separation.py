@@ -38,20 +38,17 @@ PREFERENCE = 1e3
 """Weight of the fraction s in the objective, over the displacement of one group by one gap."""
 
 
-def separate(
-    surveyor: Surveyor, q: np.ndarray, found: Survey, overlapping: bool = False
-) -> tuple[np.ndarray, list[Separation]]:
-    """Return states without touching pairs.
+def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarray, list[Separation]]:
+    """Return states without touching pairs, and without deep overlaps if there are any at q.
 
     Args:
-        q: (n, 12) states; found: result of the survey of q; overlapping: whether deep overlaps are separated too.
+        q: (n, 12) states; found: result of the survey of q.
 
     Returns:
         (n, 12) states, equal to `q` for bodies that do not move, and the pairs that cannot be separated.
     """
     groups = _Groups(surveyor.model, q)
-    start = found.touching + (_escapes(surveyor, q, found) if overlapping else [])
-    touching = {_key(pair, k): pair for k, pair in enumerate(start)}
+    touching = {_key(pair, k): pair for k, pair in enumerate(found.touching + _escapes(surveyor, q, found))}
     x = np.zeros((groups.count, 3))
     for _ in range(MAX_PASSES):
         stuck = [pair for pair in touching.values() if groups.fixed_together(pair)]
@@ -72,11 +69,11 @@ def separate(
         apart = q.copy()
         apart[:, :3] += groups.of_bodies(x)
         again = surveyor.survey(apart, 0.0, groups.moved(x.any(axis=1)))
-        if again.deep and not overlapping:
+        if again.deep and not found.deep:
             return q, list(touching.values())
         if not again.touching and not again.deep:
             return apart, []
-        for pair in again.touching + (_escapes(surveyor, apart, again) if overlapping else []):
+        for pair in again.touching + _escapes(surveyor, apart, again):
             shift = pair.direction @ (groups.of_body(x, pair.first) - groups.of_body(x, pair.second))
             here = Separation(pair.first, pair.second, pair.direction, pair.gap - float(shift))
             touching[_key(here, len(touching))] = here
@@ -93,7 +90,7 @@ def overlap_problems(surveyor: Surveyor, q: np.ndarray, found: Survey, when: str
         return []
     deep = sorted(found.deep, key=lambda one: (-one[2], one[:2]))
     listed = Survey(found.touching, [], deep[:LISTED])
-    apart = separate(surveyor, q, listed, overlapping=True)[0] if len(deep) <= LISTED else q
+    apart = separate(surveyor, q, listed)[0] if len(deep) <= LISTED else q
     moves = (apart - q)[:, :3]
     others = np.setdiff1d(np.flatnonzero(moves.any(axis=1)), [body for pair in deep for body in pair[:2]])
     problems = [_problem(surveyor, q, when, *pair[:2], moves, others) for pair in listed.deep]

@@ -8,7 +8,7 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.model import Model
-from abd.scene.overlaps.intersections import Surveyor
+from abd.scene.overlaps.intersections import Survey, Surveyor
 from abd.scene.overlaps.separation import overlap_problems, separate
 from abd.scene.schema.schema import ContactFilterSpec, SceneSpec
 
@@ -102,7 +102,8 @@ def filter_overlaps(scene) -> list[str]:
         survey = surveyor.survey(q)
         new = _named(model, survey.deep)
         if not new and survey.touching:
-            new = _named(model, [(way.first, way.second, 0.0) for way in separate(surveyor, q, survey)[1]])
+            stuck = separate(surveyor, q, Survey(survey.touching))[1]
+            new = _named(model, [(pair.first, pair.second, 0.0) for pair in stuck])
         if not new:
             break
         spec.contact_filter += [ContactFilterSpec(bodies=list(pair)) for pair in new]
