@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure
 from abd.joints.measures.motions import Motion
 from abd.model import Joint
+
+BALL = "quaternion", "mrp"
+"""Forms of the configuration of a ball."""
 
 
 class JointType:
@@ -29,10 +33,27 @@ class JointType:
     """Marker on the child in exports: "axis", "ball", or nothing; rods, ropes and springs connect both bodies instead."""
     FOLLOWS_POSE: bool = False
     """Whether `measured` depends on the pose at the start of a step; then it is `at_pose` at T_CD = 1."""
+    AXIS: str = "optional"
+    """Axis in a scene: "needed", "optional", or "none" if the orientation of the frames has no effect."""
+    POINTS: str = "together"
+    """Points in a scene: "together" if one world anchor may define both, "apart" if each body has its own."""
+    NEEDED: Mapping[str, Any] = {}
+    """Required keys of a scene, with values for which the documentation lists rows and coordinates."""
+    INSTEAD: tuple[str, ...] = ()
+    """Keys that replace the required ones."""
+    OPTIONAL: tuple[str, ...] = ()
+    """Further keys."""
+    FORMS: tuple[str, ...] = ("coordinates",)
+    """Forms of the configuration, the default first (`abd.joints.coordinates.configurations`)."""
     PARAMETERS: Mapping[str, float] = {}
     """Default of every number that a scene sets under ``parameters``."""
     RANGES: Mapping[str, tuple[float, float]] = {}
     """Default ranges of coordinates [m or rad]."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys of the type in a scene, without those in degrees."""
+        return (*self.NEEDED, *self.INSTEAD, *self.OPTIONAL)
 
     def rows(self, joint: Joint) -> list[Row]:
         """Constraint rows that are linear in both states.

@@ -11,37 +11,36 @@ import abd
 from abd.errors import SceneError
 from abd.joints.rows.build import build_system
 from abd.joints.types import TYPES
-from abd.scene.schema.joint_types import EXAMPLES, traits
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))
 def test_every_type_compiles_with_its_required_keys_and_not_without(name, tmp_path):
-    demands = traits(name)
+    kind = TYPES[name]
     scene = box_scene()
-    place = ({"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)} if demands.points == "apart" else {"anchor": (1, 0, 0)})
-    if demands.axis == "needed":
+    place = ({"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)} if kind.POINTS == "apart" else {"anchor": (1, 0, 0)})
+    if kind.AXIS == "needed":
         place["axis"] = (0, 0, 1)
-    given = {key: EXAMPLES[key] for key in demands.needs}
+    given = dict(kind.NEEDED)
     scene.add_joint(name, "j", "a", "b", **place, **given)
     model, joint = compiled(scene)
-    assert set(joint.parameters) == set(demands.needs) and joint.uid == TYPES[name].UID
+    assert set(joint.parameters) == set(kind.NEEDED) and joint.uid == TYPES[name].UID
     build_system(model)
     scene.save(tmp_path / "scene.toml")
     assert abd.load(tmp_path / "scene.toml") == scene
-    for key in demands.needs:
+    for key in kind.NEEDED:
         less = {one: value for one, value in given.items() if one != key}
         with pytest.raises(SceneError, match=f"has no {key}"):
             box_scene().add_joint(name, "j", "a", "b", **place, **less)
 
 
-PLACED = sorted(name for name in TYPES if traits(name).points == "together")
+PLACED = sorted(name for name in TYPES if TYPES[name].POINTS == "together")
 
 
 @pytest.mark.parametrize("name", PLACED)
 def test_every_type_starts_at_the_initial_values_of_its_coordinates(name):
-    demands = traits(name)
-    place = {"anchor": (1, 0.3, 0), **({} if demands.axis == "none" else {"axis": (0, 3, 4)})}
-    given = {key: EXAMPLES[key] for key in demands.needs}
+    kind = TYPES[name]
+    place = {"anchor": (1, 0.3, 0), **({} if kind.AXIS == "none" else {"axis": (0, 3, 4)})}
+    given = dict(kind.NEEDED)
     probe = box_scene()
     probe.add_joint(name, "j", "a", "b", **place, **given)
     _, joint = compiled(probe)

@@ -21,6 +21,7 @@ import numpy as np
 
 from abd.joints.coordinates.spaces import Analytic, Coordinates, Planar, Space
 from abd.joints.coordinates.transform import transform
+from abd.joints.joint_type import BALL
 from abd.joints.types import TYPES
 from abd.joints.types.general import held_axes
 from abd.model import Joint
@@ -160,19 +161,17 @@ class Rigid(Space):
         return self.at(self.transform(q0) @ exp(twist))
 
 
-BALLS = ("spherical", "pin")
-FORMS = {"hinge": ("coordinates", "sincos"), "planar": ("coordinates", "planar")}
-FORMS |= dict.fromkeys(BALLS, ("quaternion", "mrp")) | {"free": ("coordinates", "quaternion", "mrp")}
+def is_ball(joint: Joint) -> bool:
+    """Return whether a joint has the configuration of a ball."""
+    return forms(joint) == BALL
 
 
 def forms(joint: Joint) -> tuple[str, ...]:
     """Forms of the configuration of a joint, the default first; empty if its type has no configuration space."""
-    if joint.type in BALLS and "constrained" in joint.parameters and len(held_axes(joint)) < 3:
-        return ()  # a ball with a free translation has no configuration space
-    if joint.type in FORMS:
-        return FORMS[joint.type]
-    count = len(TYPES[joint.type].coordinates(joint))
-    return () if transform(joint, np.zeros(count)) is None else ("coordinates",)
+    kind = TYPES[joint.type]
+    if kind.FORMS == BALL:  # with a free translation it has no configuration space
+        return () if "constrained" in joint.parameters and len(held_axes(joint)) < 3 else BALL
+    return () if transform(joint, np.zeros(len(kind.coordinates(joint)))) is None else kind.FORMS
 
 
 def configuration_space(joint: Joint, form: str | None = None) -> Space:
@@ -187,7 +186,7 @@ def configuration_space(joint: Joint, form: str | None = None) -> Space:
         raise ValueError(f"joint {joint.name!r} has no configuration of form {form or 'coordinates'!r}: {have}")
     form = form or known[0]
     if form in ("quaternion", "mrp"):
-        return Rigid(form, joint.type not in BALLS)
+        return Rigid(form, not is_ball(joint))
     if form == "sincos":
         return SinCos()
     kind = TYPES[joint.type]

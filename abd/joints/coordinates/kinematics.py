@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.joints.coordinates.configurations import BALLS, configuration_space, forms
+from abd.joints.coordinates.configurations import configuration_space, is_ball
 from abd.joints.coordinates.spaces import Analytic, Reversed, Space
 from abd.joints.rows.change import settings_of
 from abd.joints.types import TYPES
@@ -259,7 +259,7 @@ def effort_bounds(joint: Joint) -> dict[str, Bounds]:
 
 def _bounds(joint: Joint, of_ball: tuple[str, ...], ends: Callable[[CoordinateSettings], tuple]) -> dict[str, Bounds]:
     """Bounds from the settings of every coordinate; unbounded, by the names `of_ball`, for balls."""
-    if joint.type in BALLS and forms(joint):
+    if is_ball(joint):
         return {name: Bounds() for name in of_ball}
     names = [measure.name for measure in TYPES[joint.type].coordinates(joint)]
     return {name: Bounds(*ends(settings_of(joint, name))) for name in names}

@@ -17,7 +17,7 @@ from abd.joints.types.hinge import Hinge, LegacyRevolute
 from abd.joints.types.planar_connector import PlanarConnector, SegmentedPlanarConnector
 from abd.joints.types.spherical import Spherical
 from abd.joints.types.spring import Damper, Spring
-from abd.joints.types.universal import FixedAxis, RollPitch, Universal
+from abd.joints.types.universal import FixedAxis, RollPitch, SkewedUniversal, Universal
 
 TYPES: dict[str, JointType] = {
     "spherical": Spherical(),
@@ -29,7 +29,7 @@ TYPES: dict[str, JointType] = {
     "cylindrical": AXIS_TYPES["cylindrical"],
     "slotted_hinge": AXIS_TYPES["slotted_hinge"],
     "universal": Universal(),
-    "skewed_universal": Universal(),
+    "skewed_universal": SkewedUniversal(),
     "gimbal": Gimbal(),
     "planar": AXIS_TYPES["planar"],
     "planar_translation": AXIS_TYPES["planar_translation"],

@@ -18,9 +18,11 @@ If C is held along all axes, the anchors coincide in a linear point row [m]. Oth
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import numpy as np
 
-from abd.joints.joint_type import JointType
+from abd.joints.joint_type import BALL, JointType
 from abd.joints.measures.axes import displacement, small_rotation, tilt, turn, zyx_angles
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.linear import Row, directions, point
@@ -43,11 +45,12 @@ class AxisType(JointType):
     directions: str
 
     @classmethod
-    def of(cls, description: str, held: str, directions: str, uid: int = 0, symbol: str = "", marker: str = "axis") -> AxisType:
-        """Return the type with a description for users."""
+    def of(cls, description: str, held: str, directions: str, **attributes: Any) -> AxisType:
+        """Return the type with a description for users, and attributes of `JointType`."""
         one = cls()
-        one.__doc__, one.held, one.directions, one.UID = description, held, directions, uid
-        one.SYMBOL, one.MARKER = symbol, marker
+        one.__doc__, one.held, one.directions = description, held, directions
+        for name, value in attributes.items():
+            setattr(one, name, value)
         return one
 
     @property
@@ -103,6 +106,7 @@ class Prismatic(AxisType):
         coordinates  z                                                                   T_CD = translation (0, 0, z)
     """
 
+    AXIS = "needed"
     UID, held, directions = 20, "xy", "xyz"
 
     def rows(self, joint: Joint) -> list[Row]:
@@ -126,7 +130,8 @@ class Screw(AxisType):
     coordinates  theta                                              T_CD = (Rz(theta); 0, 0, lead theta)
     """
 
-    SYMBOL = "pin"
+    SYMBOL, AXIS = "pin", "needed"
+    NEEDED: ClassVar = {"lead": 0.01}
     held, directions = "xy", "z"
 
     def combined(self, joint: Joint) -> list[Combined]:
@@ -143,23 +148,30 @@ class Screw(AxisType):
 
 
 AXIS_TYPES = {
-    "fixed": AxisType.of("Fixed joint, solid (uid 25): anchors and triads coincide.", "xyz", "zxy", uid=25, marker=""),
+    "fixed": AxisType.of(
+        "Fixed joint, solid (uid 25): anchors and triads coincide.", "xyz", "zxy", UID=25, MARKER="", AXIS="none"
+    ),
     "pin": AxisType.of(
         "Pin of imported scenes: a point of a body is fixed in the world or coincides with a point of another body.",
-        "xyz",
-        "",
-        symbol="ball",
-        marker="",
+        "xyz", "", SYMBOL="ball", MARKER="", AXIS="none", FORMS=BALL,
     ),
-    "planar": AxisType.of("Planar joint: C moves in the x-y plane of D and turns about its normal z.", "z", "z"),
+    "planar": AxisType.of(
+        "Planar joint: C moves in the x-y plane of D and turns about its normal z.",
+        "z", "z", AXIS="needed", FORMS=("coordinates", "planar"),
+    ),
     "planar_translation": AxisType.of(
-        "Planar translation: C moves in the x-y plane of D and does not turn.", "z", "xyz"
+        "Planar translation: C moves in the x-y plane of D and does not turn.", "z", "xyz", AXIS="needed"
     ),
-    "cylindrical": AxisType.of("Cylindrical joint: C moves along z of D and turns about it.", "xy", "z", symbol="pin"),
-    "slotted_hinge": AxisType.of("Slotted hinge: C moves along x of D and turns about z.", "yz", "z", symbol="pin"),
-    "slider": AxisType.of("Slider: C moves along z of D and does not turn.", "xy", "xyz"),
+    "cylindrical": AxisType.of(
+        "Cylindrical joint: C moves along z of D and turns about it.", "xy", "z", SYMBOL="pin", AXIS="needed"
+    ),
+    "slotted_hinge": AxisType.of(
+        "Slotted hinge: C moves along x of D and turns about z.", "yz", "z", SYMBOL="pin", AXIS="needed"
+    ),
+    "slider": AxisType.of("Slider: C moves along z of D and does not turn.", "xy", "xyz", AXIS="needed"),
     "free": AxisType.of(
-        "Free joint: no constraint; six coordinates of C in D, for limits, springs and drives.", "", "", marker=""
+        "Free joint: no constraint; six coordinates of C in D, for limits, springs and drives.",
+        "", "", MARKER="", FORMS=("coordinates", *BALL),
     ),
-}
+}  # fmt: skip
 """Axis type by name."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from abd.joints.joint_type import JointType, parameter_error
@@ -31,6 +33,8 @@ class Bushing(JointType):
     """
 
     SYMBOL = MARKER = "ball"
+    NEEDED: ClassVar = {"stiffness": 10.0}
+    OPTIONAL = ("damping", "rest")
 
     def combined(self, joint: Joint) -> list[Combined]:
         """Springs along the axes if both matrices are diagonal; otherwise along the eigenvectors of each matrix."""

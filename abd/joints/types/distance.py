@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.measures import Measure, MeasureKind, measure
 from abd.model import Joint
@@ -15,7 +17,8 @@ class Distance(JointType):
     coordinates  none
     """
 
-    SYMBOL = "rod"
+    SYMBOL, AXIS, POINTS = "rod", "none", "apart"
+    NEEDED: ClassVar = {"distance": 2.5}
 
     def measured(self, joint: Joint) -> list[Measure]:
         """Elongation [m] of the rod."""
@@ -30,7 +33,8 @@ class Rope(JointType):
     coordinates  none
     """
 
-    SYMBOL = "rope"
+    SYMBOL, AXIS, POINTS = "rope", "none", "apart"
+    NEEDED: ClassVar = {"distance": 2.5}
 
     def measured(self, joint: Joint) -> list[Measure]:
         """Slack [m], a gap."""

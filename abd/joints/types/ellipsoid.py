@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from abd.joints.joint_type import JointType, parameter_error
@@ -31,6 +33,8 @@ class Ellipsoid(JointType):
     """
 
     SYMBOL = MARKER = "ball"
+    NEEDED: ClassVar = {"radii": (1.0, 2.0, 3.0)}
+    OPTIONAL = ("alpha", "open_sim")
 
     def measured(self, joint: Joint) -> list[Measure]:
         """surface [m], tilt [rad]."""
@@ -77,6 +81,8 @@ class Ellipsoid3(JointType):
     """
 
     SYMBOL = MARKER = "ball"
+    NEEDED: ClassVar = {"radii": (1.0, 2.0, 3.0)}
+    OPTIONAL = ("open_sim",)
 
     def measured(self, joint: Joint) -> list[Measure]:
         """surface [m], rx, ry [rad]: small rotations of C about x and y of the surface frame."""

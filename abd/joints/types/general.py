@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,6 +58,8 @@ class General(JointType):
     """
 
     MARKER = "ball"
+    NEEDED: ClassVar = {"constrained": ()}
+    OPTIONAL = ("frame",)
 
     def rows(self, joint: Joint) -> list[Row]:
         """Linear translation rows [m]: all three axes, or world axes."""

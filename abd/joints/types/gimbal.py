@@ -26,6 +26,7 @@ class Gimbal(AxisType):
     """
 
     SYMBOL = MARKER = "ball"
+    OPTIONAL = ("axes",)
     held, directions = "xyz", ""
 
     def coordinates(self, joint: Joint) -> list[Measure]:
@@ -45,6 +46,8 @@ class SphericalRpy(Gimbal):
     constraints  x y z
     coordinates  roll, pitch, yaw                             R_DC = R_CD^T = Rz(roll) Ry(pitch) Rx(yaw)
     """
+
+    OPTIONAL = ()
 
     def coordinates(self, joint: Joint) -> list[Measure]:
         """roll, pitch, yaw [rad]; pitch within a quarter turn."""

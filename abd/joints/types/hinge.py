@@ -24,7 +24,7 @@ class Hinge(AxisType):
     types share (`abd.joints.rows.laws`).
     """
 
-    SYMBOL = "pin"
+    SYMBOL, AXIS, FORMS = "pin", "needed", ("coordinates", "sincos")
     UID, held, directions = 18, "xyz", "z"
 
     def rows(self, joint: Joint) -> list[Row]:
@@ -44,6 +44,8 @@ class LegacyRevolute(Hinge):
 
     coordinates  theta                                                                   T_CD = Rz(-theta)
     """
+
+    FORMS = ("coordinates",)
 
     def coordinates(self, joint: Joint) -> list[Measure]:
         """theta [rad]."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +21,8 @@ class PlanarConnector(JointType):
     coordinates  none
     """
 
-    SYMBOL = "ball"
+    SYMBOL, AXIS = "ball", "needed"
+    OPTIONAL = ("unilateral",)
 
     def measured(self, joint: Joint) -> list[Measure]:
         """z [m], a residual or a gap."""
@@ -41,7 +43,9 @@ class SegmentedPlanarConnector(JointType):
     The nearest segment is constant during a step (`at_pose`). `measured` and `constraints` use the segment at T_CD = 1.
     """
 
-    SYMBOL = "ball"
+    SYMBOL, AXIS = "ball", "needed"
+    NEEDED: ClassVar = {"segments": ((-1.0, 0.0), (1.0, 0.0))}
+    OPTIONAL = ("unilateral",)
     FOLLOWS_POSE = True
 
     def measured(self, joint: Joint) -> list[Measure]:

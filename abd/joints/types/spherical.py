@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.joint_type import JointType
+from abd.joints.joint_type import BALL, JointType
 from abd.joints.measures.combined import Combined, rotary_laws
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
@@ -29,7 +29,11 @@ class Spherical(JointType):
     """
 
     SYMBOL = MARKER = "ball"
-    UID = 26
+    UID, FORMS = 26, BALL
+    OPTIONAL = (
+        *("max_tilt", "max_rotation", "limit_compliance", "limit_damping", "constrained", "frame"),
+        *("rotary_stiffness", "rotary_damping", "rotary_friction", "rotary_armature"),
+    )
 
     def rows(self, joint: Joint) -> list[Row]:
         """One point row [m]; a load f displaces it by ``c h^2 f / K``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from abd.joints.measures.combined import Combined, entries
 from abd.joints.measures.measures import MeasureKind, measure
 from abd.joints.measures.slopes import gradient
 from abd.model import Joint
+
+LAWS = ("force_formula", "force_function")
+"""Keys of force functions: of springs, and of the coordinates of other joints."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,9 @@ class Spring(JointType):
     A spring along or about a coordinate of another joint is a setting of that coordinate.
     """
 
-    SYMBOL = "spring"
+    SYMBOL, AXIS, POINTS = "spring", "none", "apart"
+    NEEDED: ClassVar = {"stiffness": 10.0}
+    INSTEAD, OPTIONAL = LAWS, ("damping", "rest_length")
 
     def combined(self, joint: Joint) -> list[Combined]:
         """The spring, if any, and the law, if any."""
@@ -76,6 +82,8 @@ class Damper(JointType):
     direction damping act on the entries of ``M = D^T C``, because ``sum_k |d e_k/dt|^2 = 2 |w|^2``. Parameters, all
     optional: ``linear_damping`` [N s/m], ``rotary_damping`` [N m s], ``direction_damping`` (3,) [kg m^2/s].
     """
+
+    OPTIONAL = ("linear_damping", "rotary_damping")
 
     def combined(self, joint: Joint) -> list[Combined]:
         """Dampers along x, y, z and on the nine entries of M."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from abd.joints.joint_type import JointType, parameter_error
@@ -35,6 +37,7 @@ class Universal(AxisType):
     """
 
     SYMBOL = "ball"
+    OPTIONAL = ("axes", "skew")
     held, directions = "xyz", ""
 
     def measured(self, joint: Joint) -> list[Measure]:
@@ -77,6 +80,13 @@ class Universal(AxisType):
         G = np.eye(4)
         G[:3, :3] = least_turn(pitch, np.sin(skew) * roll + np.cos(skew) * across / np.linalg.norm(across)) @ T[:3, :3]
         return G
+
+
+class SkewedUniversal(Universal):
+    """Universal joint with a required ``skew``."""
+
+    NEEDED: ClassVar = {"skew": 0.3}
+    OPTIONAL = ("axes",)
 
 
 class RollPitch(AxisType):

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.measured_rows import FUNCTIONS
+from abd.joints.types.spring import LAWS
 from abd.scene.checks.rules import at_most_one, given, one_unit, without_effect
 from abd.scene.compile.joint_settings import SAME_VALUE, coordinate_tables, given_shorthands, joint_coordinates
 from abd.scene.schema.fields import DEGREES, Spec, in_radians, keys_with_degrees
 from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
 from abd.scene.schema.formula import FormulaError, NamedFormula
 from abd.scene.schema.joint_schema import CoordinateSpec, DriveSpec, JointSpec
-from abd.scene.schema.joint_types import LAWS, VALUES
+from abd.scene.schema.joint_types import VALUES
 
 DRIVE_UIDS = {
     # published number: modes, and whether it drives an angle

@@ -10,6 +10,7 @@ import numpy as np
 from abd.errors import SceneError
 from abd.joints.rows.build import yielding
 from abd.joints.types import TYPES
+from abd.joints.types.spring import LAWS
 from abd.scene.checks.body_checks import check_orientation
 from abd.scene.checks.coordinate_checks import check_coordinates, check_law
 from abd.scene.checks.rules import at_most_one, given, one_unit, without_effect
@@ -18,7 +19,7 @@ from abd.scene.compile.joint_settings import unplaced_joint
 from abd.scene.schema.fields import DEGREES, keys_with_degrees
 from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
 from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateKeys, JointParameters, JointSpec
-from abd.scene.schema.joint_types import LAWS, LENGTHS, traits, type_of, types_with
+from abd.scene.schema.joint_types import LENGTHS, type_named, type_of, types_with
 
 ANCHOR_KEYS = ("anchor", "parent_anchor", "child_anchor")
 AXIS_KEYS = ("axis", "parent_axis", "child_axis")
@@ -38,17 +39,17 @@ def check_frames(joint: JointSpec) -> Iterator[Finding]:
     if frames:
         yield from _check_whole_frames(joint, frames)
         return
-    demands = traits(joint.type)
-    if demands.points == "apart":
+    kind = type_named(joint.type)
+    if kind.POINTS == "apart":
         yield from _check_apart(joint)
     else:
         yield from _check_forms(joint, ANCHOR_KEYS, "give anchor, or parent_anchor and child_anchor")
-    if demands.axis == "none":
+    if kind.AXIS == "none":
         for key in directions:
             remedy = "remove it, or use type = 'hinge'"
             yield Finding((key,), f"a {joint.type} joint has no axis", getattr(joint, key), remedy)
         return
-    if demands.axis == "needed" or given(joint, AXIS_KEYS):
+    if kind.AXIS == "needed" or given(joint, AXIS_KEYS):
         yield from _check_forms(joint, AXIS_KEYS, "give axis, or parent_axis and child_axis")
     if given(joint, X_AXIS_KEYS):
         yield from _check_forms(joint, X_AXIS_KEYS, "")
@@ -66,7 +67,7 @@ def _check_whole_frames(joint: JointSpec, frames: list[str]) -> Iterator[Finding
     if not given(joint, PARENT_FRAMES):
         remedy = f"add {enumerated(PARENT_FRAMES)}"
         yield Finding((frames[0],), "does not determine the frame of the parent", remedy=remedy)
-    elif traits(joint.type).points == "apart" and not given(joint, CHILD_FRAMES):
+    elif type_named(joint.type).POINTS == "apart" and not given(joint, CHILD_FRAMES):
         remedy = f"add {enumerated(CHILD_FRAMES)}"
         yield Finding((frames[0],), "does not determine the point of the child", remedy=remedy)
 
@@ -121,23 +122,23 @@ FORCE_LAWS = ("stiffness", "damping", "linear_damping")
 
 def check_parameters(joint: JointSpec) -> Iterator[Finding]:
     """Yield findings about the parameters of the type, with paths relative to the joint."""
-    demands = traits(joint.type)
-    own = TYPES[type_of(joint.type)].PARAMETERS
+    kind = type_named(joint.type)
+    own = kind.PARAMETERS
     for key in joint.parameters.keys() - own.keys():
         remedy = f"it has {enumerated(list(own), 'and')}" if own else "remove it: only user-defined types have parameters"
         message = f"a {joint.type} joint has no parameter {key}"
         yield Finding(("parameters", key), message, joint.parameters[key], remedy)
     for key in JointParameters.model_fields:
         own = key.removesuffix(DEGREES)
-        if getattr(joint, key) is not None and own not in demands.parameters:
+        if getattr(joint, key) is not None and own not in kind.keys:
             message = f"a {joint.type} joint has no {own}"
             owners = types_with(own)
             remedy = f"remove it; it belongs to {enumerated(owners, 'and')}" if owners else "remove it"
             remedy += ", or to [joint.coordinate.NAME]" if key in LAWS else ""
             yield Finding((key,), message, getattr(joint, key), remedy)
-    for key in demands.needs:
-        if all(getattr(joint, in_degrees, None) is None for in_degrees in (key, f"{key}{DEGREES}", *demands.instead)):
-            other = f", or {enumerated(demands.instead, 'or')}" if demands.instead else ""
+    for key in kind.NEEDED:
+        if all(getattr(joint, in_degrees, None) is None for in_degrees in (key, f"{key}{DEGREES}", *kind.INSTEAD)):
+            other = f", or {enumerated(kind.INSTEAD, 'or')}" if kind.INSTEAD else ""
             meaning = JointSpec.model_fields[key].description
             yield Finding(
                 (), f"has no {key}", remedy=f"give it{other}: {meaning}"
@@ -178,7 +179,7 @@ def check_type(joint: JointSpec) -> Iterator[Finding]:
 
 def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
     """Yield findings about compliance and damping of constraint rows, with paths relative to the joint."""
-    owned = traits(joint.type).parameters
+    owned = type_named(joint.type).keys
     own = [key for key in COMPLIANT if key not in owned]
     if joint.enforcement != "compliant":
         where, remedy = f"on a joint with enforcement = {joint.enforcement}", 'set enforcement = "compliant", or remove it'

@@ -12,6 +12,7 @@ from abd.joints.coordinates.transform import transform
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.measured_rows import FUNCTIONS
 from abd.joints.types import TYPES
+from abd.joints.types.spring import LAWS
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
 from abd.scene.schema.fields import DEGREES, in_radians, time_function
 from abd.scene.schema.formula import NamedFormula
@@ -23,7 +24,7 @@ from abd.scene.schema.joint_schema import (
     JointParameters,
     JointSpec,
 )
-from abd.scene.schema.joint_types import LAWS, LENGTHS, VALUES, traits, type_of
+from abd.scene.schema.joint_types import LENGTHS, VALUES, type_named, type_of
 
 SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
 """Keys of a coordinate that a joint with a single coordinate may have, and their defaults."""
@@ -104,7 +105,7 @@ PARAMETERS = tuple(key for key in JointParameters.model_fields if not key.endswi
 
 def parameters(spec: JointSpec) -> dict[str, object]:
     """Return the given parameters of the joint, angles in radians."""
-    taken = traits(spec.type).parameters
+    taken = type_named(spec.type).keys
     values = {key: in_radians(spec, key) for key in PARAMETERS if key in taken}
     if set(LAWS) <= set(taken):
         values |= {"law": law_of(spec, LENGTHS), **dict.fromkeys(LAWS)}

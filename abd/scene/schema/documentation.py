@@ -12,7 +12,7 @@ from abd.model import WORLD, Joint
 from abd.scene.schema.fields import DEGREES, LARGEST, Spec
 from abd.scene.schema.findings import models_in
 from abd.scene.schema.joint_schema import JointParameters
-from abd.scene.schema.joint_types import EXAMPLES, traits, type_of
+from abd.scene.schema.joint_types import type_named, type_of
 from abd.scene.schema.schema import SceneSpec
 
 BOUNDS = {
@@ -80,7 +80,7 @@ def sections_with(word: str) -> str:
 
 def _of_joint_type(name: str, sections: dict[str, list[str]]) -> list[list[str]]:
     """Return the row of a joint type among the given sections, and the keys of its joints, coordinates and drives."""
-    own = traits(name).parameters
+    own = type_named(name).keys
 
     def belongs(line: str) -> bool:
         key = line.split("`")[1] if line.startswith("| `") else ""
@@ -107,13 +107,12 @@ def _joint_types() -> str:
     head = "| type | other names | axis | parameters | rows | coordinates | meaning |"
     lines = ["## Joint types\n", "Lists of compliance and damping have the order of the column `rows`.\n", head, "|---" * 7 + "|"]
     for name, kind in TYPES.items():
-        its = traits(name)
-        joint = Joint(name, name, 0, WORLD, 0, np.eye(4), np.eye(4), parameters={k: EXAMPLES[k] for k in its.needs})
+        joint = Joint(name, name, 0, WORLD, 0, np.eye(4), np.eye(4), parameters=dict(kind.NEEDED))
         cells = (
             f"`{name}`",
             ", ".join(f"`{alias}`" for alias, own in ALIASES.items() if own == name),
-            its.axis,
-            ", ".join([f"`{key}` (needed)" for key in its.needs] + [f"`{key}`" for key in its.takes]),
+            kind.AXIS,
+            ", ".join([f"`{key}` (needed)" for key in kind.NEEDED] + [f"`{key}`" for key in kind.OPTIONAL]),
             " ".join(measure.name for measure in kind.constraints(joint)),
             " ".join(measure.name for measure in kind.coordinates(joint)),
             " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()),

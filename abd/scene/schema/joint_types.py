@@ -1,94 +1,21 @@
-"""Properties of joint types in scenes: required and optional keys; names are those of `abd.joints`.
-
-A type that is not in `TRAITS` needs an anchor, may have an axis, and has no parameters.
-"""
+"""Names of joint types in scenes, and names of other programs for keys of joints."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import PydanticCustomError
 
+from abd.joints.joint_type import JointType
 from abd.joints.types import ALIASES, TYPES
 from abd.scene.schema.findings import enumerated
 
-
-@dataclass(frozen=True)
-class Traits:
-    """Requirements of a joint type in a scene.
-
-    Attributes:
-        axis: "needed", "optional", or "none": its orientation has no effect.
-        points: "together": one world anchor may define both points; "apart": each body has its own point.
-        needs: required parameters; instead: parameters that replace the required ones; takes: optional parameters.
-    """
-
-    axis: str = "optional"
-    points: str = "together"
-    needs: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
-    instead: tuple[str, ...] = ()
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """All parameters of the type, without their keys in degrees."""
-        return (*self.needs, *self.takes, *self.instead)
-
-
-ALONG = Traits(axis="needed")
-LAWS = ("force_formula", "force_function")
-"""Keys of force functions: of `VALUES` of a coordinate, or, for springs, of `LENGTHS`."""
 VALUES = ("q", "t", "rate")
 """Arguments of a force along a coordinate."""
 LENGTHS = ("length", "gap", "t", "speed")
 """Arguments of the force of a spring."""
-TRAITS = {
-    "hinge": ALONG,
-    "slider": ALONG,
-    "prismatic": ALONG,
-    "cylindrical": ALONG,
-    "slotted_hinge": ALONG,
-    "planar": ALONG,
-    "planar_translation": ALONG,
-    "legacy_revolute": ALONG,
-    "screw": Traits(axis="needed", needs=("lead",)),
-    "universal": Traits(takes=("axes", "skew")),
-    "skewed_universal": Traits(needs=("skew",), takes=("axes",)),
-    "gimbal": Traits(takes=("axes",)),
-    "spherical": Traits(
-        takes=(
-            *("max_tilt", "max_rotation", "limit_compliance", "limit_damping", "constrained", "frame"),
-            *("rotary_stiffness", "rotary_damping", "rotary_friction", "rotary_armature"),
-        )
-    ),
-    "ellipsoid": Traits(needs=("radii",), takes=("alpha", "open_sim")),
-    "ellipsoid3": Traits(needs=("radii",), takes=("open_sim",)),
-    "planar_connector": Traits(axis="needed", takes=("unilateral",)),
-    "segmented_planar_connector": Traits(axis="needed", needs=("segments",), takes=("unilateral",)),
-    "distance": Traits(axis="none", points="apart", needs=("distance",)),
-    "rope": Traits(axis="none", points="apart", needs=("distance",)),
-    "spring": Traits(axis="none", points="apart", needs=("stiffness",), instead=LAWS, takes=("damping", "rest_length")),
-    "general": Traits(needs=("constrained",), takes=("frame",)),
-    "bushing": Traits(needs=("stiffness",), takes=("damping", "rest")),
-    "fixed": Traits(axis="none"),
-    "pin": Traits(axis="none"),
-    "damper": Traits(takes=("linear_damping", "rotary_damping")),
-}
-
-
-EXAMPLES = {
-    "skew": 0.3,
-    "radii": (1.0, 2.0, 3.0),
-    "segments": ((-1.0, 0.0), (1.0, 0.0)),
-    "distance": 2.5,
-    "lead": 0.01,
-    "constrained": (),
-    "stiffness": 10.0,
-}
-"""Needed parameters with values for which the documentation lists rows and coordinates."""
 
 
 def type_of(name: str) -> str:
@@ -96,14 +23,14 @@ def type_of(name: str) -> str:
     return ALIASES.get(name, name)
 
 
-def traits(name: str) -> Traits:
-    """Return the requirements of a type by name or alias; an alias may have different ones."""
-    return TRAITS.get(name, TRAITS.get(type_of(name), Traits()))
+def type_named(name: str) -> JointType:
+    """Return a type by name or alias."""
+    return TYPES[type_of(name)]
 
 
-def types_with(parameter: str) -> list[str]:
-    """Return the names of the types with a parameter, in the order of `abd.joints.types.TYPES`."""
-    return [name for name in TYPES if parameter in traits(name).parameters]
+def types_with(key: str) -> list[str]:
+    """Return the names of the types with a key, in the order of `abd.joints.types.TYPES`."""
+    return [name for name in TYPES if key in TYPES[name].keys]
 
 
 def type_value(value: Any) -> Any:
