@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Never, Unpack
 
 from abd.errors import Problem, SceneError
 from abd.model import Model, Settings
@@ -23,7 +23,7 @@ from abd.scene.files.reader import (
 from abd.scene.files.toml_text import scene_toml
 from abd.scene.importers.formats import ImportOptions, find_scene, is_imported, read_imported
 from abd.scene.joint_methods import JointMethods
-from abd.scene.schema.attributes import KnownAttributes
+from abd.scene.schema.attributes import KnownAttributes, unknown_attribute
 from abd.scene.schema.findings import as_problem, did_you_mean, key_name
 from abd.scene.schema.joint_schema import CouplingSpec, JointSpec
 from abd.scene.schema.schema import (
@@ -86,8 +86,11 @@ class Scene(KnownAttributes, JointMethods):
         gravity: Numbers | None = None,
         solver: SolverKeys | Table | None = None,
         output: OutputKeys | Table | None = None,
+        **unknown: Never,
     ):
         self.spec = SceneSpec()
+        if unknown:
+            raise TypeError(str(unknown_attribute(self, next(iter(unknown)), self.RELATED)))
         self._taken = {}
         self.notes: list[str] = []
         self.path: Path | None = None

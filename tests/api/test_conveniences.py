@@ -232,3 +232,8 @@ def test_a_coordinate_is_not_set_as_an_attribute_of_its_joint():
     scene.add_hinge("pivot", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0))
     with pytest.raises(AttributeError, match=r"theta cannot be set.*set_target"):
         abd.Simulation(scene, device="numpy").joints["pivot"].theta = 0.5
+
+
+def test_an_unknown_argument_of_a_scene_is_refused_with_a_suggestion():
+    with pytest.raises(TypeError, match=r"scene\.solver\.dt"):
+        abd.Scene(dt=0.01)
