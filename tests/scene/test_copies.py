@@ -7,7 +7,6 @@ import pytest
 
 import abd
 from abd.api.simulation import Simulation
-from abd.errors import SceneError
 from abd.io.run import run
 from abd.joints.rows.build import build_system
 from abd.joints.rows.rows import residual
@@ -113,36 +112,6 @@ def test_copies_with_different_anchors_are_compiled_separately():
     model = scene.compile()
     assert len(model.motions) == 2 and len(model.joints) == 5
     assert model.joints[4].parent == model.bodies.names.find("driver_1_0_0")
-
-
-@pytest.mark.parametrize(
-    ("keys", "words"),
-    [
-        ({"count": (5, 1, 1)}, "the last copy has the child 'link_5_0_0', but 'link' has"),
-        ({"count": (2, 2, 1)}, "the last copy has the parent 'link_1_1_0'"),
-        ({"count": (0, 1, 1)}, "three integers of at least 1"),
-    ],
-)
-def test_wrong_numbers_of_copies(keys, words):
-    scene = abd.Scene()
-    scene.add_body("link", repeat={"count": (5, 1, 1), "step": (1, 0, 0)}, **PROXY)
-    with pytest.raises(SceneError, match=words):
-        scene.add_spherical("ball", "link_0_0_0", "link_1_0_0", anchor=(0, 0, 0), repeat=keys)
-        scene.compile()
-
-
-def test_wrong_names_of_copies():
-    scene = chain(4)
-    scene.add_hinge("hinge_1_0_0", abd.WORLD, "link_2_0_0", anchor=(0, 0, 0), axis=(0, 1, 0))
-    scene.add_body("link_3_0_0", **PROXY)
-    told = [str(problem) for problem in scene.check()]
-    assert any("'hinge_1_0_0', a copy of 'hinge', is the name of an earlier joint" in text for text in told)
-    assert any("'link_3_0_0', a copy of 'link', is the name of an earlier body" in text for text in told)
-    scene = abd.Scene()
-    scene.add_body("a", **PROXY)
-    scene.add_spherical("ball", abd.WORLD, "a", anchor=(0, 0, 0), repeat={"count": (2, 1, 1)})
-    (problem,) = scene.check()
-    assert "parent or child must be a copy" in problem.message
 
 
 def test_copies_survive_a_file(tmp_path):

@@ -6,8 +6,8 @@ import pytest
 import abd
 from abd.errors import SceneError
 from abd.scene.geometry import shapes
-from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
-from abd.scene.geometry.meshes import component_of_vertices, is_closed, load_surface, make_surface, split_components
+from abd.scene.geometry.mesh_files import RawMesh
+from abd.scene.geometry.meshes import load_surface, make_surface, split_components
 
 BOX = shapes.box((1.0, 2.0, 3.0))
 
@@ -80,6 +80,8 @@ PLY = (
         ("nan.obj", "v 0 0 0\nv 1 nan 0\nv 0 1 0\nf 1 2 3\n", "vertex 1 .* not finite"),
         ("words.obj", "v 0 zero 0\n", "must have three numbers"),
         ("short.obj", "v 0 0\n", "three numbers"),
+        ("far.obj", "v 1e160 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", r"vertices beyond 1e\+50"),
+        ("line.obj", "v 0 0 0\nv 1 0 0\nf 1 2 x\n", r"line\.obj:3: "),
         ("zero.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 0 1 2\n", "counted from 1"),
         ("flat.obj", "v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n", "no triangle with positive area"),
         ("mesh.txt", "", "its suffix is '.txt'"),
@@ -99,16 +101,6 @@ def test_unusable_files(tmp_path, name, text, words):
     path.write_text(text)
     with pytest.raises(SceneError, match=words):
         load_surface(path)
-
-
-def test_errors_name_file_and_line_or_a_neighbour(tmp_path):
-    path = tmp_path / "torus.obj"
-    path.write_text("v 0 0 0\nv 1 0 0\nf 1 2 x\n")
-    with pytest.raises(SceneError) as error:
-        read_mesh_file(path)
-    assert (error.value.problems[0].file, error.value.problems[0].line) == (str(path), 3)
-    with pytest.raises(SceneError, match=r"not found .*did you mean 'torus\.obj'"):
-        read_mesh_file(tmp_path / "tours.obj")
 
 
 SQUARE = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
@@ -137,12 +129,6 @@ def test_surfaces_are_repaired_and_noted(name):
     assert notes is None or all(words in note for words, note in zip(notes, surface.notes, strict=True))
 
 
-def test_unwelded_box_is_one_component():
-    assert component_of_vertices(make_surface("soup", SURFACES["unwelded box"][0])).max() == 0
-    assert is_closed(*BOX) and not is_closed(BOX[0], BOX[1][1:])
-    assert make_surface("cloud", raw(SQUARE)).points.tolist() == [0, 1, 2, 3], "vertices alone are points"
-
-
 def test_components_in_order_of_first_vertex():
     vertices = np.concatenate([BOX[0], BOX[0] + [5, 0, 0], [[9.0, 9, 9], [9, 9, 8], [7, 7, 7]]])
     triangles = np.concatenate([BOX[1] + 8, BOX[1]])
@@ -150,15 +136,16 @@ def test_components_in_order_of_first_vertex():
     assert [part.name for part in parts] == ["all_0", "all_1", "all_2", "all_3"]
     assert [part.closed for part in parts] == [True, True, False, False]
     np.testing.assert_allclose(parts[1].vertices.mean(axis=0), [5, 0, 0])
+    assert len(split_components(make_surface("soup", SURFACES["unwelded box"][0]))) == 1
+    assert make_surface("cloud", raw(SQUARE)).points.tolist() == [0, 1, 2, 3], "vertices alone are points"
     assert parts[2].codim_edges.tolist() == [[0, 1]] and parts[3].points.tolist() == [0]
 
 
-def test_weld_treats_signed_zeros_as_equal():
-    vertices, index = weld_equal_vertices(np.array([[1.0, 0, 0], [0.0, 0, 0], [-0.0, 0, 0], [1, 0, 0]]))
-    assert index.tolist() == [0, 1, 1, 0] and len(vertices) == 2
-
-
 CUBE = shapes.box((1.0, 1.0, 1.0))
+FLAT_BOX = {
+    "vertices": [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0], [1, 1, 0], [0.5, 0.5, 0]],
+    "triangles": [[0, 2, 1], [0, 3, 2], [4, 5, 7], [5, 6, 7], [6, 3, 7], [3, 4, 7]],
+}
 
 
 def soup(vertices, triangles):
@@ -168,6 +155,11 @@ def soup(vertices, triangles):
 def jittered(size):
     vertices, triangles = soup(*CUBE)
     return vertices + np.random.default_rng(0).uniform(-size, size, vertices.shape), triangles
+
+
+def signed_zeros():
+    vertices, triangles = soup(CUBE[0] + 0.5, CUBE[1])
+    return np.where((vertices == 0.0) & (np.arange(len(vertices))[:, None] % 2 == 0), -0.0, vertices), triangles
 
 
 def rounded():
@@ -196,6 +188,7 @@ SOLIDS = {
     "welded": (CUBE, 1.0, ""),
     "unwelded": (soup(*CUBE), 1.0, ""),
     "jitter of CAD": (jittered(1e-9), 1.0, "open edges"),
+    "signed zeros": (signed_zeros(), 1.0, ""),
     "single precision": (rounded(), 1.0, ""),
     "T-junctions": (with_t_junctions(), 1.0, "3 open edges"),
     "cavity": (with_part((0, 0, 0), 0.5, turned=True), 0.875, ""),
@@ -227,4 +220,11 @@ def test_open_surface_is_refused_with_its_open_edges(size):
     scene = abd.Scene()
     scene.add_body("body", mesh=(size * vertices, triangles[1:]))
     with pytest.raises(SceneError, match=r"3 open edges, one of them at \("):
+        scene.compile()
+
+
+def test_closed_surface_without_volume_is_refused():
+    scene = abd.Scene()
+    scene.add_body("sheet", mesh=(FLAT_BOX["vertices"], FLAT_BOX["triangles"]))
+    with pytest.raises(SceneError, match="the closed surface encloses no volume"):
         scene.compile()

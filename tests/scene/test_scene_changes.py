@@ -37,14 +37,12 @@ def machine() -> abd.Scene:
 
 
 def run(scene: abd.Scene, steps: int = 12) -> Simulation:
-    """After some steps."""
-    sim = abd.run(scene, steps=steps, device="cpu")
-    return sim
+    return abd.run(scene, steps=steps, device="cpu")
 
 
 def test_scaled_scene_has_the_scaled_motion():
-    factor = 1e-3
-    scene = machine()
+    assert abd.Scene().scaled(1e-3).gravity == (0.0, 0.0, -9.81), "the default is not scaled"
+    factor, scene = 1e-3, machine()
     other = scene.scaled(factor)
     assert other.gravity == pytest.approx((0, 0, -9.81e-3)) and other.body("crank").box == pytest.approx((6e-4, 1e-4, 1e-4))
     assert other.joint("rubber").stiffness == pytest.approx((2e3, 2e3, 2e3, 5e-6, 5e-6, 5e-6))
@@ -61,11 +59,6 @@ def test_scaled_scene_has_the_scaled_motion():
     assert abs(one.joints["crank"].coordinates[0]) > 0.02
     forces = [np.array(sim.joints["crank"].wrench()) for sim in (one, two)]
     assert np.allclose(forces[1] / [[factor], [factor**2]], forces[0], rtol=1e-4, atol=1e-3)
-
-
-def test_default_gravity_is_not_scaled():
-    assert abd.Scene().scaled(1e-3).gravity == (0.0, 0.0, -9.81)
-    assert abd.Scene(gravity=(0, 0, -9810.0)).scaled(1e-3).gravity == pytest.approx((0.0, 0.0, -9.81))
 
 
 def test_formulas_of_couplings_are_scaled():

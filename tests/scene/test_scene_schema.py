@@ -3,7 +3,6 @@
 import json
 import re
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +11,9 @@ import abd
 from abd.errors import SceneError
 from abd.scene.files.overrides import apply_overrides
 from abd.scene.files.reader import read_scene
-from abd.scene.importers.formats import shipped_scenes
 from abd.scene.schema.documentation import schema_json, schema_markdown
 from abd.scene.schema.key_lines import KeyLines
 from abd.scene.schema.schema import BodySpec
-
-ROOT = Path(__file__).resolve().parents[2]
 
 EVERYTHING = """
 name = "everything"
@@ -82,17 +78,6 @@ radius = 0.01
 vertices = [[0, 0, 0], [1, 0, 0], [2, 0, 0]]
 edges = [[0, 1]]
 points = [2]
-[[joint]]
-name = "pivot"
-type = "hinge"
-parent = "crate_0_0_1"
-child = "link"
-parent_anchor = [0, 0, 0]
-child_anchor = [0, 1, 0]
-parent_axis = [1, 0, 0]
-child_axis = [1, 0, 0]
-length = 0.1
-collide = true
 """
 
 
@@ -132,12 +117,6 @@ def test_json_is_read_like_toml(everything):
     path = everything.with_suffix(".json")
     path.write_text(json.dumps(tomllib.loads(everything.read_text(encoding="utf-8"))))
     assert abd.load(path) == abd.load(everything)
-
-
-def test_name_defaults_to_the_file(tmp_path):
-    path = tmp_path / "falling_box.toml"
-    path.write_text('[[body]]\nname = "b"\nbox = [1, 1, 1]\n')
-    assert abd.load(str(path)).name == "falling_box"
 
 
 def test_building_in_code_equals_reading(tmp_path):
@@ -184,13 +163,6 @@ def test_errors_in_code_are_raised_at_the_call():
     assert [problem.key for problem in scene.check()] == ["joint.j.child"]
     scene.add_body("later", sphere={"radius": 1})
     assert scene.check() == []
-
-
-def test_compiled_scene_carries_the_notes_of_its_import():
-    scene = abd.Scene("noted")
-    scene.add_body("a", box=(1, 1, 1), kind="static")
-    scene.notes.append("imported")
-    assert scene.compile().notes == ["imported"]
 
 
 def test_resolved_scene_has_the_values_that_follow_from_the_geometry(tmp_path):
@@ -288,10 +260,3 @@ def test_json_schema_describes_the_models():
     dt = schema["$defs"]["SolverSpec"]["properties"]["dt"]
     assert dt["unit"] == "s" and dt["exclusiveMinimum"] == 0 and body["kappa"]["unit"] == "Pa"
     assert {"type": "number", "exclusiveMinimum": 0} in body["kappa"]["anyOf"]
-
-
-def test_shipped_scenes_equal_those_of_the_checkout():
-    names = shipped_scenes()
-    assert all(path.parent == ROOT / "scenes" for path in names.values())
-    for name in names:
-        assert abd.load(name).check() == []

@@ -149,31 +149,21 @@ def test_box_stack_stands_and_the_ground_carries_all_of_it(played):
     assert 4.0 * run.barrier_force("box_stack", gaps[0]) == pytest.approx(10.0 * G, rel=5e-3)
 
 
-def downhill(run: Played, name: str, degrees: float) -> np.ndarray:
-    """(T,) speed of a body down a slope that falls towards +x [m/s]."""
-    angle = np.radians(degrees)
-    return run.V[name][:, :3, 3] @ [np.cos(angle), 0.0, -np.sin(angle)]
+SLOPES = {
+    # scene: angle [degrees], first step and duration [s] of sliding, friction of sliding boxes by name, sticking boxes
+    "incline": (20.0, 20, 0.8, {"slides": 0.35397}, ["sticks"]),
+    "ramp_frictions": (25.0, 30, 0.7, {f"box_{k:02d}": 0.01 * k for k in (0, 10, 20, 30, 40, 45)}, ["box_50", "box_60"]),
+}
 
 
-def test_incline_sticks_above_and_slides_below_the_threshold(played):
-    run = played("incline")
-    angle = np.radians(20.0)
-    sticks, slides = downhill(run, "sticks", 20.0), downhill(run, "slides", 20.0)
-    assert abs(sticks[-1]) < 1e-9, "held by springs"
-    expected = G * (np.sin(angle) - 0.35397 * np.cos(angle))
-    assert (slides[-1] - slides[20]) / 0.8 == pytest.approx(expected, rel=0.01)
-
-
-def test_ramp_gives_each_box_the_acceleration_of_its_friction(played):
-    run = played("ramp_frictions")
-    angle = np.radians(25.0)
-    for percent in (0, 10, 20, 30, 40, 45):
-        speed = downhill(run, f"box_{percent:02d}", 25.0)
-        expected = G * (np.sin(angle) - percent / 100.0 * np.cos(angle))
-        assert (speed[-1] - speed[30]) / 0.7 == pytest.approx(expected, rel=0.01), percent
-    for percent in (50, 60):
-        speed = downhill(run, f"box_{percent}", 25.0)
-        assert abs(speed[-1]) < 1e-9, percent
+@pytest.mark.parametrize("scene", SLOPES)
+def test_boxes_on_a_slope_slide_with_their_friction_or_stick(scene, played):
+    degrees, first, duration, slides, sticks = SLOPES[scene]
+    run, sin, cos = played(scene), np.sin(np.radians(degrees)), np.cos(np.radians(degrees))
+    speed = {name: run.V[name][:, :3, 3] @ [cos, 0.0, -sin] for name in (*slides, *sticks)}
+    for name, mu in slides.items():
+        assert (speed[name][-1] - speed[name][first]) / duration == pytest.approx(G * (sin - mu * cos), rel=0.01), name
+    assert max(abs(speed[name][-1]) for name in sticks) < 1e-9, "held by springs"
 
 
 def test_pendulum_has_the_period_of_the_elliptic_integral(played):
