@@ -10,8 +10,9 @@ from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
 
-STARTS, ENTRIES, ROW, COLUMN, BLOCKS, MERGED = (wp.constant(k) for k in range(6))
-"""Columns of a table of addresses: arrays of a `Coupling`, and flags (k,) of blocks merged into another coupling, or 0."""
+STARTS, ENTRIES, COLUMN, BLOCKS, MERGED, PARTS = (wp.constant(k) for k in range(6))
+"""Columns of a table of addresses: arrays of a `Coupling`; flags (k,) of blocks merged into another coupling, or 0; products (k,)
+of the transposed blocks."""
 COLUMNS = 6
 UNBOUNDED = wp.constant(1 << 30)
 """Length of an array from an address."""

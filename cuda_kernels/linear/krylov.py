@@ -11,17 +11,70 @@ where b is the ratio of ``r . z`` to the previous one, and ``a = (r . z) / (p . 
 import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO, vec12
-from cuda_kernels.linear.couplings import BLOCKS, COLUMN, ENTRIES, MERGED, ROW, STARTS, UNBOUNDED, Coupling
+from cuda_kernels.linear.couplings import (
+    BLOCKS,
+    COLUMN,
+    ENTRIES,
+    MERGED,
+    PARTS,
+    STARTS,
+    UNBOUNDED,
+    Coupling,
+)
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
 
 
 @wp.kernel
-def multiply(
+def multiply_rows(
     first: wp.int32,
     done: wp.array(dtype=wp.int32),
     diagonal: wp.array2d(dtype=vec12),
+    number: wp.int32,
+    addresses: wp.array2d(dtype=wp.uint64),
+    x: wp.array(dtype=vec12),
+    y: wp.array(dtype=vec12),
+):
+    """Compute y of one body by the blocks of its row in the matrix H, without transposed ones, from `number` couplings by their
+    addresses (`couplings`); and the products of the transposed blocks of its pairs with its x, for `add_columns`.
+
+    Every block of H is read once."""
+    i = wp.tid() + first
+    if done[i] != 0:
+        return
+    own = x[i]
+    v = vec12()
+    for m in range(12):
+        v = v + own[m] * diagonal[i, m]
+    for c in range(number):
+        starts = wp.array(ptr=addresses[c, STARTS], shape=(UNBOUNDED,), dtype=wp.int32)
+        entries = wp.array(ptr=addresses[c, ENTRIES], shape=(UNBOUNDED,), dtype=wp.int32)
+        column = wp.array(ptr=addresses[c, COLUMN], shape=(UNBOUNDED,), dtype=wp.int32)
+        blocks = wp.array(ptr=addresses[c, BLOCKS], shape=(UNBOUNDED, 12), dtype=vec12)
+        merged = wp.array(ptr=addresses[c, MERGED], shape=(UNBOUNDED,), dtype=wp.int32)
+        parts = wp.array(ptr=addresses[c, PARTS], shape=(UNBOUNDED,), dtype=vec12)
+        has_merged = addresses[c, MERGED] != wp.uint64(0)
+        for e in range(starts[i], starts[i + 1]):
+            k = entries[e] // 2
+            is_included = entries[e] % 2 == 0 and done[column[k]] == 0
+            if is_included and has_merged:
+                is_included = merged[k] == 0
+            if is_included:
+                w = x[column[k]]
+                part = vec12()
+                for r in range(12):
+                    row = blocks[k, r]
+                    v[r] = v[r] + wp.dot(row, w)
+                    part = part + own[r] * row
+                parts[k] = part
+    y[i] = v
+
+
+@wp.kernel
+def add_columns(
+    first: wp.int32,
+    done: wp.array(dtype=wp.int32),
     number: wp.int32,
     addresses: wp.array2d(dtype=wp.uint64),
     x: wp.array(dtype=vec12),
@@ -29,37 +82,26 @@ def multiply(
     y: wp.array(dtype=vec12),
     products: wp.array(dtype=wp.vec2d),
 ):
-    """Compute y = H x of one body, and its parts of residual . x and x . y, from `number` couplings by their addresses
-    (`couplings`)."""
+    """Add the products of the transposed blocks to y = H x of one body; compute its parts of residual . x and x . y.
+
+    The products of bodies that are done are zero initially."""
     i = wp.tid() + first
     if done[i] != 0:
         return
-    v = vec12()
-    for m in range(12):
-        v = v + x[i][m] * diagonal[i, m]
+    v = y[i]
     for c in range(number):
         starts = wp.array(ptr=addresses[c, STARTS], shape=(UNBOUNDED,), dtype=wp.int32)
         entries = wp.array(ptr=addresses[c, ENTRIES], shape=(UNBOUNDED,), dtype=wp.int32)
-        row = wp.array(ptr=addresses[c, ROW], shape=(UNBOUNDED,), dtype=wp.int32)
-        column = wp.array(ptr=addresses[c, COLUMN], shape=(UNBOUNDED,), dtype=wp.int32)
-        blocks = wp.array(ptr=addresses[c, BLOCKS], shape=(UNBOUNDED, 12), dtype=vec12)
         merged = wp.array(ptr=addresses[c, MERGED], shape=(UNBOUNDED,), dtype=wp.int32)
+        parts = wp.array(ptr=addresses[c, PARTS], shape=(UNBOUNDED,), dtype=vec12)
         has_merged = addresses[c, MERGED] != wp.uint64(0)
         for e in range(starts[i], starts[i + 1]):
-            entry = entries[e]
-            k = entry // 2
-            is_included = True
-            if has_merged:
+            k = entries[e] // 2
+            is_included = entries[e] % 2 == 1
+            if is_included and has_merged:
                 is_included = merged[k] == 0
             if is_included:
-                if entry % 2 == 0:
-                    w = x[column[k]]
-                    for r in range(12):
-                        v[r] = v[r] + wp.dot(blocks[k, r], w)
-                else:
-                    w = x[row[k]]
-                    for m in range(12):
-                        v = v + w[m] * blocks[k, m]
+                v = v + parts[k]
     y[i] = v
     products[i] = wp.vec2d(wp.dot(residual[i], x[i]), wp.dot(x[i], v))
 
@@ -69,30 +111,34 @@ def merge(
     first: wp.int32,
     a: Coupling,
     b: Coupling,
+    blocks_a: wp.array2d(dtype=vec12),
     blocks_b: wp.array2d(dtype=vec12),
     merged: wp.array(dtype=wp.int32),
     out: wp.array2d(dtype=vec12),
 ):
-    """Add the block of the same pair of b to the block of one pair of a, and mark it as `merged`, initially zero."""
+    """Compute the sum of the blocks of one pair of a and of the same pair of b, which is marked as `merged`, initially zero."""
     k = wp.tid() + first
     if k >= a.count[0]:
         return
     i = a.row[k]
     j = a.column[k]
+    found = wp.int32(-1)
     for e in range(b.starts[i], b.starts[i + 1]):
-        m = b.entries[e] // 2
-        if b.entries[e] % 2 == 0:
-            if b.column[m] == j:
-                merged[m] = 1
-                for r in range(12):
-                    out[k, r] = out[k, r] + blocks_b[m, r]
-        elif b.row[m] == j:
-            merged[m] = 1
-            for r in range(12):
-                v = out[k, r]
+        entry = b.entries[e]
+        if wp.where(entry % 2 == 0, b.column[entry // 2], b.row[entry // 2]) == j:
+            found = entry
+    m = found // 2
+    if found >= 0:
+        merged[m] = 1
+    for r in range(12):
+        v = blocks_a[k, r]
+        if found >= 0:
+            if found % 2 == 0:
+                v = v + blocks_b[m, r]
+            else:
                 for c in range(12):
                     v[c] = v[c] + blocks_b[m, c][r]
-                out[k, r] = v
+        out[k, r] = v
 
 
 @wp.func

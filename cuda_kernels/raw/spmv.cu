@@ -4,42 +4,38 @@
 
 namespace {
 
-// Products of all blocks of body i in the coupling at some addresses; pairs that are merged are passed over.
-__device__ inline void couple(const Address* at, int i, const double* x, const Lane& lane, Partial& part) {
+// Calls `visit` with the pairs of the coupling at some addresses that have body i as row (side 0) or as column (side 1), and with
+// their column; pairs that are merged are passed over.
+template <class Visit>
+__device__ inline void each_pair(const Address* at, int i, int side, const Lane& lane, Visit visit) {
     const int *starts = at[STARTS].integers, *entries = at[ENTRIES].integers, *merged = at[MERGED].integers;
-    const int *row = at[ROW].integers, *column = at[COLUMN].integers;
-    const double* blocks = at[BLOCKS].numbers;
+    const int* column = at[COLUMN].integers;
     const int end = starts[i + 1];
     for (int begin = starts[i]; begin < end; begin += 32) {
         // 32 entries and their bodies are looked up at once: no block waits for the index of the one before
-        int entry = -1, other = 0;
+        int k = -1, body = 0;
         if (begin + lane.index < end) {
-            entry = entries[begin + lane.index];
-            const int k = entry / 2;
-            other = entry % 2 == 0 ? column[k] : row[k];
-            if (merged != nullptr && merged[k] != 0) entry = -1;
-        }
-        for (unsigned left = __ballot_sync(ALL, entry >= 0); left != 0; left &= left - 1) {
-            const int source = __ffs(left) - 1;
-            const int e = __shfl_sync(ALL, entry, source);
-            const int body = __shfl_sync(ALL, other, source);
-            const Tile tile = load_tile(blocks, e / 2, lane);
-            if (e % 2 == 0) {
-                part.add(tile, pair_of(x, body, lane.pair));
-            } else {
-                part.add_transposed(tile, x + 12 * size_t(body), lane);
+            const int entry = entries[begin + lane.index];
+            if (entry % 2 == side && (merged == nullptr || merged[entry / 2] == 0)) {
+                k = entry / 2;
+                body = column[k];
             }
+        }
+        for (unsigned left = __ballot_sync(ALL, k >= 0); left != 0; left &= left - 1) {
+            const int source = __ffs(left) - 1;
+            const int pair = __shfl_sync(ALL, k, source);
+            const int other = __shfl_sync(ALL, body, source);
+            visit(pair, other);
         }
     }
 }
 
 }  // namespace
 
-// y = H x of one body and its shares of r . x and x . y.
+// y of one body by the blocks of its row, and the products of the transposed blocks with its x.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-multiply(int first, int count, const int* done, const double* __restrict__ diagonal, int number,
-         const Address* addresses, const double* __restrict__ x, const double* __restrict__ r, double* __restrict__ y,
-         double2* __restrict__ products) {
+multiply_rows(int first, int count, const int* done, const double* __restrict__ diagonal, int number,
+              const Address* addresses, const double* __restrict__ x, double* __restrict__ y) {
     __shared__ Shares shares[WARPS];
     const int warp = threadIdx.x / 32;
     const int item = blockIdx.x * WARPS + warp;
@@ -50,11 +46,42 @@ multiply(int first, int count, const int* done, const double* __restrict__ diago
     const double* own = x + 12 * size_t(i);
     Partial part;
     part.add_transposed(load_tile(diagonal, i, lane), own, lane);
-    for (int c = 0; c < number; ++c) couple(addresses + COLUMNS * c, i, x, lane, part);
+    for (int c = 0; c < number; ++c) {
+        const Address* at = addresses + COLUMNS * c;
+        each_pair(at, i, 0, lane, [&](int k, int body) {
+            if (done[body] != 0) return;
+            const Tile tile = load_tile(at[BLOCKS].numbers, k, lane);
+            part.add(tile, pair_of(x, body, lane.pair));
+            Partial transposed;
+            transposed.add_transposed(tile, own, lane);
+            const double2 sum = over_rows(transposed.column);
+            if (lane.index < 6) reinterpret_cast<double2*>(at[PARTS].results + 12 * size_t(k))[lane.index] = sum;
+        });
+    }
     const double v = collect(part, shares[warp], lane);
+    if (lane.index < 12) y[12 * size_t(i) + lane.index] = v;
+}
+
+// Adds the products of the transposed blocks to y of one body; its shares of r . x and x . y.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+add_columns(int first, int count, const int* done, int number, const Address* addresses, const double* __restrict__ x,
+            const double* __restrict__ r, double* __restrict__ y, double2* __restrict__ products) {
+    const int item = blockIdx.x * WARPS + threadIdx.x / 32;
+    if (item >= count) return;
+    const int i = first + item;
+    if (done[i] != 0) return;
+    const Lane lane(threadIdx.x);
+    const bool holds = lane.index < 12;
+    const size_t at = 12 * size_t(i) + lane.index;
+    double v = holds ? y[at] : 0.0;
+    for (int c = 0; c < number; ++c) {
+        const double* parts = addresses[COLUMNS * c + PARTS].numbers;
+        each_pair(addresses + COLUMNS * c, i, 1, lane, [&](int k, int) {
+            if (holds) v += parts[12 * size_t(k) + lane.index];
+        });
+    }
     double2 dots = {0.0, 0.0};
-    if (lane.index < 12) {
-        const size_t at = 12 * size_t(i) + lane.index;
+    if (holds) {
         y[at] = v;
         dots = {r[at] * x[at], x[at] * v};
     }

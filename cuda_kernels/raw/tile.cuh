@@ -16,8 +16,9 @@ constexpr int BLOCK = 32 * WARPS;
 union Address {
     const int* integers;
     const double* numbers;
+    double* results;
 };
-constexpr int STARTS = 0, ENTRIES = 1, ROW = 2, COLUMN = 3, BLOCKS = 4, MERGED = 5, COLUMNS = 6;
+constexpr int STARTS = 0, ENTRIES = 1, COLUMN = 2, BLOCKS = 3, MERGED = 4, PARTS = 5, COLUMNS = 6;
 
 // What one lane of a warp sees of a block.
 struct Lane {
@@ -96,6 +97,15 @@ __device__ inline double collect(const Partial& part, Shares& shares, const Lane
         for (int m = 0; m < 10; ++m) sum += shares[lane.index][m];
     }
     return sum;
+}
+
+// Sum over the lanes with the same columns, in the first six lanes.
+__device__ inline double2 over_rows(double2 v) {
+    for (int step = 12; step > 0; step -= 6) {
+        v.x += __shfl_down_sync(ALL, v.x, step, 32);
+        v.y += __shfl_down_sync(ALL, v.y, step, 32);
+    }
+    return v;
 }
 
 // Sum over the first 16 lanes, in lane 0.

@@ -112,8 +112,10 @@ def launch_iteration(device: Device, n: int) -> dict[str, int]:
     x, r, z, w, p, q = (numbers.rows(n) for _ in range(6))
     products, one = device.zeros(n, wp.vec2d), device.upload([1e-3], wp.float64)
     addresses = Addresses(device)
-    table = addresses.table([empty, contacts, empty])
-    device.launch(krylov.multiply, n, done, rows(diagonal), 3, table, z, r, w, products)
+    parts = numbers.rows(k)
+    table = addresses.table([empty, contacts, empty], parts=[None, parts, None])
+    device.launch(krylov.multiply_rows, n, done, rows(diagonal), 3, table, z, w)
+    device.launch(krylov.add_columns, n, done, 3, table, z, r, w, products)
     device.launch(krylov.descend, n, done, island, one, one, z, w, p, q, x, r, rows(inverse), 1)
     sums = blocks.PairSums()
     sums.g_i, sums.g_j = numbers.rows(2 * k), numbers.rows(2 * k)
@@ -123,9 +125,10 @@ def launch_iteration(device: Device, n: int) -> dict[str, int]:
     device.launch(blocks.join_runs, 12 * k, numbers.integers([k, 2 * k]), rest, sums)
     gradient = device.zeros((n, 12), wp.float64)
     device.launch(blocks.gather_bodies, 12 * n, done, contacts.starts, contacts.entries, sums, gradient, rows(diagonal))
-    device.raw.owners = [diagonal, inverse, matrices, contacts, empty, addresses]
+    device.raw.owners = [diagonal, inverse, matrices, contacts, empty, addresses, parts]
     return {
-        "multiply": (n + k) * BLOCK + 3 * n * ROW,
+        "multiply_rows": (n + k) * BLOCK + (2 * n + k) * ROW,
+        "add_columns": (4 * n + k) * ROW,
         "descend": n * (BLOCK + 11 * ROW),
         "join_runs": 3 * k * (3 * BLOCK + 2 * ROW),
         "gather_bodies": 2 * k * (BLOCK + ROW) + 2 * n * (BLOCK + ROW),

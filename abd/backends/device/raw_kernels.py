@@ -45,7 +45,8 @@ class RawKernel:
 
 
 RAW_KERNELS = {
-    "cuda_kernels.linear.krylov.multiply": RawKernel("spmv", "multiply"),
+    "cuda_kernels.linear.krylov.multiply_rows": RawKernel("spmv", "multiply_rows"),
+    "cuda_kernels.linear.krylov.add_columns": RawKernel("spmv", "add_columns"),
     "cuda_kernels.linear.krylov.descend": RawKernel("spmv", "descend"),
     "cuda_kernels.linear.factor.invert_pivots": RawKernel("factor", "invert_pivots", threads=16),
     "cuda_kernels.contact.blocks.join_runs": RawKernel("reduction", "join_runs", items=12),

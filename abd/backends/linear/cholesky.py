@@ -129,17 +129,21 @@ class Addresses:
 
     def table(
         self, couplings: Sequence[Coupling], blocks: Sequence[wp.array] | None = None,
-        merged: Sequence[wp.array | None] | None = None,
+        merged: Sequence[wp.array | None] | None = None, parts: Sequence[wp.array | None] | None = None,
     ) -> wp.array:  # fmt: skip
         """Return the table of the current arrays.
 
         Args:
-            blocks: blocks of every coupling, by default its own; merged: flags (k,) of blocks that are in another coupling.
+            blocks: blocks of every coupling, by default its own; merged: flags (k,) of blocks that are in another coupling;
+            parts: arrays for products.
         """
         blocks = [c.blocks for c in couplings] if blocks is None else blocks
-        merged = [None] * len(couplings) if merged is None else merged
-        rows = zip(couplings, blocks, merged, strict=True)
-        key = tuple(_address(one) for c, own, flags in rows for one in (c.starts, c.entries, c.row, c.column, own, flags))
+        merged, parts = ([None] * len(couplings) if given is None else given for given in (merged, parts))
+        key = tuple(
+            _address(one)
+            for c, *rest in zip(couplings, blocks, merged, parts, strict=True)
+            for one in (c.starts, c.entries, c.column, *rest)
+        )
         if key not in self._tables:
             self._tables[key] = self.device.upload(np.array(key, dtype=np.uint64).reshape(-1, COLUMNS), wp.uint64)
         return self._tables[key]

@@ -80,7 +80,8 @@ class ConjugateGradients:
         launch(residuals.run_islands, n, c, k, int(is_new), grain=ONE_THREAD)
 
         def iterate() -> None:
-            launch(krylov.multiply, n, islands.done, *self._matrix, z, r, w, self.products, grain=64)
+            launch(krylov.multiply_rows, n, islands.done, *self._matrix, z, w, grain=64)
+            launch(krylov.add_columns, n, islands.done, *self._matrix[1:], z, r, w, self.products, grain=256)
             islands.launch_reduction(
                 residuals.judge_residuals,
                 self.products, c, k, tolerance, self.max_iterations, int(is_counted),

@@ -21,6 +21,7 @@ from abd.backends.linear.cholesky import Addresses, Cholesky
 from abd.backends.linear.elimination import Elimination
 from abd.contact.pair_rows import distinct
 from abd.errors import StepFailure
+from cuda_kernels.bodies.affine import vec12
 from cuda_kernels.linear import krylov
 from cuda_kernels.linear.couplings import Coupling
 
@@ -145,22 +146,24 @@ class LinearSolver:
         }  # fmt: skip
 
     def gathered(self, diagonal, couplings: list[tuple[Coupling, int]]) -> tuple:
-        """Return the matrix for `cuda_kernels.linear.krylov.multiply`.
+        """Return the matrix for `cuda_kernels.linear.krylov.multiply_rows`.
 
         Blocks of friction and of other changing terms are added to the blocks of contact, because most of their pairs are
         equal; this halves the memory that an iteration reads."""
         launch, get, rows = self.device.launch, self._pool.get, self.device.rows
         blocks, merged = [c.blocks for c, _ in couplings], [None] * len(couplings)
-        (base, pairs), others = couplings[1], [k for k, (_, capacity) in enumerate(couplings) if k > 1 and capacity]
-        if pairs and others:
-            blocks[1] = get("blocks", pairs, wp.float64, (12, 12))
-            self.device.copy(blocks[1], base.blocks, count=pairs)
-            for k in others:
-                c, capacity = couplings[k]
+        base, pairs = couplings[1]
+        for k, (c, capacity) in enumerate(couplings):
+            if pairs and capacity and k > 1:
                 merged[k] = get(f"merged {k}", capacity, wp.int32)
                 self.device.fill(merged[k])
-                launch(krylov.merge, pairs, base, c, rows(c.blocks), merged[k], rows(blocks[1]), grain=256)
-        return rows(diagonal), len(couplings), self._addresses.table([c for c, _ in couplings], blocks, merged)
+                out, flags = get("blocks", pairs, wp.float64, (12, 12)), merged[k]
+                launch(krylov.merge, pairs, base, c, rows(blocks[1]), rows(c.blocks), flags, rows(out), grain=256)
+                blocks[1] = out
+        parts = [get(f"parts {k}", capacity, vec12) for k, (_, capacity) in enumerate(couplings)]
+        for one in parts:
+            self.device.fill(one)
+        return rows(diagonal), len(couplings), self._addresses.table([c for c, _ in couplings], blocks, merged, parts)
 
     def check(self) -> None:
         """Check the pivots of the last factorisation.
