@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from ipctk_scene import BOX, BOX_TRIANGLES, TETRAHEDRON, TETRAHEDRON_TRIANGLES, Scene, edges_of, scenes
 
+import abd
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, direction_path, standing
@@ -100,6 +101,16 @@ def bodies_over_a_plane(seed: int, **settings) -> Model:
     radius = np.array([0.0, 0.01, 0.02, 0.0])
     model = scene([BOX_MESH, TETRAHEDRON_MESH, WIRE_MESH, NO_MESH], q, kind=kinds, plane=plane, radius=radius)
     return replace(model, settings=replace(model.settings, **settings))
+
+
+def crossed_edges(inside: float, d_hat: float = 0.01, mu: float = 0.0) -> Model:
+    """Create a box on its edge over another one, whose edges cross `inside` activations before an end."""
+    scene = abd.Scene(solver={"d_hat": d_hat})
+    scene.add_material("default", mu=mu)
+    scene.add_body("lower", box=(0.2, 0.1, 0.1), axis_angle={"axis": (1.0, 0.0, 0.0), "degrees": 45.0})
+    place = (0.1 - inside * d_hat, 0.0, 0.1 * np.sqrt(2.0) + 0.3 * d_hat)
+    scene.add_body("upper", box=(0.1, 0.3, 0.1), position=place, axis_angle={"axis": (0.0, 1.0, 0.0), "degrees": 45.0})
+    return abd.Simulation(scene, device="numpy").model
 
 
 def near_on(model: Model, path: Path, samples: int) -> np.ndarray:

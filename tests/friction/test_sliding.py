@@ -1,10 +1,17 @@
-"""Sliding in closed form: conveyor belts, whose material moves, and contacts so stiff that forces vary within the tolerance."""
+"""Sliding in closed form, on belts too, and sticking contacts."""
+
+from itertools import product
+from math import atan
 
 import numpy as np
 import pytest
+from checkpoints import assert_goes_on
 from on_device import NAME, follow
+from slopes import on_slope
 
 import abd
+
+pytestmark = pytest.mark.device
 
 G = 9.81
 
@@ -67,33 +74,80 @@ def test_units_and_turned_scenes_keep_the_belt():
     assert sim.bodies["box"].linear_velocity == pytest.approx((0, 0.4 * G * 0.2, 0), abs=2e-3)
 
 
-SPEED, MU, GRAVITY, DT = 2.0, 0.8, 9.81, 0.01
-BOX = (0.1, 0.1, 0.05)
-STOPS = SPEED**2 / (2.0 * MU * GRAVITY) - 0.5 * SPEED * DT
-"""Separation of a box that friction stops [m], by steps of implicit Euler."""
-
-
-def slide(gap: float, device: str, **solver) -> tuple[float, np.ndarray]:
-    """How far a box slides that is set down at a gap [m], and the ground's force on it over its weight in every step."""
-    scene = abd.Scene(solver={"dt": DT, **solver})
-    scene.add_material("default", mu=MU)
+@pytest.mark.parametrize(
+    ("device", "d_hat", "gap"), [("cpu", 1e-5, 1.2), ("cpu", 1e-7, 1.2), ("cpu", None, 0), ("numpy", None, 0)]
+)
+def test_sliding_distance_depends_neither_on_contact_stiffness_nor_on_the_initial_gap(device, d_hat, gap):
+    """The ground carries the weight in every step; the distance of implicit Euler is v^2 / (2 mu g) - v dt / 2."""
+    speed, mu, dt = 2.0, 0.8, 0.01
+    scene = abd.Scene(solver={"dt": dt} | ({"d_hat": d_hat} if d_hat else {}))
+    scene.add_material("default", mu=mu)
     scene.add_body("ground", half_space={})
-    scene.add_body("box", box=BOX, position=(0.0, 0.0, 0.5 * BOX[2] + gap), velocity=(SPEED, 0.0, 0.0))
+    scene.add_body("box", box=(0.1, 0.1, 0.05), position=(0, 0, 0.025 + gap * (d_hat or 0)), velocity=(speed, 0, 0))
     simulation = abd.Simulation(scene, device=device)
     box = simulation.bodies["box"]
-    forces = follow(simulation, round(1.1 * SPEED / (MU * GRAVITY) / DT), lambda _: box.contact_force[2])
-    return float(box.position[0]), np.array(forces) / (1000.0 * np.prod(BOX) * GRAVITY)
+    forces = follow(simulation, round(1.1 * speed / (mu * G) / dt), lambda _: box.contact_force[2])
+    assert box.position[0] == pytest.approx(speed**2 / (2 * mu * G) - 0.5 * speed * dt, rel=0.02)
+    np.testing.assert_allclose(forces[1:] if gap else forces, box.mass * G, rtol=0.05)
 
 
-@pytest.mark.parametrize("d_hat", [1e-5, 1e-7])
-def test_sliding_distance_does_not_depend_on_contact_stiffness(d_hat, device):
-    way, forces = slide(1.2 * d_hat, device, d_hat=d_hat)
-    assert way == pytest.approx(STOPS, rel=0.02)
-    np.testing.assert_allclose(forces[1:], 1.0, rtol=0.05)
+MU = 0.5
+SLIDING = {"velocity": (0.3, 0.2, 0.0), "angular_velocity": (0.0, 0.0, 1.0)}
 
 
-@pytest.mark.parametrize("device", ["cpu", "numpy"])
-def test_sliding_distance_does_not_depend_on_the_initial_gap(device):
-    way, forces = slide(0.0, device)
-    assert way == pytest.approx(STOPS, rel=0.02)
-    np.testing.assert_allclose(forces, 1.0, rtol=0.05)
+@pytest.mark.parametrize(("device", "floor", "contact_set"), [
+    *product([NAME], ["half-space", "box", 7], ["minima", "ipc"]),
+    *product(["numpy"], ["half-space", "box"], ["minima"]),
+])  # fmt: skip
+def test_a_box_near_the_angle_of_friction_is_held_from_the_start(device, floor, contact_set):
+    """It settles until springs carry its weight, and stays; contacts with edges of the floor change meanwhile."""
+    scene, downhill = on_slope(0.95 * atan(MU), MU, floor, solver={"contact_set": contact_set})
+    simulation = abd.Simulation(scene, device=device)
+    body = simulation.bodies["body"]
+    start = body.position @ downhill
+    moved = np.array(follow(simulation, 30 if device == "numpy" else 150, lambda _: body.position @ downhill - start))
+    assert np.abs(moved).max() < 2e-5 and np.ptp(moved[20:]) < 1e-7
+
+
+def test_anchors_of_kernels_equal_the_definition():
+    """A box slides, rotates and comes to rest on triangles, compared in each step from the same state."""
+    scene, _ = on_slope(0.5 * atan(MU), MU, 3, **SLIDING)
+    defined, device = abd.Simulation(scene, device="numpy"), abd.Simulation(scene, device=NAME)
+    some = 0
+    for _ in range(12):
+        defined.restore(device.checkpoint())
+        defined.step()
+        device.step()
+        one, other = (each.stepper.backend.friction.read_anchors() for each in (defined, device))
+        assert len(one) == len(other)
+        some += len(one)
+        order, same = (np.lexsort((*each.point.T.round(7), each.key)) for each in (one, other))
+        np.testing.assert_array_equal(one.key[order], other.key[same])
+        np.testing.assert_allclose(one.point[order], other.point[same], atol=1e-7)
+        np.testing.assert_allclose(one.share[order], other.share[same], atol=1e-2)
+    assert some > 20
+
+
+def test_friction_at_the_start_does_not_depend_on_rounding():
+    """The activation of a pair equals its gap then, so that rounding decides whether there is contact."""
+    scene, _ = on_slope(0.5 * atan(MU), MU, 3, **SLIDING)
+    velocities = []
+    for rounding in (-1e-14, 1e-14):
+        simulation = abd.Simulation(scene, device=NAME)
+        start = simulation.checkpoint()
+        pairs = start["tables"]["pairs"]
+        for name in ("activation", "home"):
+            pairs[name] = np.asarray(pairs[name]) * (1.0 + rounding)
+        simulation.restore(start)
+        simulation.step()
+        velocities.append(simulation.stepper.qd[1, :3].copy())
+    np.testing.assert_allclose(*velocities, atol=1e-3)
+
+
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf2"])
+def test_restored_run_sticks_as_the_original(integrator):
+    scene, _ = on_slope(0.9 * atan(MU), MU, solver={"integrator": integrator})
+    went_on, continued = abd.Simulation(scene, device=NAME), abd.Simulation(scene, device=NAME)
+    went_on.run(steps=6)
+    assert len(went_on.stepper.backend.friction.read_anchors()) >= 4
+    assert_goes_on(went_on, continued, 4)
