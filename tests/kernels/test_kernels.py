@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import warp as wp
+from differences import differences
 from on_device import DEVICE, assert_close, pose_of, random_states
 
 from abd.backends import body_data
@@ -82,18 +83,11 @@ class BodyKernels:
         return DEVICE.read(gradient), DEVICE.read(blocks)
 
 
-NOTHING = {
-    "mass": np.zeros(N),
-    "moment": np.zeros((N, 3)),
-    "stiffness": np.zeros(N),
-    "force": np.zeros((N, 3)),
-    "torque": np.zeros((N, 3)),
-}
-
-
-def only(*names: str, seed: int = 0, **changes) -> body_data.BodyData:
+def only(*names: str, **changes) -> body_data.BodyData:
     """Random constants of which all that make an energy vanish, but `names`."""
-    return body_constants(seed, **{key: value for key, value in NOTHING.items() if key not in names}, **changes)
+    zero = {"mass": np.zeros(N), "stiffness": np.zeros(N)}
+    zero |= {name: np.zeros((N, 3)) for name in ("moment", "force", "torque")}
+    return body_constants(0, **{key: value for key, value in zero.items() if key not in names}, **changes)
 
 
 def of_inertia(data, step, q, reference):
@@ -156,12 +150,8 @@ def test_body_kernels_agree_with_finite_differences(name):
     data, _ = ENERGIES[name]
     kernels, step, q = BodyKernels(data), step_data(3), random_states(N, 4)
     gradient, _ = kernels.linearized(step, q)
-    h = 1e-6
-    differences = np.zeros((N, 12))
-    for k in range(12):
-        up, down = q + h * np.eye(12)[k], q - h * np.eye(12)[k]
-        differences[:, k] = (kernels.energy(step, up, q) - kernels.energy(step, down, q)) / (2 * h)
-    assert_close(gradient, differences, 1e-7)
+    slopes = differences(lambda shift: kernels.energy(step, q + shift, q), np.zeros(12), 1e-6)
+    assert_close(gradient, slopes.T, 1e-7)
 
 
 @pytest.mark.parametrize("name", [name for name in ENERGIES if name != "couples"])
@@ -169,12 +159,8 @@ def test_body_blocks_are_the_derivatives_of_the_gradients(name):
     """At rotations the projected blocks of near-rigidity are the Hessians."""
     data, _ = ENERGIES[name]
     kernels, step, q = BodyKernels(data), step_data(3), random_states(N, 4, strain=0.0)
-    h = 1e-6
-    differences = np.zeros((N, 12, 12))
-    for k in range(12):
-        up, down = kernels.linearized(step, q + h * np.eye(12)[k]), kernels.linearized(step, q - h * np.eye(12)[k])
-        differences[:, :, k] = (up[0] - down[0]) / (2 * h)
-    assert_close(kernels.linearized(step, q)[1], differences, 1e-6)
+    slopes = differences(lambda shift: kernels.linearized(step, q + shift)[0], np.zeros(12), 1e-6)
+    assert_close(kernels.linearized(step, q)[1], slopes.transpose(1, 2, 0), 1e-6)
 
 
 def test_projection_equals_its_definition():
