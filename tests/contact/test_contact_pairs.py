@@ -1,56 +1,50 @@
-"""Contact parameters of pairs of bodies: filters, activation, force."""
+"""Pairs of bodies: filters, parameters, activation and force; the broad phase."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from contact_models import (
+    ARRANGEMENTS,
+    BOX_MESH,
+    D_HAT,
+    as_model,
+    bodies_over_a_plane,
+    near_on,
+    random_path,
+    scene,
+    states,
+)
+from ipctk_scene import TETRAHEDRON, TETRAHEDRON_TRIANGLES
 from on_device import NAME
 
 import abd
 from abd.certificate.certificate import certify
-from abd.cli import main
+from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pair_law import D_HAT_SHARE, FORCE_SHARE, PairLaw, PairParameters
+from abd.contact.pairs import body_pairs
+from abd.contact.path import standing
+from abd.contact.surfaces import Surfaces
 from abd.errors import SceneError
+from abd.model import Model
+from abd.potentials import contact
 from abd.potentials.barrier import BARRIERS, barrier
-
-SCENE = """
-gravity = [0, 0, 0]
-[solver]
-dt = 0.01
-[output]
-frames = 20
-[[body]]
-name = "box"
-box = [0.1, 0.1, 0.1]
-repeat = { count = [3, 1, 1], step = [0.05, 0, 0] }
-[[body]]
-name = "ball"
-sphere = { radius = 0.05 }
-position = [-0.2, 0, 0]
-velocity = [2, 0, 0]
-[[contact_filter]]
-bodies = ["box_0_0_0", "box_1_0_0", "box_2_0_0"]
-[[contact_filter]]
-bodies = ["ball", "box_0_0_0"]
-"""
+from abd.potentials.contact import ContactParameters
 
 
 @pytest.mark.parametrize("device", ["numpy", "cpu"])
 def test_filtered_pairs_have_no_contact(tmp_path, device):
-    path = tmp_path / "scene.toml"
-    path.write_text(SCENE)
-    scene = abd.load(path)
+    """A ball passes the first of three boxes that overlap, and hits the second one."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
+    scene.add_body("box", box=(0.1, 0.1, 0.1), repeat={"count": (3, 1, 1), "step": (0.05, 0, 0)})
+    scene.add_body("ball", sphere={"radius": 0.05}, position=(-0.2, 0, 0), velocity=(2, 0, 0))
+    scene.add_contact_filter("box_0_0_0", "box_1_0_0", "box_2_0_0")
+    scene.add_contact_filter("ball", "box_0_0_0")
     scene.save(tmp_path / "saved.toml")
     assert abd.load(tmp_path / "saved.toml") == scene
-    simulation = abd.run(scene, steps=20, device=device)
-    x = {name: simulation.bodies[name].position[0] for name in ("box_0_0_0", "box_1_0_0", "box_2_0_0", "ball")}
-    assert abs(x["box_0_0_0"]) < 1e-12, "the ball went through"
-    assert x["box_1_0_0"] > 0.051, "the ball hit it"
-    assert x["ball"] < x["box_1_0_0"] - 0.1
-
-
-def test_a_run_is_certified_with_its_filters(tmp_path):
-    path = tmp_path / "scene.toml"
-    path.write_text(SCENE)
-    assert main(["run", str(path), "--quiet", "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
+    simulation = abd.run(scene, steps=20, device=device, record=tmp_path / "run")
+    x = [simulation.bodies[name].position[0] for name in ("box_0_0_0", "ball", "box_1_0_0")]
+    assert abs(x[0]) < 1e-12 and x[1] < x[2] - 0.1 and x[2] > 0.051
     assert certify(tmp_path / "run").ok
 
 
@@ -61,8 +55,7 @@ def test_overlapping_bodies_are_filtered_on_request(tmp_path):
     scene.add_body("wedged", box=(1, 1, 1))
     scene.add_body("apart", box=(1, 1, 1), position=(0, 5, 0))
     scene.add_body("inside", box=(1, 1, 1), position=(0, 5.5, 0.2))
-    scene.add_body("ground", half_space={"offset": -0.4}, material="soft")
-    scene.add_material("soft")
+    scene.add_body("ground", half_space={"offset": -0.4})
     scene.save(tmp_path / "scene.toml")
     with pytest.raises(SceneError, match="'ground'"):
         abd.load(tmp_path / "scene.toml", allow_overlaps=True).started()
@@ -89,11 +82,9 @@ def test_wrong_filters_are_refused():
 
 def test_components_and_disabled_bodies():
     scene = abd.Scene()
-    cubes = {
-        "vertices": [(x + d, y, z) for x in (0, 2) for d, y, z in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))],
-        "triangles": [tuple(4 * k + i for i in t) for k in (0, 1) for t in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))],
-    }
-    scene.add_body("two", surface=cubes, split_components=True)
+    corners, triangles = TETRAHEDRON, TETRAHEDRON_TRIANGLES
+    two = {"vertices": np.concatenate([corners, corners + 2]), "triangles": np.concatenate([triangles, triangles + 4])}
+    scene.add_body("two", surface={name: rows.tolist() for name, rows in two.items()}, split_components=True)
     scene.add_body("off", box=(1, 1, 1), enabled=False)
     scene.add_contact_filter("two_1", "off", "two_0")
     np.testing.assert_array_equal(scene.compile().filtered, [[0, 1]])
@@ -174,3 +165,65 @@ def test_heavy_bodies_rest_on_light_ones(ratio):
     report = simulation.run(steps=20)
     assert report.min_gap > 1e-5 * D_HAT_SHARE * 0.1
     assert abs(simulation.stepper.q[2, 2] - start) < 3e-4
+
+
+def pair_set(model: Model) -> set[tuple[int, int]]:
+    pairs = body_pairs(model)
+    return set(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))
+
+
+def test_pairs_follow_worlds_groups_and_materials():
+    q = states(4, 0, 1.0)
+    everyone = {(i, j) for i in range(4) for j in range(i + 1, 4)}
+    assert pair_set(scene([BOX_MESH] * 4, q)) == everyone
+    assert pair_set(scene([BOX_MESH] * 4, q, world=np.array([0, 1, 0, 1]))) == {(0, 2), (1, 3)}
+    assert pair_set(scene([BOX_MESH] * 4, q, group=np.array([-1, 2, 2, -1]))) == everyone - {(1, 2)}
+    slick = scene([BOX_MESH] * 4, q, material=np.array([1, 0, 1, 1]))
+    assert pair_set(slick) == {(0, 1), (1, 2), (1, 3)}
+    pairs = body_pairs(slick)
+    np.testing.assert_array_equal(pairs.mu, 0.2)
+    np.testing.assert_array_equal(pairs.stiffness, 2.0)
+
+
+def test_separation_is_the_sum_of_radii_and_minimum():
+    model = scene([BOX_MESH] * 2, states(2, 0, 1.0), radius=np.array([0.1, 0.02]))
+    model = replace(model, settings=replace(model.settings, minimum_separation=0.003))
+    assert body_pairs(model).xi[0] == pytest.approx(0.123)
+
+
+def rows(found) -> list[tuple[int, int, int, int]]:
+    return list(zip(*(getattr(found, name).tolist() for name in ("pair", "kind", "a", "b")), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_candidates_contain_all_close_pairs_along_a_path(seed):
+    """All pairs closer than d_hat anywhere on an arc are listed, including those with a half-space."""
+    model = bodies_over_a_plane(seed)
+    surfaces, pairs = Surfaces.of(model), body_pairs(model)
+    path = random_path(model, seed, shift=0.4, turn=0.8)
+    listed = set(rows(find_candidates(model, surfaces, pairs, path, D_HAT)))
+    assert len(listed) < len(find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6))
+    near = near_on(model, path, 60)
+    assert len(near) > 5 and {tuple(row) for row in near.tolist()} <= listed
+
+
+# the loose points of "rods and points" are left out by ipctk's broad phase
+SOLIDS = {name: value for name, value in ARRANGEMENTS.items() if name not in ("deformed tetrahedra", "rods and points")}
+
+
+@pytest.mark.parametrize("name", SOLIDS)
+def test_energy_equals_ipctk_with_its_own_broad_phase(name):
+    ipctk = pytest.importorskip("ipctk")
+    arrangement = SOLIDS[name]
+    model = as_model(arrangement)
+    surfaces, pairs, q = Surfaces.of(model), body_pairs(model), model.bodies.q
+    found = contacts(model, surfaces, pairs, find_candidates(model, surfaces, pairs, standing(q), D_HAT))
+    energy = np.sum(contact.energy(found.positions(q), found, ContactParameters(1e6, D_HAT)))
+    mesh, _ = arrangement.ipctk_mesh(ipctk)
+    side = np.arange(len(arrangement.vertices)) >= arrangement.split
+    mesh.can_collide = ipctk.make_vertex_patches_filter(side.astype(np.int32))
+    collisions = ipctk.NormalCollisions()
+    vertices = np.asfortranarray(arrangement.vertices)
+    collisions.build(mesh, vertices, D_HAT, arrangement.xi)
+    reference = ipctk.BarrierPotential(ipctk.ClampedLogBarrier(), D_HAT, 1e6)(collisions, mesh, vertices)
+    assert energy > 0 and energy == pytest.approx(reference, rel=1e-9)

@@ -179,48 +179,6 @@ def test_skins_surround_the_ideal_shapes():
             assert (np.ptp(vertices, axis=0) <= np.ptp(mesh.vertices, axis=0) + 2 * radius + 1e-12).all()
 
 
-def rolling(dt: float = 0.01, duration: float = 1.0, speed: float = 1.0, mu: float = 0.5, **body):
-    """A body of radius 0.1 m set down on a plane; its speed and the speed of its rim [m/s]."""
-    scene = abd.Scene(solver={"dt": dt, "d_hat": 1e-3})
-    scene.add_material("rough", mu=mu)
-    scene.add_body("ground", half_space={}, material="rough")
-    scene.add_body("body", position=(0, 0, 0.1 + 1e-3), velocity=(speed, 0, 0), material="rough", **body)
-    simulation = abd.Simulation(scene, device=NAME)
-    speeds = []
-    for _ in range(round(duration / dt)):
-        simulation.step()
-        V, A = simulation.bodies["body"].velocity, simulation.bodies["body"].transform
-        W = V[:3, :3] @ np.linalg.inv(A[:3, :3])
-        speeds.append((V[0, 3], 0.05 * (W[0, 2] - W[2, 0])))
-    return np.array(speeds)
-
-
-ALONG_Y = {"axis_angle": {"axis": (1.0, 0.0, 0.0), "degrees": 90.0}}
-
-
-def test_a_ball_slides_before_it_rolls():
-    """With mu = 0.05 sliding ends at 2 v / (7 mu g) = 0.583 s; before, v = v0 - mu g t and w r = 5/2 mu g t; then 5/7 v0."""
-    mu = 0.05
-    speeds = rolling(mu=mu, duration=0.9, sphere={"radius": 0.1})
-    t = 0.01 * np.arange(1, len(speeds) + 1)
-    sliding = (t > 0.1) & (t < 0.55)
-    v, rim = np.diff(speeds[sliding], axis=0).mean(axis=0) / 0.01
-    assert v == pytest.approx(-mu * G, rel=0.005) and rim == pytest.approx(2.5 * mu * G, rel=0.01)
-    assert np.abs(np.diff(speeds[t > 0.65], axis=1)).max() < 2e-3
-    assert speeds[-1, 0] == pytest.approx(5.0 / 7.0, rel=0.005)
-
-
-def test_capsule_rolls_according_to_its_inertia():
-    """The speed is v0 / (1 + I / (m r^2)) with I about the axis."""
-    capsule = {"radius": 0.1, "length": 0.3}
-    (body,) = SceneSpec(body=[{"name": "a", "capsule": capsule}]).body
-    bodies = compile_scene(SceneSpec(body=[body])).bodies
-    axial = 2.0 * np.sort(bodies.moment[0])[0]
-    speeds = rolling(capsule=capsule, **ALONG_Y)
-    assert speeds[-1, 0] == pytest.approx(1.0 / (1.0 + axial / (bodies.mass[0] * 0.1**2)), rel=0.006)
-    assert speeds[-1, 1] == pytest.approx(speeds[-1, 0], rel=1e-3)
-
-
 def test_parallel_capsules_support_each_other():
     """The ends of parallel capsules carry the load that their edge pairs lose."""
     scene = abd.Scene(solver={"d_hat": 1e-3})
