@@ -46,7 +46,7 @@ from scenes import scene_of  # noqa: E402
 SCENES = ("box_stack", "pile:100", "wrecking_ball", "boxes:10")
 WARM_UP = 2
 """Uncounted steps at the start, in which the capacities of arrays grow."""
-BOUNDS = {"launches": 500, "reads": 1, "reads_renewed": 6, "invalidating": 0, "levels": 250}
+BOUNDS = {"launches": 500, "reads": 1, "reads_renewed": 5, "invalidating": 0, "levels": 250}
 """Largest accepted values; the bound of the depth depends on the number of bodies."""
 GRID = 1 << 10
 """Cells per axis of the Morton curve along which Warp sorts boxes."""

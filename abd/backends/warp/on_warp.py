@@ -113,6 +113,7 @@ class WarpBackend(OfPotential):
             if has_own_list and not linear.is_refused:
                 near.append(friction.coupled_pairs())
             linear.follow_near(np.concatenate(near).astype(int))
+            candidates.reads_pairs = not linear.is_refused
         # its arrays must exist before launches are recorded
         name = linear.choice.solver
         if name not in self._solvers:

@@ -64,6 +64,7 @@ class Candidates(ListCapacities):
         columns: index of the pairs by column body, after `index`.
         held: (n,) int32 on the device, 1 for bodies that do not move, whose island is not defined.
         reusable: whether a rebuild may keep the candidates of pairs.
+        reads_pairs: whether a rebuild on CUDA also reads the pairs, for `coupled_pairs`, which saves a wait for the device.
         may_touch: whether two bodies have surfaces that can touch; may_collide: whether contact filters and joints currently
             allow any collision.
         is_empty: no contact is listed or lagged in the current step or its record; sums over contacts launch nothing
@@ -114,7 +115,8 @@ class Candidates(ListCapacities):
         self.old.group, self.old.counts = device.zeros(self.n + 1, wp.int32), device.zeros(2, wp.int32)
         self.columns, self._indexed = Columns(device, model.bodies.kind == Kind.STATIC), 0
         self.graphs, self.scan, self._old_count = Graphs(device), Scan(device), 0
-        self.reusable = False
+        self.reusable, self.reads_pairs = False, True
+        self._host_pairs: list[np.ndarray] = []
 
     def forget(self) -> None:
         """Search all pairs for the next path."""
@@ -303,7 +305,8 @@ class Candidates(ListCapacities):
         """Find pairs, and the candidates of pairs that are not kept; False if arrays were too short and have grown."""
         places = path.p.ptr, island.ptr, limit.ptr
         self.graphs.run(("search", places, reserve), lambda: self._launch_search(path, island, limit, reserve))
-        needed = self.device.read(self.totals)
+        pairs = (self.pairs, self.segment) if self.device.wide and self.reads_pairs else ()
+        needed, *self._host_pairs = self.device.read_all(*((one, None) for one in (self.totals, *pairs)))
         # check every kind, so that all short arrays grow in one pass
         fits = False not in [self.grow(kind, needed) for kind in ORDER]
         if fits:
@@ -386,5 +389,6 @@ class Candidates(ListCapacities):
 
     def coupled_pairs(self) -> np.ndarray:
         """Host copy of the body pairs (k, 2) with candidates; others are listed because their boxes overlap."""
-        pairs, segment = self.device.read_all((self.pairs, self.pair_count), (self.segment, self.pair_count + 1))
-        return pairs[np.diff(segment) > 0]
+        count = self.pair_count
+        pairs, segment = self._host_pairs or self.device.read_all((self.pairs, count), (self.segment, count + 1))
+        return pairs[:count][np.diff(segment[: count + 1]) > 0]
