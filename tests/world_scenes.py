@@ -1,7 +1,5 @@
 """Scenes for tests of worlds, including steps that fail."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 from on_device import NAME
-from scipy.spatial.transform import Rotation
 
 import abd
-from abd.api.views import UnknownName
 from abd.io.trajectory import Trajectory
 
 pytestmark = pytest.mark.device
@@ -23,8 +21,7 @@ def scene(mu: float = 0.5, **solver) -> abd.Scene:
 
 
 def steps(scene: abd.Scene, count: int, device: str = NAME) -> abd.Simulation:
-    sim = abd.run(scene, steps=count, device=device)
-    return sim
+    return abd.run(scene, steps=count, device=device)
 
 
 def stack() -> abd.Scene:
@@ -87,8 +84,6 @@ def test_initial_and_assigned_states_have_normal_forces():
     assert len(sim.contacts()) and np.abs(sim.contacts("box").friction).max() < 1e-9
     sim.bodies["box"].position = (0, 0, 1)
     assert not len(sim.contacts()) and not len(sim.contacts().patches()) and not sim.bodies["box"].contact_force.any()
-    with pytest.raises(UnknownName):
-        sim.contacts("bax")
 
 
 def test_reading_contacts_does_not_change_the_run():
@@ -115,40 +110,6 @@ def test_contact_forces_of_a_gripper_balance_its_fingers():
         contact, _ = jaw.contact_wrench()
         held, _ = sim.joints[f"rail {name}"].wrench(point="center")
         assert contact + held == pytest.approx([side * 20.0, 0, 0.2 * G], abs=1e-4)
-
-
-@pytest.mark.slow
-def test_contact_forces_carry_the_weight_of_a_pile(tmp_path):
-    """Contact carries each box within 1e-6 of its weight, forces of pairs are opposite, and friction is at most mu N."""
-    made, rng, weights = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-8}), np.random.default_rng(0), [0.0]
-    made.add_material("default", mu=0.5)
-    made.add_body("floor", half_space={})
-    made.spec.output.contacts = True
-    for k in range(100):
-        layer, rest = divmod(k, 25)
-        size, pose = rng.uniform(0.08, 0.14, 3), np.eye(4)
-        pose[:3, :3] = Rotation.from_rotvec(rng.normal(0, 0.3, 3)).as_matrix()
-        pose[:3, 3] = 0.21 * (rest // 5 - 2), 0.21 * (rest % 5 - 2), 0.13 + 0.2 * layer
-        made.add_body(f"box {k}", box=tuple(size), density=1000, transform=pose)
-        weights.append(1000 * G * float(np.prod(size)))
-    sim = abd.Simulation(made, device=NAME)
-    for _ in range(800):
-        sim.step()
-        if np.abs(sim.stepper.qd[1:, :3]).max() < 1e-9:
-            break
-    sim.run(steps=1, record=tmp_path / "run")
-    contacts, load = sim.contacts(), np.array(weights)[1:]
-    on = np.array([contacts.on(k) for k in range(101)])
-    assert np.abs(on[1:, :3] - load[:, None] * [0, 0, 1]).max(axis=1) / load == pytest.approx(0.0, abs=1e-6)
-    assert np.abs(on[:, :3].sum(axis=0)).max() < 1e-12 * load.sum()
-    friction, pushes = np.zeros((2, len(contacts.patches())))
-    for k, patch in enumerate(contacts.patches()):
-        friction[k], pushes[k] = np.linalg.norm(patch.friction), contacts.normal_force[patch.points].sum()
-    assert (friction <= 0.5 * pushes + 1e-6 * load.max()).all() and friction.max() > 0.01 * load.min()
-    with Trajectory(tmp_path / "run") as trajectory:
-        stored = trajectory.contacts(len(trajectory) - 1)
-        for name in ("pair", "point", "normal", "gap", "force"):
-            np.testing.assert_array_equal(stored[name], getattr(contacts, name))
 
 
 def test_sensors_and_trajectories_have_equal_contacts(tmp_path):
@@ -205,29 +166,16 @@ def test_contact_points_of_kernels_equal_the_definition(contact_set):
         np.testing.assert_allclose(one, two, rtol=0, atol=tolerance, err_msg=name)
 
 
-def all_in_friction() -> abd.Scene:
-    """A ball that rolls and spins and a box that slides, on a plate and on the ground, with all three resistances."""
-    made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7})
-    made.add_material("default", mu=0.4, rolling=0.01, spinning=0.005)
-    made.add_body("floor", half_space={})
-    made.add_body("plate", box=(2, 2, 0.1), position=(3, 0, 0.051), density=1000)
-    spin = {"velocity": (1.0, 0.3, 0), "angular_velocity": (0, 3.0, 9.0)}
-    for name, x, z in (("low", 0.0, 0.1001), ("high", 3.0, 0.2012)):
-        made.add_body(f"{name} ball", sphere={"radius": 0.1}, position=(x, 0, z), mass=1.0, **spin)
-        made.add_body(f"{name} box", box=(0.2, 0.2, 0.2), position=(x, 0.5, z), mass=1.0, velocity=(0, 1, 0))
-    return made
-
-
 def test_patches_are_arrays_and_objects():
-    sim = steps(all_in_friction(), 3)
+    sim = steps(stack(), 3)
     patches = sim.contacts().patches()
-    assert len(patches) == 5 and patches.count.sum() == len(sim.contacts())
+    assert len(patches) == 3 and patches.count.sum() == len(sim.contacts())
     for k, patch in enumerate(patches):
         assert patch.bodies == patches.bodies[k] and patch.points.tolist() == patches[k].points.tolist()
         assert (sim.contacts().pair[patch.points] == patches.pair[k]).all() and patch.gap == patches.gap[k]
         assert patch.force == pytest.approx(patches.normal_force[k] + patches.friction[k])
-    assert patches[-1].bodies == patches[4].bodies and "5 contact patches" in repr(patches)
-    with pytest.raises(IndexError, match="patch 5 is out of range"):
-        patches[5]
+    assert patches[-1].bodies == patches[2].bodies and "3 contact patches" in repr(patches)
+    with pytest.raises(IndexError, match="patch 3 is out of range"):
+        patches[3]
     table = pytest.importorskip("pandas") and patches.to_pandas()
-    assert len(table) == 5 and {"first", "second", "force.x", "center.z", "sticks"} <= set(table.columns)
+    assert len(table) == 3 and {"first", "second", "force.x", "center.z", "sticks"} <= set(table.columns)

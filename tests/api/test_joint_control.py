@@ -83,8 +83,6 @@ def test_range_set_at_run_time_is_enforced():
     sim = pendulum(1, NAME)
     theta = sim.joints["hinge0"].coordinate()
     assert theta.range == (-np.inf, np.inf) and theta.limit_force == theta.limit_engagement == 0
-    with pytest.raises(ValueError, match="must be below"):
-        theta.set_range(1.0, 0.5)
     theta.set_range(-1.0, 0.4)
     assert theta.clip_to_range(0.7) == 0.4 and theta.range_violation == 0.0
     engaged = []
@@ -119,13 +117,6 @@ def test_targets_and_forces(device):
         theta.apply_force(force)
     sim.run(steps=5)
     assert abs(theta.value) < 1e-3 and theta.drive_force == -9.81 * 0.5
-
-
-@pytest.mark.parametrize("target", [None, float("nan"), (1.0, 2.0)])
-def test_a_target_must_be_a_finite_number_or_a_function(target):
-    theta = pendulum(1, "numpy").joints["hinge0"].coordinate()
-    with pytest.raises(ValueError, match="the target of 'theta' must be a finite number"):
-        theta.set_target(target)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -24,8 +24,7 @@ def held(kind: str, enforcement: str, steps: int = 3, device: str = "numpy", **k
     if enforcement == "compliant":
         keys.setdefault("compliance", (0.0,))
     scene.add_joint(kind, "joint", "world", "block", anchor=ANCHOR, enforcement=enforcement, **keys)
-    sim = abd.run(scene, steps=steps, device=device)
-    return sim
+    return abd.run(scene, steps=steps, device=device)
 
 
 def test_deflection_of_a_compliant_row_is_compliance_times_load():
@@ -66,9 +65,6 @@ def test_frames_and_points_of_a_wrench():
     point = np.array([1.0, 2.0, 3.0])
     assert np.allclose(joint.wrench(point=point)[1], torque + np.cross(ANCHOR - point, force), atol=1e-6)
     assert (joint.exudyn_force()[0] == -force).all() and np.allclose(joint.adams_rforce()[1], -torque, rtol=1e-8)
-    for wrong in ({"on": "both"}, {"frame": "body"}, {"point": "middle"}):
-        with pytest.raises(ValueError, match="must be"):
-            joint.wrench(**wrong)
 
 
 def test_rope_is_active_while_taut():
@@ -106,27 +102,6 @@ def test_coordinates_of_a_gimbal_and_their_rates():
     assert np.abs(twist[:3]).max() < 1e-6 and np.abs(joint.displacement).max() < 1e-8
     assert joint.coordinate(1).name == "pitch" and joint.coordinate("yaw").motion_type == "rotary"
     assert joint.coordinate("yaw").value_deg == np.degrees(joint.coordinate("yaw").value)
-    with pytest.raises(KeyError, match="no coordinate 'theta'"):
-        joint.coordinate("theta")
-
-
-def test_work_of_drives_and_friction_closes_the_energy_balance():
-    """The energy of a wheel driven against friction is the external work plus the friction work."""
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"integrator": "bdf1", "dt": 1e-3, "tolerance": 1e-8})
-    scene.add_body("wheel", box=(0.4, 0.4, 0.1), mass=1.0)
-    scene.add_hinge(
-        "axle", "world", "wheel", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact",
-        coordinate={"theta": {"friction": 0.02, "damping": 0.01, "armature": 0.01, "drive": {"mode": "force", "target": 0.1}}},
-    )  # fmt: skip
-    sim = Simulation(scene, NAME)
-    report = sim.run(steps=40)
-    energy, inertia = report.energy, 1.0 * (0.4**2 + 0.4**2) / 12.0
-    speed, angle = sim.joints["axle"].rates[0], sim.joints["axle"].coordinates[0]
-    assert energy["kinetic"] == pytest.approx(0.5 * inertia * speed**2, rel=1e-3)
-    assert energy["joint"] == pytest.approx(0.5 * 0.01 * speed**2, rel=1e-3)
-    assert energy["external_work"] == pytest.approx(0.1 * angle, rel=1e-6)
-    assert energy["friction_work"] < -0.02 * angle
-    assert energy["kinetic"] + energy["joint"] == pytest.approx(energy["external_work"] + energy["friction_work"], rel=4e-2)
 
 
 def test_force_of_a_gear_is_reported():

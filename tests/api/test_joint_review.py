@@ -5,8 +5,6 @@ import pytest
 from on_device import NAME
 
 import abd
-from abd.errors import StepFailure
-from abd.step.newton import Minimisation
 
 pytestmark = pytest.mark.device
 
@@ -66,25 +64,6 @@ def test_damping_of_limits_is_in_newton_seconds_per_metre(integrator):
     simulation = abd.run(scene, steps=6, device="numpy")
     z = simulation.joints["slide"].coordinate()
     assert z.limit_force == pytest.approx(-100.0 * z.speed, rel=1e-5)
-
-
-def test_failed_frame_adds_no_work(monkeypatch):
-    scene = empty(retries=2)
-    settings = {"drive": {"mode": "force", "target": 5.0}, "friction": 0.3}
-    hang(scene, abd.WORLD, "arm", 1.0, 0.0, coordinate={"theta": settings})
-    simulation = abd.run(scene, steps=3, device="numpy")
-    stepper = simulation.stepper
-    before, solve = stepper.work, Minimisation.solve
-
-    def failing(minimisation):
-        if minimisation.h > 0.006 or stepper.time > 0.034:
-            return StepFailure("not_converged", "on purpose")
-        return solve(minimisation)
-
-    monkeypatch.setattr(Minimisation, "solve", failing)
-    with pytest.raises(StepFailure):
-        simulation.step()
-    assert stepper.work == before and before.drive != 0.0 != before.friction
 
 
 def test_inactive_exact_joint_can_be_open():

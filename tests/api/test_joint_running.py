@@ -7,9 +7,9 @@ from on_device import NAME, follow
 
 import abd
 from abd.api.simulation import Simulation
-from abd.errors import SceneError
 from abd.io.checkpoint import from_bytes, to_bytes
 from abd.joints.custom.custom import RowFlags
+from abd.joints.rows.build import build_system
 from abd.joints.rows.laws import Law
 
 pytestmark = pytest.mark.device
@@ -32,14 +32,12 @@ def test_bodies_of_a_joint():
     assert (elbow.parent, elbow.child, shoulder.parent) == ("upper", "lower", "world")
     assert elbow.other_body("upper") == "lower" and shoulder.other_body("upper") == "world"
     assert elbow.connects("upper") and elbow.connects("lower", "upper") and not shoulder.connects("lower")
-    with pytest.raises(ValueError, match="connects 'upper' and 'lower'"):
-        elbow.other_body("world")
 
 
 def test_all_coordinates_at_once():
     sim = arm()
     elbow = sim.joints["elbow"]
-    assert elbow.coordinate_names == ("z", "theta")
+    assert elbow.coordinate_names == ("z", "theta") and elbow.theta is elbow.coordinate("theta") and "theta" in dir(elbow)
     elbow.coordinates = (0.2, -0.5)
     assert np.allclose(elbow.coordinates, (0.2, -0.5), atol=1e-12)
     elbow.coordinates_deg = (0.1, 90.0)
@@ -51,10 +49,6 @@ def test_all_coordinates_at_once():
     assert sim.joints["shoulder"].coordinate().value == pytest.approx(-0.3, abs=1e-12)
     elbow.coordinates[0] = 7.0
     assert abs(elbow.coordinates[0]) < 1e-9, "what is read is a copy"
-    with pytest.raises(ValueError, match="coordinates z, theta, and cannot take 1 values"):
-        elbow.coordinates = [1.0]
-    with pytest.raises(SceneError, match="elbow"):
-        sim.set_coordinates({("elbow", "phi"): 0.5})
 
 
 def test_frames_are_read_and_set(caplog):
@@ -76,9 +70,6 @@ def test_frames_are_read_and_set(caplog):
     assert (np.array(other.joints["elbow"].wrench()) == np.array(elbow.wrench())).all()
     other.reset()
     assert np.allclose(other.joints["elbow"].T_DW[:3, 3], (1, 0, 0))
-    for wrong in (np.zeros((4, 4)), np.eye(3), np.diag([1.0, 1.0, -1.0, 1.0])):
-        with pytest.raises(ValueError, match=r"pose|rotation"):
-            elbow.T_DW = wrong
     sim = arm(enforcement="exact", second="hinge")
     elbow = sim.joints["elbow"]
     apart = elbow.T_CW
@@ -135,31 +126,13 @@ def test_compliance_and_damping_while_running(device):
     shoulder.linear_compliance = 1e-4
     assert shoulder.damping == pytest.approx([2 * np.sqrt(1.0 / 1e-4)] * 3 + [0.0] * 2), "critical, as in a scene"
     assert shoulder.compliance.tolist() == [1e-4] * 3 + [0.0] * 2 and shoulder.linear_compliance == 1e-4
+    shoulder.damp_critically(0.7)
+    assert shoulder.damping == pytest.approx([1.4 * np.sqrt(1.0 / 1e-4)] * 3 + [0.0] * 2), "by its ratio"
+    shoulder.damp_critically()
     other = arm(device, enforcement="penalty", second="fixed")
     assert_goes_on(sim, other, 40, lambda saved: from_bytes(to_bytes(saved)))
     assert shoulder.displacement[2] == pytest.approx(-1.5 * 9.81 * 1e-4, rel=2e-2)
     assert other.joints["shoulder"].compliance.tolist() == shoulder.compliance.tolist()
-    with pytest.raises(ValueError, match="at most 5 numbers"):
-        shoulder.compliance = [1e-4] * 6
-    with pytest.raises(ValueError, match="nonnegative"):
-        shoulder.damping = -1.0
-
-
-def test_damping_by_its_ratio():
-    """A damping ratio gives the damping of `critical_damping` with the present masses."""
-    scene = abd.Scene(gravity=(0, 0, 0))
-    scene.add_body("a", box=(0.2, 0.3, 0.4), mass=2.0)
-    scene.add_body("b", box=(0.3, 0.3, 0.1), mass=3.0, position=(0.5, 0, 0))
-    soft = {"enforcement": "compliant", "compliance": 1e-4}
-    scene.add_fixed("one", "a", "b", anchor=(0.2, 0, 0), critical_damping=0.7, **soft)
-    scene.add_fixed("two", "a", "b", anchor=(0.2, 0, 0), **soft)
-    sim = Simulation(scene, "numpy")
-    one, two = sim.joints["one"], sim.joints["two"]
-    assert (two.damping == 0.0).all()
-    two.damp_critically(0.7)
-    assert np.allclose(two.damping, one.damping, rtol=1e-12) and two.damping[0] == pytest.approx(1.4 * np.sqrt(1.2 / 1e-4))
-    with pytest.raises(ValueError, match="zeta"):
-        two.damp_critically(-1.0)
 
 
 def test_limits_can_change_between_barrier_and_compliant():
@@ -189,8 +162,6 @@ def test_limits_can_change_between_barrier_and_compliant():
     assert theta.value < np.radians(10)
     theta.set_range(None, None)
     assert theta.range == (-np.inf, np.inf) and sim.joints["shoulder"].num_unilateral == 0
-    with pytest.raises(ValueError, match="not negative"):
-        theta.set_limit(damping=-1.0)
 
 
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
@@ -245,15 +216,6 @@ def test_rows_by_name_with_locks_and_ranges():
     assert lower.value == pytest.approx(theta.value + 0.5)
     assert shoulder.unilateral_forces.tolist() == [0.0, theta.limit_force]
     assert shoulder.num_unilateral == shoulder.num_engaged == 1 and shoulder.engagement == {"theta": -1}
-    with pytest.raises(KeyError, match=r"no row 'theta.lock'"):
-        shoulder.row("theta.lock")
-
-
-def test_a_coordinate_is_an_attribute():
-    sim = arm()
-    assert sim.joints["elbow"].theta is sim.joints["elbow"].coordinate("theta") and "theta" in dir(sim.joints["elbow"])
-    with pytest.raises(AttributeError, match="no attribute 'phi'; it has theta, z"):
-        sim.joints["elbow"].phi  # noqa: B018
 
 
 def test_a_tilt_is_a_gap_that_is_read():
@@ -281,37 +243,15 @@ def test_the_twist_of_the_admissible_frame():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"what": "rotation"}, "not a quantity of a joint"),
-        ({"body": "bar"}, "exactly one of joint and body"),
-        ({"point": (0, 0, 1)}, "has no effect on"),
-        ({"name": "a "}, "a name must not have"),
-        ({"joint": "hinge"}, r"sensor\.s: the scene has no joint 'hinge'"),
-    ],
+    ("solver", "expected"),
+    [({}, [0.01, 0.01, 0.03, 0.03]), ({"limit_angle": 0.02, "limit_distance": 0.05}, [0.02, 0.02, 0.03, 0.03])],
 )
-def test_invalid_sensors_are_refused(change, message):
-    scene = abd.Scene()
-    scene.add_body("bar", box=(1, 0.1, 0.1))
-    scene.add_hinge("pivot", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0))
-    with pytest.raises(SceneError, match=message):
-        scene.add_sensor(**({"name": "s", "what": "rate", "joint": "pivot"} | change))
-        Simulation(scene, "numpy")
-
-
-def test_distances_of_limits_are_inherited_from_the_scene():
-    def distances(**solver) -> list[float]:
-        scene = abd.Scene(solver=solver)
-        for k in range(3):
-            scene.add_body(f"b{k}", box=(1, 0.1, 0.1), position=(0, k, 0))
-        scene.add_hinge("h", "world", "b0", anchor=(0, 0, 0), axis=(0, 1, 0), range=(-2, 2))
-        scene.add_joint(
-            "slider", "s", "world", "b1", anchor=(0, 1, 0), axis=(0, 1, 0),
-            coordinate={"z": {"range": (-2, 2), "limit_distance": 0.03}},
-        )
-        scene.add_spherical("b", "world", "b2", anchor=(0, 2, 0), max_tilt=0.5)
-        row_laws = Simulation(scene, "numpy").backend.system.row_laws
-        return row_laws.distance[row_laws.law == Law.BARRIER].tolist()
-
-    assert distances() == [0.01, 0.01, 0.03, 0.03, 0.01]
-    assert distances(limit_angle=0.02, limit_distance=0.05) == [0.02, 0.02, 0.03, 0.03, 0.02]
+def test_distances_of_limits_are_inherited_from_the_scene(solver, expected):
+    scene = abd.Scene(solver=solver)
+    for k, name in enumerate("ab"):
+        scene.add_body(name, box=(1, 0.1, 0.1), position=(0, k, 0))
+    scene.add_hinge("h", "world", "a", anchor=(0, 0, 0), axis=(0, 1, 0), range=(-2, 2))
+    own = {"z": {"range": (-2, 2), "limit_distance": 0.03}}
+    scene.add_slider("s", "world", "b", anchor=(0, 1, 0), axis=(0, 1, 0), coordinate=own)
+    laws = build_system(scene.compile()).row_laws
+    assert laws.distance[laws.law == Law.BARRIER].tolist() == expected

@@ -121,14 +121,11 @@ MASKS = [
 
 
 @pytest.mark.parametrize("enforcement", ["penalty", "exact"])
-def test_reported_wrench_acts_on_both_bodies_of_general_joints(enforcement):
-    check(Simulation(scene_of({f"mask{k}": one for k, one in enumerate(MASKS)}, enforcement), "cpu"))
-
-
-@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
 def test_joints_with_world_axes_have_all_read_outs(enforcement):
     """Multipliers are components of the force along constrained axes; free axes do not count as an error."""
-    sim = abd.run(scene_of({f"mask{k}": one for k, one in enumerate(MASKS)}, enforcement), steps=5, device="cpu")
+    sim = Simulation(scene_of({f"mask{k}": one for k, one in enumerate(MASKS)}, enforcement), "cpu")
+    check(sim)
+    sim.run(steps=2)
     for joint, (_, keys) in zip(sim.joints.values(), MASKS, strict=True):
         held, force = keys["constrained"], joint.wrench()[0]
         assert joint.num_bilateral == len(joint.multipliers) == len(held)
@@ -145,19 +142,6 @@ def test_joints_with_world_axes_have_all_read_outs(enforcement):
             D = joint.T_DW[:3, :3]
             assert np.abs((D @ (joint.T_CD - joint.T_GD)[:3, 3])[free]).max(initial=0.0) < 1e-6
         assert np.abs(joint.error_twist).max() < (1e-5 if enforcement == "penalty" else 1e-7)
-
-
-def test_wrench_of_an_open_joint_acts_at_each_body_s_point():
-    """The force on the parent acts at D along the constrained axes, as in Exudyn; about C it has a moment."""
-    sim = pair("spherical", "exact", constrained=("x", "z"))
-    sim.run(steps=12)
-    joint = sim.joints["joint"]
-    force, torque = joint.wrench(on="parent")
-    assert np.allclose(force, -joint.wrench()[0], rtol=1e-12)
-    assert np.allclose(torque, np.cross(-joint.displacement, force), rtol=1e-6, atol=1e-9)
-    assert np.linalg.norm(torque) > 1e-3
-    assert np.abs(joint.wrench(on="parent", point="D")[1]).max() < 1e-9
-    assert np.abs(joint.exudyn_force()[1]).max() < 1e-9
 
 
 def test_the_relative_velocity_is_that_of_the_markers():
@@ -198,5 +182,3 @@ def test_bilateral_and_unilateral_wrenches_are_separate():
     theta.lock()
     sim.step()
     assert joint.wrench(part="bilateral")[1] @ axis == pytest.approx(theta.lock_force, rel=2e-3, abs=1e-3)
-    with pytest.raises(ValueError, match="must be"):
-        joint.wrench(part="both")

@@ -84,9 +84,6 @@ def test_forces_on_bodies_and_coordinates_follow_the_same_rule(push):
     sim.run(steps=3)
     momentum += (3 * 3.0 + 2 * 10.0 + 100.0) * 0.01
     assert 2.0 * sim.bodies["cart"].linear_velocity[0] == pytest.approx(momentum, rel=1e-9)
-    for steps in (0, -1, 1.5):
-        with pytest.raises(ValueError, match="steps must be a positive number"):
-            push(sim, 1.0, steps=steps)
 
 
 @pytest.mark.parametrize("push", PUSHES.values(), ids=PUSHES)
@@ -134,14 +131,6 @@ def test_force_in_one_world_wakes_no_body_of_another(push):
     assert at_rest[0] == pytest.approx(0.15) and at_rest[1] == 0.0
 
 
-def test_forces_at_different_points_add_up():
-    sim = free_box()
-    for point, force in (((0.15, 0, 0), 1.0), ((-0.15, 0, 0), 1.0), ((0.15, 0, 0), 2.0)):
-        sim.bodies["box"].apply_force((0, force, 0), at=point)
-    sim.step()
-    assert 2.0 * sim.bodies["box"].linear_velocity[1] == pytest.approx(3.0 * 0.01)
-
-
 @pytest.mark.parametrize("device", DEVICES)
 def test_gravity_can_be_set_and_is_part_of_checkpoints(device):
     sim = free_box(device)
@@ -153,36 +142,6 @@ def test_gravity_can_be_set_and_is_part_of_checkpoints(device):
     other = free_box(device)
     assert_goes_on(sim, other)
     assert other.gravity.tolist() == [0, 0, -2.0]
-
-
-def test_attributes_cannot_be_added():
-    """A misspelt name in an assignment is an error."""
-    sim = on_a_rail()
-    joint, pair = sim.joints["rail"], free_box().pair("box", "wall")
-    views = sim, sim.scene, sim.worlds, sim.bodies["cart"], joint, joint.z, sim.materials["default"], pair
-    for view in (*views, sim.add_sensor("x", "position", "cart"), sim.bodies["cart"].spring_to((0, 0, 0), 1.0)):
-        with pytest.raises(AttributeError, match="gravty"):
-            view.gravty = (0, 0, 0)
-
-
-def test_read_only_attributes_raise():
-    sim = free_box()
-    with pytest.raises(ValueError, match="read-only"):
-        sim.model.bodies.force[0] = (1, 0, 0)
-    with pytest.raises(ValueError, match="read-only"):
-        sim.model.settings.gravity[2] = 0.0
-    with pytest.raises(ValueError, match="'wall' is static"):
-        sim.bodies["wall"].apply_force((1, 0, 0))
-    with pytest.raises(ValueError, match="3 finite numbers"):
-        sim.bodies["box"].apply_force((1, 0))
-    with pytest.raises(ValueError, match="3 finite numbers"):
-        sim.gravity = (0, 0, np.nan)
-    with pytest.raises(ValueError, match="at most 1e\\+50"):
-        sim.bodies["box"].position = (1e300, 0, 0)
-    with pytest.raises(ValueError, match="must be a rotation"):
-        sim.bodies["box"].transform = np.diag([2.0, 1, 1, 1])
-    with pytest.raises(ValueError, match="static"):
-        sim.bodies["wall"].position = (0, 0, 0)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -201,19 +160,6 @@ def test_poses_and_velocities_can_be_set_separately(device):
     assert box.position == pytest.approx((0.11, 0.2, 0.3), abs=1e-9)
 
 
-def test_unknown_names_are_reported():
-    sim = free_box()
-    with pytest.raises(KeyError) as told:
-        sim.bodies["boxx"]
-    assert str(told.value) == "no body 'boxx'; did you mean 'box'?"
-    with pytest.raises(KeyError) as told:
-        sim.bodies["zz"]
-    assert str(told.value) == "no body 'zz'; there are 2: 'box', 'wall'"
-    with pytest.raises(KeyError, match="must be a name"):
-        sim.bodies[0]
-    assert ("'box', 'wall'" in repr(sim.bodies) and "2 bodies" in repr(sim) and "dynamic, 2 kg" in repr(sim.bodies["box"]))
-
-
 def test_run_stops_after_steps_duration_or_condition(tmp_path, capsys):
     sim = free_box(gravity=(0, 0, -9.81))
     report = sim.run(duration=0.05)
@@ -222,8 +168,6 @@ def test_run_stops_after_steps_duration_or_condition(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     assert sim.run(steps=2, progress=True).step == 10
     assert "gap" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="cannot both be given"):
-        sim.run(duration=1, steps=1)
 
 
 def test_recorded_run_starts_from_the_current_state(tmp_path):
@@ -234,8 +178,6 @@ def test_recorded_run_starts_from_the_current_state(tmp_path):
         assert trajectory.time == pytest.approx(0.01 * np.arange(3, 8))
         np.testing.assert_allclose(trajectory.transform(4)[0], sim.bodies["box"].transform, atol=1e-15)
     assert (tmp_path / "run" / "report.json").is_file() and (tmp_path / "run" / "scene.toml").is_file()
-    with pytest.raises(ValueError, match="no scene"):
-        abd.Simulation(sim.model, device=NAME).run(steps=1, record=tmp_path / "other")
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -259,11 +201,6 @@ def test_friction_can_be_set_and_is_part_of_checkpoints(device):
     before = sim.bodies["box"].linear_velocity[0]
     sim.run(steps=5)
     assert sim.bodies["box"].linear_velocity[0] == pytest.approx(before, abs=1e-6)
-    assert "steel', 'ice': mu = 0>" in repr(sim.materials["steel"].against("ice"))
-    with pytest.raises(ValueError, match="not negative"):
-        sim.materials["ice"].mu = -1.0
-    with pytest.raises(KeyError, match="did you mean 'steel'"):
-        sim.materials["ice"].against("stel")
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda sim: pickle.loads(pickle.dumps(sim))], ids=["copy", "pickle"])
@@ -278,6 +215,7 @@ def test_simulations_are_copied_by_their_checkpoints(copied):
     sim.bodies["box"].apply_force((0, 1, 0))
     sim.run(steps=4)
     other = copied(sim)
+    assert copy.copy(sim.bodies)["box"].name == "box"
     assert other.time == sim.time and other.scene is not None and other.device == sim.device
     kept = sim.stepper.q.copy()
     other.run(steps=3)
@@ -310,9 +248,6 @@ def test_a_recorded_run_is_resumed(tmp_path):
     with Trajectory(whole) as one, Trajectory(first) as other:
         assert sim.frame == 12 and len(other) == 13
         np.testing.assert_array_equal(one.transform(-1), other.transform(-1))
-    for wrong in ({}, {"record": first, "overwrite": True}):
-        with pytest.raises(ValueError, match="resume continues the run in the folder"):
-            sim.run(steps=1, resume=True, **wrong)
 
 
 def test_centre_of_mass_has_the_velocity_of_the_scene():

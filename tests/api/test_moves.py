@@ -71,27 +71,3 @@ def test_moves_are_in_checkpoints_and_end_with_a_reset():
     goes_on = other.recompiled()
     goes_on.step()
     assert goes_on.bodies["plate"].position == pytest.approx([0.04, 0, 0])
-
-
-def test_reset_world_follows_the_motion_of_the_scene():
-    scene = carrier("numpy").scene.replicate(2)
-    sim = abd.Simulation(scene, device="cpu")
-    for world in (0, 1):
-        sim.bodies[f"w{world}_plate"].move_to(position=(0.05, 0, 0), duration=0.1)
-    sim.run(steps=3)
-    sim.worlds.reset(1)
-    sim.step()
-    assert sim.bodies["w0_plate"].position == pytest.approx([0.02, 0, 0])
-    assert sim.bodies["w1_plate"].position == pytest.approx([0, 0, 0], abs=1e-15)
-
-
-def test_move_to_refuses_bodies_that_are_not_kinematic():
-    sim = carrier()
-    with pytest.raises(ValueError, match="move_to needs a kinematic body"):
-        sim.bodies["box"].move_to(position=(0, 0, 1))
-    wrong = {"position": ((0, 0), "3 finite"), "quaternion": ((0, 0, 0, 0), "not all zero"), "duration": (0, "positive")}
-    for key, (value, words) in wrong.items():
-        with pytest.raises(ValueError, match=words):
-            sim.bodies["plate"].move_to(**{key: value})
-    with pytest.raises(ValueError, match="use move_to"):
-        sim.bodies["plate"].position = (0, 0, 1)

@@ -36,8 +36,6 @@ def test_matrices_equal_textbook_formulas():
     assert np.abs(tip[0]) == pytest.approx([2 * L, L]) and np.abs(tip[4]) == pytest.approx([1, 1])
     tau = arm.inverse_dynamics([1.0, -2.0])
     assert arm.forward_dynamics(tau) == pytest.approx([1.0, -2.0])
-    with pytest.raises(ValueError, match="2 finite numbers"):
-        arm.inverse_dynamics([1.0])
 
 
 def test_the_matrices_follow_the_state():
@@ -70,5 +68,3 @@ def test_a_linearised_step_is_the_matrix_exponential():
     np.testing.assert_array_equal(sim.stepper.q, q)
     _, one = arm.linearize(inputs=["pin 1.theta"])
     assert one == pytest.approx(B[:, 1:], abs=1e-9)
-    with pytest.raises(ValueError, match="unknown coordinate 'pin 2"):
-        arm.linearize(inputs=["pin 2.theta"])

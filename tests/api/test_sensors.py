@@ -98,18 +98,3 @@ def test_sensors_of_a_scene_file_are_recorded_by_the_command(scene, tmp_path):
         angle = trajectory.series("/sensors/angle")
         assert (angle[:, 0] == trajectory.series("/joints/hinge/coordinates")[:, 0]).all() and angle[-1, 0] > 0.01
         assert trajectory.series("/sensors/tip").shape == (6, 3)
-
-
-def test_unknown_quantities_and_names_are_refused(sim):
-    sim.add_sensor("a", "coordinate", "hinge")
-    for arguments, message in (
-        (("a", "rate", "hinge"), "already"),
-        (("b", "heat", "hinge"), "unknown quantity 'heat'; it must be coordinate, rate"),
-        (("b", "wrench", "door"), "no joint 'door'"),
-        (("b", "position", "door"), "no body 'door'"),
-        (("b", "rate", ("hinge", "z")), "has no coordinate 'z'"),
-        (("b", "rate", "hinge", 0), "must be a positive number"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            sim.add_sensor(*arguments)
-    assert list(sim.sensors) == ["a"]

@@ -53,35 +53,6 @@ def test_arrays_of_worlds_equal_the_views(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_efforts_of_all_are_those_of_single_coordinates(device):
-    batched, single = (abd.Simulation(arm(box=False).replicate(2), device=device) for _ in range(2))
-    for k in range(6):
-        efforts = [1.0 + k, -2.0 * k]
-        batched.worlds.efforts = np.reshape(efforts, (2, 1))
-        for world, effort in enumerate(efforts):
-            single.joints[f"w{world}_pivot"].coordinate().apply_force(effort)
-        batched.step()
-        single.step()
-        assert [bits(batched, w) for w in (0, 1)] == [bits(single, w) for w in (0, 1)]
-
-
-def test_worlds_reset_as_single_simulations():
-    """A reset world equals a new simulation bitwise, and other worlds do not change."""
-    sim, other = (abd.Simulation(arm().replicate(3), device="cpu") for _ in range(2))
-    alone = abd.Simulation(arm().replicate(1), device="cpu")
-    for _ in range(4):
-        sim.step()
-        other.step()
-    sim.worlds.reset([False, True, False])
-    for k in range(1, 4):
-        for one in (sim, other, alone):
-            one.step()
-        assert bits(sim, 1) == bits(alone, 0) and bits(sim, 0) == bits(other, 0)
-        np.testing.assert_allclose(sim.worlds.time, [0.01 * (4 + k), 0.01 * k, 0.01 * (4 + k)])
-        np.testing.assert_array_equal(sim.worlds.coordinates[1], alone.worlds.coordinates[0])
-
-
-@pytest.mark.parametrize("device", DEVICES)
 def test_worlds_can_be_reset_to_given_states(device):
     mechanism = abd.Mechanism(arm(box=False).compile())
     q, qd = mechanism.affine_state(np.array([0.3]), np.array([-0.5]))
@@ -115,23 +86,6 @@ def test_given_states_are_assigned_in_the_order_of_worlds():
         sim.step()
         alone.step()
         assert bits(sim, 2) == bits(alone, 0)
-
-
-def test_arrays_of_wrong_shape_are_refused():
-    sim = abd.Simulation(arm().replicate(2), device="numpy")
-    for efforts, words in (([1.0, 2.0, 3.0], "must broadcast"), (np.nan, "finite")):
-        with pytest.raises(ValueError, match=words):
-            sim.worlds.efforts = efforts
-    with pytest.raises(ValueError, match=r"q must be 1 x \d x 12 finite numbers"):
-        sim.worlds.reset(0, q=np.zeros((1, 12)))
-    with pytest.raises(ValueError, match=r"q must be 1 x \d x 12 finite numbers"):
-        sim.worlds.reset(0, q=np.full_like(sim.worlds.q[:1], np.nan))
-    with pytest.raises(ValueError, match="must not repeat"):
-        sim.worlds.reset([1, 1])
-    scene = arm()
-    scene.add_body("more", box=(0.1, 0.1, 0.1), position=(0, 0, 2), world=1)
-    with pytest.raises(ValueError, match=r"worlds differ: world 0 has 3 bodies, world 1 has 1"):
-        _ = abd.Simulation(scene, device="numpy").worlds.poses
 
 
 def start(random: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -210,20 +164,6 @@ def test_checks_of_gymnasium_pass():
             return x[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
 
     check_env(Single())
-
-
-def test_wrappers_and_seeds():
-    gymnasium = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
-    runs = []
-    for _ in range(2):
-        env = environment(gymnasium.vector.AutoresetMode.SAME_STEP, max_steps=10)
-        env = gymnasium.wrappers.vector.RecordEpisodeStatistics(env)
-        env.reset(seed=3)
-        env.action_space.seed(3)
-        steps = [env.step(env.action_space.sample()) for _ in range(12)]
-        runs.append(np.array([one[0] for one in steps]))
-        assert any("episode" in one[4] for one in steps)
-    np.testing.assert_array_equal(*runs)
 
 
 def test_seeds_of_worlds_are_independent_of_other_worlds():

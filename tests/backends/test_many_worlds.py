@@ -1,7 +1,5 @@
 """The tree over the bodies: separate subtrees of worlds at one place, constant cost per world, distant bodies."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import numpy as np
