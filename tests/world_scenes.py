@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from common_scenes import on_ground
 
 import abd
 
 
 def pile(speed: float = 0.0) -> abd.Scene:
     """Create three tilted boxes above each other, and a pendulum with a drive."""
-    scene = abd.Scene(solver={"dt": 0.01})
-    scene.add_body("ground", half_space={})
+    scene = on_ground(dt=0.01)
     for k in range(3):
         turn = {"axis": (1, k, 2), "degrees": 20 * k}
         place = {"position": (0.02 * k, 0, 0.09 + 0.17 * k), "axis_angle": turn}
@@ -22,9 +22,8 @@ def pile(speed: float = 0.0) -> abd.Scene:
 
 def tumbling(k: int = 0, boxes: int = 3) -> abd.Scene:
     """Create boxes with friction and restitution, whose initial states depend on k."""
-    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-3})
+    scene = on_ground(dt=0.01, tolerance=1e-3)
     scene.add_material("default", mu=0.4, restitution=0.2)
-    scene.add_body("ground", half_space={})
     for b in range(boxes):
         turn = {"axis": (1, b, 2), "degrees": 20 * b + 7 * k}
         place = (0.03 * b * (1 + 0.1 * k), 0.01 * k, 0.09 + 0.17 * b + 0.004 * k)
@@ -36,9 +35,8 @@ def tumbling(k: int = 0, boxes: int = 3) -> abd.Scene:
 def heap(seed: int) -> abd.Scene:
     """Create five boxes in random poses above the ground, with friction and restitution."""
     rng = np.random.default_rng(seed)
-    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-3})
+    scene = on_ground(dt=0.01, tolerance=1e-3)
     scene.add_material("default", mu=0.4, restitution=0.2)
-    scene.add_body("ground", half_space={})
     for k in range(5):
         turn = {"axis": rng.normal(size=3).tolist(), "degrees": float(rng.uniform(0, 40))}
         place = (*rng.uniform(-0.03, 0.03, 2).tolist(), 0.1 + 0.18 * k)
@@ -49,9 +47,8 @@ def heap(seed: int) -> abd.Scene:
 
 def armed(k: int, wrist: dict, enforcement: str = "exact", **solver) -> abd.Scene:
     """Create two boxes and a driven arm that hits them; initial states and drive depend on k."""
-    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-3, **solver})
+    scene = on_ground(**({"dt": 0.01, "tolerance": 1e-3} | solver))
     scene.add_material("default", mu=0.4, restitution=0.3)
-    scene.add_body("ground", half_space={})
     for b in range(2):
         turn = {"axis": (1, b, 2), "degrees": 20 * b + 3 * k}
         place = {"position": (0.02 * b + 0.01 * k, 0, 0.09 + 0.17 * b), "axis_angle": turn}

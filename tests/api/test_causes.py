@@ -1,15 +1,14 @@
 """The message of a failed step names the load, velocity or drive that is out of proportion."""
 
 import pytest
+from common_scenes import on_ground
 
 import abd
 from abd.errors import StepFailure
 
 
 def box_above_ground(**body) -> abd.Scene:
-    scene = abd.Scene()
-    scene.add_material("default", mu=0.3)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(0.3)
     scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0, 0, 0.2), mass=1, **body)
     scene.add_body("other", box=(0.1, 0.1, 0.1), position=(1, 0, 0.2), mass=1)
     return scene

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from common_scenes import on_ground
 from on_device import NAME
 
 import abd
@@ -13,11 +14,8 @@ G = 9.81
 DEVICES = sorted({NAME, "numpy"})
 
 
-def scene(mu: float = 0.5, **solver) -> abd.Scene:
-    out = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7, **solver})
-    out.add_material("default", mu=mu)
-    out.add_body("floor", half_space={})
-    return out
+def scene(mu: float = 0.5) -> abd.Scene:
+    return on_ground(mu, dt=0.01, tolerance=1e-7)
 
 
 def steps(scene: abd.Scene, count: int, device: str = NAME) -> abd.Simulation:
@@ -34,9 +32,8 @@ def stack() -> abd.Scene:
 
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_forces_of_patches_sum_to_the_body_force(device):
-    """The forces of a patch act on both bodies about its centre; friction acts across the gap."""
     sim = steps(stack(), 60, device)
-    on = {name: np.zeros(6) for name in ("floor", "box 0", "box 1", "box 2")}
+    on = {name: np.zeros(6) for name in ("ground", "box 0", "box 1", "box 2")}
     for patch in sim.contacts().patches():
         assert patch.force == pytest.approx(patch.normal_force + patch.friction, abs=1e-12)
         assert patch.sticks and patch.gap == pytest.approx(sim.contacts().gap[patch.points].min())
@@ -55,7 +52,7 @@ def test_friction_of_a_sliding_body_acts_at_its_surface(device, floor):
     if floor == "plate":
         made = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7})
         made.add_material("default", mu=0.3)
-        made.add_body("floor", box=(6, 6, 0.2), position=(0, 0, -0.1), kind="static")
+        made.add_body("ground", box=(6, 6, 0.2), position=(0, 0, -0.1), kind="static")
     made.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 0.1001), velocity=(2, 0, 0), mass=1.0)
     made.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 1, 0.1001), velocity=(0, 2, 0), mass=1.0)
     sim = steps(made, 5, device)
@@ -66,9 +63,9 @@ def test_friction_of_a_sliding_body_acts_at_its_surface(device, floor):
     point = sim.contacts("ball")[0]
     assert not point.sticks and point.slip == pytest.approx([2 - 0.3 * G * 0.05 * 3.5, 0, 0], abs=0.15)
     assert point.friction == pytest.approx([-0.3 * G, 0, 0], abs=1e-3) and point.normal_force == pytest.approx(G, abs=1e-3)
-    assert point.bodies[1] == "floor" and abs(point.point[2]) < 1e-3 and point.normal == pytest.approx([0, 0, 1])
-    floor, _ = sim.bodies["floor"].contact_wrench(about=sim.bodies["ball"].position)
-    assert floor == pytest.approx([0.3 * G, 0.3 * G, -2 * G], abs=2e-3)
+    assert point.bodies[1] == "ground" and abs(point.point[2]) < 1e-3 and point.normal == pytest.approx([0, 0, 1])
+    ground, _ = sim.bodies["ground"].contact_wrench(about=sim.bodies["ball"].position)
+    assert ground == pytest.approx([0.3 * G, 0.3 * G, -2 * G], abs=2e-3)
     contacts = sim.contacts()
     assert (np.linalg.norm(contacts.friction, axis=1) <= 0.3 * contacts.normal_force * (1 + 1e-4)).all()
 
@@ -142,8 +139,7 @@ def test_contact_points_of_kernels_equal_the_definition(contact_set):
     from abd.contact.surfaces import Surfaces
     from abd.contact.topology import Topology
 
-    scene = abd.Scene(solver={"contact_set": contact_set})
-    scene.add_body("ground", half_space={})
+    scene = on_ground(contact_set=contact_set)
     scene.add_body("low", box=(0.4, 0.1, 0.1), position=(0, 0, 0.0502))
     turned = {"axis": (0, 0, 1), "degrees": 70}
     scene.add_body("across", box=(0.4, 0.1, 0.1), position=(0, 0, 0.1504), axis_angle=turned)

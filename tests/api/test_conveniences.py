@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import trimesh
+from common_scenes import on_ground
 from on_device import NAME
 
 import abd
@@ -16,10 +17,7 @@ ICOSPHERE = trimesh.creation.icosphere(subdivisions=1, radius=0.1)
 
 
 def falling(mesh, **keys) -> abd.Scene:
-    """A body above the ground."""
-    scene = abd.Scene()
-    scene.add_material("default", mu=0.3)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(0.3)
     scene.add_body("stone", mesh=mesh, **({"position": (0, 0, 0.101)} | keys))
     return scene
 
@@ -78,38 +76,6 @@ def test_pose_can_be_a_matrix():
 def test_invalid_poses_are_refused(keys, told):
     with pytest.raises(SceneError, match=f"(?s)body.box.*{told}"):
         abd.Scene().add_body("box", box=(1, 1, 1), **keys)
-
-
-@pytest.mark.parametrize("device", ["numpy", NAME])
-def test_reset_restores_the_initial_state_bitwise(device):
-    scene = abd.Scene()
-    scene.add_material("default", mu=0.4)
-    scene.add_body("ground", half_space={})
-    scene.add_body("low", box=(0.2, 0.2, 0.2), position=(0, 0, 0.101), velocity=(0.5, 0, 0))
-    scene.add_body("arm", box=(0.4, 0.1, 0.1), position=(0.4, 0, 0.6))
-    scene.add_hinge("pivot", abd.WORLD, "arm", anchor=(0.2, 0, 0.6), axis=(0, 1, 0), enforcement="exact")
-    sim = abd.Simulation(scene, device=device)
-    angle = sim.add_sensor("angle", "coordinate", "pivot")
-    sim.run(steps=4)
-    first, report = sim.checkpoint(), sim.step()
-    seen = angle.values.copy()
-    sim.bodies["low"].apply_force((0, 0, 3))
-    sim.bodies["arm"].apply_torque(lambda t, body: (0, t, 0))
-    sim.joints["pivot"].coordinate("theta").lock()
-    sim.gravity = (0, 0, -1)
-    sim.materials["default"].mu = 0.9
-    sim.step()
-    sim.reset()
-    assert (sim.time, sim.frame, len(angle.time)) == (0.0, 0, 1)
-    assert sim.gravity.tolist() == [0, 0, -9.81]
-    assert sim.materials["default"].mu == 0.4
-    sim.run(steps=4)
-    again = sim.checkpoint()
-    for name in ("q", "qd", "previous_q", "coordinates", "work"):
-        np.testing.assert_equal(again[name], first[name], err_msg=name)
-    np.testing.assert_equal(again["tables"], first["tables"])
-    assert sim.step().energy == report.energy
-    np.testing.assert_array_equal(angle.values, seen)
 
 
 def test_texts_of_a_simulation_for_notebooks():

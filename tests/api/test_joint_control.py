@@ -4,13 +4,12 @@ import logging
 
 import numpy as np
 import pytest
+from common_scenes import hinged_bars
 from on_device import NAME
 
 import abd
 from abd.api.simulation import Simulation
 from abd.errors import SceneError
-from abd.io.checkpoint import from_bytes, to_bytes
-from abd.joints.rows.change import JointChangeError
 
 pytestmark = pytest.mark.device
 
@@ -18,18 +17,7 @@ DEVICES = ("numpy", NAME)
 
 
 def pendulum(links: int = 1, device: str = NAME, enforcement: str = "exact", **keys) -> Simulation:
-    """Bars of 1 m and 1 kg on hinges about y, hanging from the world, horizontal at the start; keys of the first one."""
-    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-6, "integrator": "bdf1"})
-    before = "world"
-    compliance = {"linear_compliance": 1e-6, "rotary_compliance": 1e-6} if enforcement == "compliant" else {}
-    for k in range(links):
-        scene.add_body(f"bar{k}", box=(1, 0.1, 0.1), mass=1.0, position=(k + 0.5, 0, 0))
-        scene.add_hinge(
-            f"hinge{k}", before, f"bar{k}", anchor=(k, 0, 0), axis=(0, 1, 0), enforcement=enforcement,
-            **compliance, **(keys if k == 0 else {}),
-        )  # fmt: skip
-        before = f"bar{k}"
-    return Simulation(scene, device)
+    return Simulation(hinged_bars(links, enforcement, {"tolerance": 1e-6, "integrator": "bdf1"}, **keys), device)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -50,7 +38,6 @@ def test_lock_and_unlock(device):
 
 
 def test_unchanged_rows_keep_their_history_when_rows_are_added():
-    """Locking a joint at rest does not change the multipliers of other joints."""
     quiet, locked = pendulum(2), pendulum(2)
     for sim in (quiet, locked):
         for name in ("hinge0", "hinge1"):
@@ -77,24 +64,6 @@ def test_full_turns_are_counted_across_changes():
     theta.lock()
     sim.run(steps=2)
     assert theta.lock_value == angle and abs(theta.value - angle) < 1e-6
-
-
-def test_range_set_at_run_time_is_enforced():
-    sim = pendulum(1, NAME)
-    theta = sim.joints["hinge0"].coordinate()
-    assert theta.range == (-np.inf, np.inf) and theta.limit_force == theta.limit_engagement == 0
-    theta.set_range(-1.0, 0.4)
-    assert theta.clip_to_range(0.7) == 0.4 and theta.range_violation == 0.0
-    engaged = []
-    for _ in range(40):
-        sim.step()
-        assert theta.value < 0.4
-        engaged.append(theta.limit_engagement)
-    assert -1 in engaged and 1 not in engaged and engaged[0] == 0
-    joint = sim.joints["hinge0"]
-    assert joint.num_unilateral == 1 and joint.num_engaged == abs(engaged[-1])
-    sim.run(steps=30)
-    assert theta.limit_force == pytest.approx(-9.81 * 0.5 * np.cos(theta.value), rel=5e-2)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -156,42 +125,6 @@ def test_velocity_limit_is_reported_once(caplog):
         sim = pendulum(coordinate={"theta": {"velocity_limit": 1.0}})
         sim.run(steps=20)
     assert [record.getMessage()[:12] for record in caplog.records] == ["hinge0.theta"]
-
-
-@pytest.mark.parametrize("enforcement", ["exact", "compliant"])
-def test_a_checkpoint_continues_bit_for_bit(enforcement):
-    def make():
-        return pendulum(3, NAME, enforcement, break_force=1e5)
-
-    sim = make()
-    sim.run(steps=4)
-    sim.joints["hinge1"].coordinate().lock()
-    sim.joints["hinge2"].coordinate().set_target(0.3)
-    sim.joints["hinge0"].coordinate().apply_force(0.5)
-    sim.run(steps=3)
-    sim.joints["hinge2"].active = False
-    sim.run(steps=2)
-    saved = sim.checkpoint()
-    other = make()
-    other.restore(from_bytes(to_bytes(saved)))
-    assert not other.joints["hinge2"].active and other.joints["hinge1"].coordinate().locked
-    for mine, theirs in zip(sim.joints.values(), other.joints.values(), strict=True):
-        assert (np.array(mine.wrench()) == np.array(theirs.wrench())).all()
-    for _ in range(3):
-        reports = sim.step(), other.step()
-        assert (sim.stepper.q == other.stepper.q).all()
-        assert reports[0].energy == reports[1].energy
-    back = sim.joints["hinge2"]
-    back.active = True
-    sim.restore(saved)
-    assert not back.active
-
-
-def test_functions_set_at_run_time_are_not_in_checkpoints():
-    sim = pendulum()
-    sim.joints["hinge0"].coordinate().set_target(np.sin)
-    with pytest.raises(JointChangeError, match="'theta' of joint 'hinge0'"):
-        sim.checkpoint()
 
 
 def test_setting_a_coordinate_moves_the_attached_bodies():

@@ -26,23 +26,6 @@ def hang(scene, parent, name, mass, x, **keys):
     scene.add_hinge(f"on {name}", parent, name, anchor=(x, 0, 0), axis=(0, 0, 1), enforcement="exact", **keys)
 
 
-@pytest.mark.parametrize("kind", ["static", "kinematic"])
-def test_static_bodies_do_not_connect_mechanisms(kind):
-    """A pendulum of 1 g has the same motion and forces next to one of 1e6 t on the same static support of any mass."""
-    motion = {"motion": {"velocity": (0.0, 0.0, 0.0)}} if kind == "kinematic" else {}
-    readings = []
-    for others in (0, 1):
-        scene = empty()
-        link(scene, "support", 1.0 if others == 0 else 1e9, (0, -5, 0), kind=kind, **motion)
-        hang(scene, "support", "light", 1e-3, 0.0)
-        if others:
-            hang(scene, "support", "heavy", 1e9, 3.0)
-        simulation = abd.run(scene, steps=20, device=NAME)
-        joint = simulation.joints["on light"]
-        readings.append(np.append(joint.wrench()[0], joint.coordinate().value))
-    np.testing.assert_allclose(readings[1], readings[0], rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("off", [0, 1])
 def test_coupling_is_inactive_with_an_inactive_joint(off):
     scene = empty()

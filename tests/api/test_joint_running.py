@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from checkpoints import assert_goes_on
 from on_device import NAME, follow
 
 import abd
 from abd.api.simulation import Simulation
-from abd.io.checkpoint import from_bytes, to_bytes
 from abd.joints.custom.custom import RowFlags
 from abd.joints.rows.build import build_system
 from abd.joints.rows.laws import Law
@@ -64,12 +62,8 @@ def test_frames_are_read_and_set(caplog):
     assert (sim.stepper.q == before).all()
     assert np.allclose(elbow.T_CW, moved, atol=1e-9) and np.allclose(elbow.T_DW, moved, atol=1e-9)
     assert np.abs(elbow.coordinates).max() < 1e-9 and elbow.residual[0] < 1e-4
-    other = arm(second="hinge")
-    assert_goes_on(sim, other, 5, lambda saved: from_bytes(to_bytes(saved)))
+    sim.run(steps=5)
     assert elbow.residual[0] < 1e-8
-    assert (np.array(other.joints["elbow"].wrench()) == np.array(elbow.wrench())).all()
-    other.reset()
-    assert np.allclose(other.joints["elbow"].T_DW[:3, 3], (1, 0, 0))
     sim = arm(enforcement="exact", second="hinge")
     elbow = sim.joints["elbow"]
     apart = elbow.T_CW
@@ -94,7 +88,6 @@ def test_frames_are_read_and_set(caplog):
     ],
 )
 def test_new_joint_frames_exert_no_force(kind, keys, dt):
-    """A joint whose frames coincide exerts no force on a body at rest, whatever its damping."""
     apart = {"position": (0, 0, 0.01), "axis_angle": {"axis": (0, 0, 1), "degrees": 2}}
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
     scene.add_body("cube", box=(0.2, 0.2, 0.2), mass=1.0, position=(0, 0, 0))
@@ -129,10 +122,8 @@ def test_compliance_and_damping_while_running(device):
     shoulder.damp_critically(0.7)
     assert shoulder.damping == pytest.approx([1.4 * np.sqrt(1.0 / 1e-4)] * 3 + [0.0] * 2), "by its ratio"
     shoulder.damp_critically()
-    other = arm(device, enforcement="penalty", second="fixed")
-    assert_goes_on(sim, other, 40, lambda saved: from_bytes(to_bytes(saved)))
+    sim.run(steps=40)
     assert shoulder.displacement[2] == pytest.approx(-1.5 * 9.81 * 1e-4, rel=2e-2)
-    assert other.joints["shoulder"].compliance.tolist() == shoulder.compliance.tolist()
 
 
 def test_limits_can_change_between_barrier_and_compliant():
@@ -146,7 +137,6 @@ def test_limits_can_change_between_barrier_and_compliant():
     sim.run(steps=90)
     over = theta.value - np.radians(10)
     assert over > 0.0 and theta.limit_force == pytest.approx(-over / 1e-3, rel=0.3)
-    saved = from_bytes(to_bytes(sim.checkpoint()))
     theta.set_limit(damping=-0.5)
     about_y = (1.0 + 0.01) / 12.0 + 0.25
     assert theta.limit_damping == pytest.approx(np.sqrt(about_y / 1e-3), rel=1e-3), "half of critical damping"
@@ -154,10 +144,6 @@ def test_limits_can_change_between_barrier_and_compliant():
     assert theta.limit == "barrier"
     with pytest.raises(ValueError, match="needs a compliance"):
         theta.set_limit(damping=-1.0)
-    other = arm()
-    other.restore(saved)
-    again = other.joints["shoulder"].coordinate()
-    assert (again.limit, again.limit_compliance, again.limit_damping) == ("compliant", 1e-3, 5.0)
     sim.run(steps=30)
     assert theta.value < np.radians(10)
     theta.set_range(None, None)
@@ -166,8 +152,7 @@ def test_limits_can_change_between_barrier_and_compliant():
 
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_range_without_the_present_value_moves_it_inside(device):
-    """A coordinate outside its new range moves inside against the weight, never farther out, and bitwise equal after a
-    checkpoint."""
+    """A coordinate outside its new range moves inside against the weight, never farther out."""
     sim = arm(device, second="fixed")
     theta = sim.joints["shoulder"].coordinate()
     sim.run(steps=15)
@@ -178,14 +163,9 @@ def test_range_without_the_present_value_moves_it_inside(device):
     sim.run(steps=1)
     assert theta.limit_engagement == -1 and theta.limit_force < 0.0
     sim.run(steps=2)
-    saved = from_bytes(to_bytes(sim.checkpoint()))
     values = follow(sim, 14, lambda _: theta.value)
     assert max(values) < value + 0.02 and values[-1] < theta.range[1] and max(values[12:]) < theta.range[1] + 1e-12
     assert theta.settings.upper_end is None
-    other = arm(device, second="fixed")
-    other.restore(saved)
-    other.run(steps=14)
-    assert (other.stepper.q == sim.stepper.q).all()
 
 
 def test_rows_by_name_with_locks_and_ranges():
@@ -207,8 +187,10 @@ def test_rows_by_name_with_locks_and_ranges():
     force = shoulder.wrench(frame="D")[0]
     assert np.allclose([shoulder.row(name).force for name in "xyz"], force, rtol=1e-6, atol=1e-6)
     theta.unlock()
+    assert theta.range == (-np.inf, np.inf) and theta.limit_force == theta.limit_engagement == 0
     theta.set_range(-0.5, 0.05)
-    sim.run(steps=60)
+    assert theta.clip_to_range(0.7) == 0.05 and theta.range_violation == 0.0
+    assert max(follow(sim, 60, lambda _: theta.value)) < 0.05
     upper, lower = shoulder.row("theta.upper"), shoulder.row("theta.lower")
     assert upper.flags == RowFlags.ROTARY | RowFlags.LIMIT and upper.engaged == -1 and lower.engaged == 0
     assert upper.force == theta.limit_force == pytest.approx(-moment, rel=2e-2) and lower.force == 0.0

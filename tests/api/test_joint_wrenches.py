@@ -31,7 +31,6 @@ APART = ("distance", "rope", "spring")
 
 
 def frames(kind: str, place: np.ndarray) -> dict:
-    """Keys that place a joint between two blocks."""
     if kind in APART:
         return {"parent_anchor": (0.1, 0.05, 0.0), "child_anchor": (0.0, 0.1, 0.0)}
     if kind.startswith("ellipsoid"):

@@ -13,7 +13,6 @@ G, L, H = 9.81, 0.5, 1e-3
 
 
 def double_pendulum(h: float = H) -> abd.Scene:
-    """Two bars that hang from the world, and swing about y."""
     scene = abd.Scene(solver={"dt": h, "tolerance": 1e-9})
     for k in range(2):
         scene.add_body(f"bar {k}", box=(0.05, 0.05, L), mass=1.0, position=(0, 0, -(k + 0.5) * L))
@@ -23,7 +22,6 @@ def double_pendulum(h: float = H) -> abd.Scene:
 
 
 def test_matrices_equal_textbook_formulas():
-    """The hanging double pendulum has the textbook matrices in relative angles."""
     sim = abd.Simulation(double_pendulum(), device=NAME)
     arm = sim.reduced()
     assert arm.names == ("pin 0.theta", "pin 1.theta") and arm.loops == ()

@@ -1,5 +1,6 @@
 """Wrong calls are refused with what is wrong and how to correct it, and change nothing."""
 
+import copy
 import re
 
 import numpy as np
@@ -235,6 +236,7 @@ def test_an_unknown_attribute_is_refused_with_a_suggestion(sim, owner, attribute
 def test_wrong_uses_of_attributes_name_the_right_ones(sim):
     with pytest.raises(AttributeError, match="a name in brackets, not the attribute 'box', to find a body"):
         sim.bodies.box  # noqa: B018
+    assert copy.copy(sim.bodies)["box"].name == "box"
     with pytest.raises(AttributeError, match="set linear_velocity and angular_velocity of body 'box'"):
         sim.bodies["box"].velocity = (1, 0, 0)
     with pytest.raises(AttributeError, match=r"z cannot be set.*set_target"):

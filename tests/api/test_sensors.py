@@ -8,7 +8,6 @@ import pytest
 import abd
 from abd.api.simulation import Simulation
 from abd.cli import main
-from abd.io.run import run
 from abd.io.trajectory import Trajectory
 
 POINT = ("position", "velocity")
@@ -69,27 +68,9 @@ def test_interval_of_records_and_csv(sim, tmp_path):
     assert np.array(rows, dtype=float).tolist() == np.column_stack([sensor.time, sensor.values]).tolist()
 
 
-def test_sensors_are_in_the_trajectory_of_a_run(scene, tmp_path):
-    """The trajectory has one column per value and frame, also in a resumed run."""
-
-    def simulate(model, device):
-        made = Simulation(model, "numpy")
-        made.add_sensor("load/bar", "wrench", "hinge", every=4)
-        return made
-
-    for steps, resume in ((3, False), (6, True)):
-        outcome = run(scene, scene.compile(), tmp_path / "run", steps=steps, resume=resume, simulate=simulate)
-    with Trajectory(tmp_path / "run") as trajectory:
-        load = trajectory.series("/sensors/load|bar")
-        assert load.shape == (7, 6) and (load == trajectory.series("/joints/hinge/wrench")).all()
-        assert trajectory.series("/joints/hinge/coordinates")[-1, 0] > 0.02
-    assert outcome.report["broken_joints"] == {} and abs(outcome.report["energy_drift"]) < 0.2
-
-
 def test_sensors_of_a_scene_file_are_recorded_by_the_command(scene, tmp_path):
-    scene.spec.sensor = [
-        {"name": "angle", "what": "coordinate", "joint": "hinge"}, {"name": "tip", "what": "position", "body": "bar", "every": 2}
-    ]  # fmt: skip
+    scene.add_sensor("angle", "coordinate", joint="hinge")
+    scene.add_sensor("tip/bar", "position", body="bar", every=2)
     scene.save(tmp_path / "scene.toml")
     command = ["run", str(tmp_path / "scene.toml"), "--device", "numpy", "--out", str(tmp_path / "run"), "--quiet"]
     assert main([*command, "--steps", "3"]) == 0
@@ -97,4 +78,4 @@ def test_sensors_of_a_scene_file_are_recorded_by_the_command(scene, tmp_path):
     with Trajectory(tmp_path / "run") as trajectory:
         angle = trajectory.series("/sensors/angle")
         assert (angle[:, 0] == trajectory.series("/joints/hinge/coordinates")[:, 0]).all() and angle[-1, 0] > 0.01
-        assert trajectory.series("/sensors/tip").shape == (6, 3)
+        assert trajectory.series("/sensors/tip|bar").shape == (6, 3)

@@ -1,9 +1,9 @@
 """Springs between a body and a point of the world: force, moving point, storage."""
 
-import copy
 
 import numpy as np
 import pytest
+from common_scenes import on_ground
 from on_device import NAME
 
 import abd
@@ -17,9 +17,7 @@ LONG = [pytest.param("numpy", marks=pytest.mark.slow), NAME]
 
 
 def block(**solver) -> abd.Scene:
-    scene = abd.Scene("block", solver={"dt": 0.002, **solver})
-    scene.add_material("default", mu=0.4)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(0.4, "block", **({"dt": 0.002} | solver))
     scene.add_body("block", box=(0.2, 0.2, 0.2), position=(0, 0, 1), density=250)  # 2 kg
     scene.add_body("arm", box=(0.4, 0.1, 0.1), position=(3.2, 0, 2))
     scene.add_hinge("pivot", abd.WORLD, "arm", anchor=(3, 0, 2), axis=(0, 1, 0), enforcement="exact")
@@ -72,32 +70,6 @@ def test_spring_pulls_a_body_against_friction(device):
     assert spring.force[0] == pytest.approx(0.4 * 2.0 * 9.81, rel=0.02)
     assert sim.bodies["block"].contact_force[0] == pytest.approx(-spring.force[0], rel=0.02)
     assert report.energy["external_work"] > 0.0
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_checkpoints_resets_and_recompiled_scenes_keep_springs(device):
-    sim = abd.Simulation(block(dt=0.01), device=device)
-    sim.step()
-    spring = sim.bodies["block"].spring_to((0.3, 0, 1), stiffness=50.0)
-    off = sim.bodies["arm"].spring_to((3.2, 0, 3), stiffness=5.0)
-    sim.step()
-    spring.point = (0, 0.3, 1)
-    off.remove()
-    before = sim.checkpoint()
-    other, more = copy.deepcopy(sim), sim.recompiled()
-    for _ in range(4):
-        sim.step(), other.step(), more.step()
-        np.testing.assert_array_equal(sim.stepper.q, other.stepper.q)
-        np.testing.assert_allclose(sim.stepper.q, more.stepper.q, atol=1e-9)
-    last = sim.stepper.q.copy()
-    sim.restore(before)
-    sim.run(steps=4)
-    np.testing.assert_array_equal(sim.stepper.q, last)
-    sim.reset()
-    fresh = abd.Simulation(block(dt=0.01), device=device)
-    for one in (sim, fresh):
-        one.run(steps=3)
-    np.testing.assert_array_equal(sim.stepper.q, fresh.stepper.q)
 
 
 def test_springs_are_not_in_trajectories(tmp_path):

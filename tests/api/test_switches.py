@@ -1,11 +1,10 @@
 """Bodies, joints and pairs that are switched off and on in a running simulation, and pairs of broken joints."""
 
-import copy
 import logging
 
 import numpy as np
 import pytest
-from checkpoints import assert_same
+from common_scenes import on_ground
 from on_device import NAME
 
 import abd
@@ -18,9 +17,7 @@ DEVICES = ["numpy", NAME]
 
 def shelf(**solver) -> abd.Scene:
     """A box on a plank on posts over the ground, a pendulum, and a plate that is moved to and fro."""
-    scene = abd.Scene("shelf", solver=solver)
-    scene.add_material("default", mu=0.5)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(0.5, "shelf", **solver)
     scene.add_body("plank", box=(1, 1, 0.1), position=(0, 0, 1), fix=("x", "y", "z", "rx", "ry", "rz"))
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 1.151))
     scene.add_body("bob", box=(0.5, 0.1, 0.1), position=(5.25, 0, 2))
@@ -140,28 +137,6 @@ def test_a_checkpoint_with_overlapping_bodies_changes_no_switch(device):
     assert sim.bodies["bob"].enabled and sim.joints["pivot"].active and sim.pair("box", "far").enabled
     sim.step()
     assert np.any(sim.bodies["bob"].linear_velocity)
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_switches_are_part_of_checkpoints_and_reset(device):
-    sim = abd.Simulation(shelf(), device=device)
-    sim.step()
-    sim.bodies["bob"].enabled = False
-    sim.pair("box", "plank").enabled = False
-    sim.step()
-    other = copy.deepcopy(sim)
-    assert not other.bodies["bob"].enabled and not other.pair("box", "plank").enabled
-    for one in (sim, other):
-        one.run(steps=3)
-    assert_same(sim, other)
-    other.bodies["bob"].enabled = True
-    assert other.joints["pivot"].active
-    sim.reset()
-    assert sim.bodies["bob"].enabled and sim.pair("box", "plank").enabled and sim.joints["pivot"].active
-    fresh = abd.Simulation(shelf(), device=device)
-    for one in (sim, fresh):
-        one.run(steps=3)
-    np.testing.assert_array_equal(sim.stepper.q, fresh.stepper.q)
 
 
 def hung(**joint) -> abd.Scene:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from common_scenes import on_ground
 
 import abd
 
@@ -10,9 +11,7 @@ DEVICES = ("numpy", "cpu")
 
 def arm(box: bool = True) -> abd.Scene:
     """A hinged bar over a floor, and a box that falls on it."""
-    scene = abd.Scene(solver={"dt": 0.01})
-    scene.add_material("default", mu=0.5)
-    scene.add_body("floor", half_space={})
+    scene = on_ground(0.5, dt=0.01)
     scene.add_body("bar", box=(0.6, 0.1, 0.1), position=(0.3, 0, 0.4))
     scene.add_hinge("pivot", abd.WORLD, "bar", anchor=(0, 0, 0.4), axis=(0, 1, 0), range=(-1.0, 1.0))
     if box:
@@ -21,7 +20,6 @@ def arm(box: bool = True) -> abd.Scene:
 
 
 def bits(sim: abd.Simulation, world: int) -> list[bytes]:
-    """State of a world."""
     return [sim.worlds.q[world].tobytes(), sim.worlds.qd[world].tobytes()]
 
 
@@ -32,7 +30,7 @@ def test_arrays_of_worlds_equal_the_views(device):
     efforts = np.array([[0.0], [2.0], [-3.0]])
     worlds.efforts = efforts
     sim.run(steps=5)
-    assert worlds.body_names == ("w0_floor", "w0_bar", "w0_box") and worlds.coordinate_names == ("w0_pivot.theta",)
+    assert worlds.body_names == ("w0_ground", "w0_bar", "w0_box") and worlds.coordinate_names == ("w0_pivot.theta",)
     for k in range(3):
         for b, name in enumerate(("bar", "box"), start=1):
             body = sim.bodies[f"w{k}_{name}"]
@@ -89,7 +87,6 @@ def test_given_states_are_assigned_in_the_order_of_worlds():
 
 
 def start(random: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random angles and rates of bars."""
     mechanism = abd.Mechanism(arm(box=False).compile())
     states = [mechanism.affine_state(*random.uniform(-0.04, 0.04, (2, 1))) for _ in range(count)]
     return tuple(np.array(one) for one in zip(*states, strict=True))
@@ -167,7 +164,6 @@ def test_checks_of_gymnasium_pass():
 
 
 def test_seeds_of_worlds_are_independent_of_other_worlds():
-    """The episodes of a seed are the same in any world and with other worlds present."""
     gymnasium = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install gymnasium")
     runs = []
     for seeds in ([5, 6], [6, 7]):

@@ -15,7 +15,6 @@ DT = (0.01, 0.005, 0.0075)
 
 
 def push(time: float, body) -> tuple[float, float, float]:
-    """A force that depends on time."""
     return 0.0, 3.0 * np.sin(20.0 * time), 0.0
 
 
@@ -32,7 +31,6 @@ def driven(world: int, **solver) -> abd.Scene:
 
 
 def many_driven(**solver) -> abd.Scene:
-    """Those of all time steps, side by side."""
     out = driven(0, **solver).replicate(len(DT), dt=DT)
     for world in range(len(DT)):
         for k in range(3):

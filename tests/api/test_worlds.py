@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from common_scenes import on_ground
 from world_scenes import armed, assert_same_work, heap, pile, side_by_side, step_and_compare, swinging, tumbling
 
 import abd
@@ -121,9 +122,7 @@ def test_step_fails_if_all_worlds_fail():
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
 def test_reset_worlds_equal_a_fresh_simulation(integrator):
     """Contact parameters at the start are the same, and there is no history."""
-    scene = abd.Scene(solver={"dt": 0.01, "integrator": integrator})
-    scene.add_material("default", mu=0.5)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(0.5, dt=0.01, integrator=integrator)
     scene.add_body("box", box=(1, 1, 1), position=(0, 0, 0.50001))
     scene.add_body("ball", sphere={"radius": 0.1}, position=(2, 0, 3), velocity=(1, 0, 0))
     reset, fresh = (abd.Simulation(scene.replicate(2), device="cpu") for _ in range(2))
@@ -168,8 +167,7 @@ def test_copies_keep_couplings_filters_and_materials():
 
 def kinds() -> abd.Scene:
     """Bodies of every kind, and joints with settings."""
-    scene = abd.Scene("kinds", solver={"dt": 0.01})
-    scene.add_body("ground", half_space={})
+    scene = on_ground(name="kinds", dt=0.01)
     scene.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 2), velocity=(1, 0, 0), fix=["x"])
     scene.add_body("twin", sphere={"radius": 0.1}, position=(1, 0, 2), velocity=(1, 0, 0), fix=["x"])
     scene.add_body("row", box=(0.1,) * 3, position=(5, 0, 1), repeat={"count": (2, 1, 2), "step": (0.3, 0, 0.4)})

@@ -1,0 +1,33 @@
+"""Scenes that tests of several folders use."""
+
+import abd
+
+
+def on_ground(mu: float | None = None, name: str = "scene", **solver) -> abd.Scene:
+    """Create a scene with the half-space "ground" and the friction of all bodies; `solver` are settings of the solver."""
+    scene = abd.Scene(name, solver=solver)
+    if mu is not None:
+        scene.add_material("default", mu=mu)
+    scene.add_body("ground", half_space={})
+    return scene
+
+
+def hinged_bars(count: int, enforcement: str = "exact", solver: dict | None = None, **keys) -> abd.Scene:
+    """Create bars of 1 m and 1 kg, horizontal at the start, on hinges about y with these keys; the first hangs on the world."""
+    scene = abd.Scene(solver={"dt": 0.01, **(solver or {})})
+    keys |= {"axis": (0, 1, 0), "enforcement": enforcement}
+    keys |= {"linear_compliance": 1e-6, "rotary_compliance": 1e-6} if enforcement == "compliant" else {}
+    for k in range(count):
+        scene.add_body(f"bar{k}", box=(1, 0.1, 0.1), mass=1.0, position=(k + 0.5, 0, 0))
+        scene.add_hinge(f"hinge{k}", f"bar{k - 1}" if k else "world", f"bar{k}", anchor=(k, 0, 0), **keys)
+    return scene
+
+
+def sleepers(start: float = -2.0, **solver) -> abd.Scene:
+    """Create two boxes at rest on the ground, far apart, and one on a rail from x = `start` that meets the first at 4 m/s."""
+    scene = on_ground(0.5, **({"dt": 0.01, "d_hat": 1e-3, "sleep_speed": 2e-3, "sleep_time": 0.1} | solver))
+    for name, x in (("near", 0.0), ("far", 40.0)):
+        scene.add_body(name, box=[0.5, 0.5, 0.5], position=[x, 0, 0.2505])
+    rail = ["y", "z", "rx", "ry", "rz"]
+    scene.add_body("runner", box=[0.5, 0.5, 0.5], position=[start, 0, 0.5], velocity=[4, 0, 0], fix=rail)
+    return scene
