@@ -133,6 +133,15 @@ def top(h: float, spin: float = 150.0, **solver) -> abd.Scene:
     return scene
 
 
+def whirling(turn: float, inertia: float = 0.01, **solver) -> abd.Scene:
+    """Create a body of 1 kg, 0.5 m from a hinge, about which it turns by `turn` [rad] in a step of 10 ms."""
+    scene = new_scene(0.01, **solver)
+    motion = {"velocity": (0, 0, -50.0 * turn), "angular_velocity": (0, 100.0 * turn, 0)}
+    cases.link(scene, "body", 1.0, (inertia,) * 3, (0.5, 0, 0), **motion)
+    scene.add_hinge("pivot", abd.WORLD, "body", anchor=(0, 0, 0), axis=(0, 1, 0), **EXACT)
+    return scene
+
+
 def stiff_springs(h: float, **solver) -> abd.Scene:
     """Create a pendulum of two links of 10 g and a ball of 1 kg, with springs of 1e4 and 1e5 N/m to the world."""
     scene, before = new_scene(h, **solver), abd.WORLD

@@ -1,5 +1,6 @@
 """Backends agree: definitions and kernels take the same steps, and every run has the same bits."""
 
+import mechanisms
 import numpy as np
 import pytest
 import warp as wp
@@ -65,10 +66,19 @@ def run(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list]:
     return np.array(positions), reports
 
 
-def test_a_landing_box_is_the_same_on_numpy_and_cpu():
-    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(landing_box(), device, 50) for device in ("numpy", NAME))
-    assert np.abs(q_numpy - q_cpu).max() <= CLOSE
-    assert any(report.contacts for report in by_kernels)
+@pytest.mark.parametrize(
+    ("scene", "steps", "within", "touches"),
+    [
+        (landing_box(), 50, CLOSE, True),
+        (mechanisms.slider_crank(0.01), 12, 1e-9, False),
+        (mechanisms.whirling(0.14, tolerance=1e-9), 30, 1e-7, False),
+    ],
+    ids=["landing box", "slider crank", "spectral radius that falls and rises"],
+)
+def test_definitions_and_kernels_take_the_same_steps(scene, steps, within, touches):
+    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(scene, device, steps) for device in ("numpy", NAME))
+    assert np.abs(q_numpy - q_cpu).max() <= within
+    assert any(report.contacts for report in by_kernels) == touches
     for one, other in zip(by_definition, by_kernels, strict=True):
         assert one.contacts == other.contacts
         assert one.energy["kinetic"] == pytest.approx(other.energy["kinetic"], rel=1e-3, abs=1e-3)
@@ -129,7 +139,6 @@ def trial_energies(backend, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def largest_difference(value: np.ndarray, expected: np.ndarray) -> float:
-    """Relative to the largest entry."""
     return float(np.max(np.abs(value - expected)) / np.max(np.abs(expected)))
 
 

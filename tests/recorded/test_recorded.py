@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from common_scenes import hinged_bars, on_ground, sleepers
 from executors import COUNTS, assert_same_step, assert_same_steps, pair, pinched
 
 import abd
@@ -20,15 +21,8 @@ ROUNDING = 1e-9
 
 
 def links(count: int = 4, enforcement: str = "penalty", solver=None, floor: float | None = None, **keys) -> abd.Scene:
-    """Bars of 1 m on hinges about y, horizontal at the start; keys of all hinges; height [m] of a floor."""
-    scene = abd.Scene(solver={"dt": 0.01, **(solver or {})})
-    compliance = {"linear_compliance": 1e-6, "rotary_compliance": 1e-6} if enforcement == "compliant" else {}
-    for k in range(count):
-        scene.add_body(f"bar{k}", box=(1, 0.1, 0.1), mass=1.0, position=(k + 0.5, 0, 0))
-        scene.add_hinge(
-            f"hinge{k}", f"bar{k - 1}" if k else "world", f"bar{k}", anchor=(k, 0, 0), axis=(0, 1, 0),
-            enforcement=enforcement, **compliance, **keys,
-        )  # fmt: skip
+    """Hinged bars with the keys of all hinges, above a floor at a height [m]."""
+    scene = hinged_bars(count, enforcement, solver, **keys)
     if floor is not None:
         scene.add_body("floor", half_space={"offset": floor})
     return scene
@@ -40,13 +34,11 @@ PD = {"mode": "pd", "target": 0.5, "stiffness": 200.0, "damping": 5.0, "effort":
 def pile(solver=None, boxes: int = 8, mu: float = 0.4) -> abd.Scene:
     """Turned boxes that fall onto one another and onto the ground."""
     random = np.random.default_rng(4)
-    scene = abd.Scene(solver={"dt": 0.01, "d_hat": 1e-3, **(solver or {})})
-    scene.add_material("stone", mu=mu)
-    scene.add_body("floor", half_space={}, material="stone")
+    scene = on_ground(mu, dt=0.01, d_hat=1e-3, **(solver or {}))
     for k in range(boxes):
         place = [0.3 * (k % 2), 0.3 * (k // 2 % 2), 0.2 + 0.3 * (k // 4)]
         turn = {"axis": random.normal(size=3).tolist(), "degrees": float(random.uniform(0, 60))}
-        scene.add_body(f"box {k}", box=[0.2, 0.2, 0.2], position=place, axis_angle=turn, material="stone", velocity=(0, 0, -1))
+        scene.add_body(f"box {k}", box=[0.2, 0.2, 0.2], position=place, axis_angle=turn, velocity=(0, 0, -1))
     return scene
 
 
@@ -82,14 +74,7 @@ def test_states_and_counts_are_the_same(name):
 @pytest.mark.parametrize("friction_iterations", [1, 2])
 def test_sleeping_islands_wake_up(friction_iterations):
     """A moving body hits a sleeping island, which takes part within the iteration."""
-    solver = {"sleep_speed": 2e-3, "sleep_time": 0.1, "friction_iterations": friction_iterations}
-    scene = abd.Scene(solver={"dt": 0.01, "d_hat": 1e-3, **solver})
-    scene.add_material("stone", mu=0.5)
-    scene.add_body("floor", half_space={}, material="stone")
-    for name, x in (("near", 0.0), ("far", 40.0)):
-        scene.add_body(name, box=[0.5, 0.5, 0.5], position=[x, 0, 0.2505], material="stone")
-    rail = ["y", "z", "rx", "ry", "rz"]
-    scene.add_body("runner", box=[0.5, 0.5, 0.5], position=[-1.3, 0, 0.5], velocity=[4, 0, 0], fix=rail)
+    scene = sleepers(-1.3, friction_iterations=friction_iterations)
     direct, recorded = pair(scene)
     slept = []
     for _ in range(28):
