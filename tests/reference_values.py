@@ -1,6 +1,6 @@
 """Known motions and joint forces of the mechanisms in `reference_cases.py`. SI units.
 
-Sources: Exudyn's sphericalJointTest and revoluteJointPrismaticJointTest, converged; the IFToMM multibody benchmark
+Sources: Exudyn's sphericalJointTest, converged; the IFToMM multibody benchmark
 library (A01, A02); the four-bar and the double pendulum of RigidBodyDynamics.jl's tests; ArtiSynth's RigidBodyJoint and
 FourBarLinkage. Values are published digits where those are converged, otherwise an independent solution in maximal
 coordinates, correct to all digits.
@@ -50,36 +50,6 @@ CHAIN = {
         ),
     },
 }  # fmt: skip
-
-SLIDER_CHAIN = {
-    # time: body: position, joint force and moment
-    0.1: {
-        0: (0.199668211, -0.011515438, 0, -28.891617566, 45.917609797, 9.540458771, -0.655694726, -11.369206296, 0),
-        4: (
-            1.797199741, -0.055009583, 0.027952487, -13.158065728, -4.617018838, 1.675546604,
-            -0.267063121, 3.030669564, -0.018420287,
-        ),
-    },
-    0.25: {
-        0: (0.192541732, -0.054108055, 0, -117.259405911, 82.543460693, -10.681336924, 3.558128244, 12.661482251, 0),
-        1: (0.577625195, -0.162324164, 0, -113.171477912, 47.615130894, -10.681336924, 2.40223552, 8.548276036, -12.22043487),
-        2: (
-            0.967657737, -0.252929139, 0.001303044, -98.552106709, 28.434430843, -9.992316903,
-            1.465055922, 4.52330384, -15.411998344,
-        ),
-        3: (
-            1.344236141, -0.362820383, 0.056246098, -79.141755814, 1.04382098, -9.706239164,
-            0.367609616, 0.607113669, -9.601584635,
-        ),
-        4: (
-            1.708260243, -0.34905039, 0.163790289, -43.084475486, -11.33329552, -12.776802112,
-            -1.399602143, 3.638953667, -0.447191308,
-        ),
-    },
-}  # fmt: skip
-
-TIP_ANGLES = (-0.009129127, -0.287566523, 0.352612176)
-"""Rotation of the last body after 0.25 s as R = Rx Ry Rz [rad]."""
 
 A01 = {
     0.5: (-0.391049, -0.920370), 1.0: (0.986292, -0.165011), 2.0: (-0.793566, -0.608484), 5.0: (-0.942305, -0.334754),

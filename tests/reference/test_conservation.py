@@ -48,11 +48,6 @@ def principal_inertia() -> np.ndarray:
     return m / 12.0 * (squares.sum() - squares)
 
 
-def angle_about_z(transform: np.ndarray) -> float:
-    """Rotation angle about world z [rad] of a pose (4, 4) that turns about z alone."""
-    return float(np.arctan2(transform[1, 0], transform[0, 0]))
-
-
 def discrete_angles(integrator: str, h: float, steps: int, w0: float, tau_over_inertia: float = 0.0) -> np.ndarray:
     """(steps + 1,) angles [rad] of a rigid body turning about a principal axis, by the recursion above."""
     if integrator != "bdf2":
@@ -106,18 +101,6 @@ def test_free_fall_is_the_closed_form_of_the_scheme(integrator, force):
     assert work == pytest.approx(np.dot(force, box.transform[:3, 3]), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("h", [0.01, 0.005])
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_a_spinner_follows_the_discrete_rotation(integrator, h):
-    steps = round(1.0 / h)
-    simulation, reports = run(free_box(integrator, h, angular_velocity=(0.0, 0.0, 6.0)), steps)
-    angles = discrete_angles(integrator, h, steps, 6.0)
-    turned = angle_about_z(simulation.bodies["box"].transform)
-    assert abs(np.angle(np.exp(1.0j * (turned - angles[-1])))) < 1e-6
-    expected = principal_inertia()[2] * angular_speed(h, angles, integrator, 6.0)
-    assert reports[-1].momentum["angular"][2] == pytest.approx(expected, rel=1e-6)
-
-
 def shares_lost(integrator: str, h: float, spin: np.ndarray, duration: float) -> np.ndarray:
     """(2,) shares of angular momentum (as a vector) and of kinetic energy that a free box loses [-]."""
     _, reports = run(free_box(integrator, h, angular_velocity=tuple(spin)), round(duration / h))
@@ -162,34 +145,21 @@ def test_a_body_that_turns_freely_is_not_stretched(integrator):
     assert max(report.max_orthogonality_error for report in reports) < 1e-12
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("axis", "h", "w0", "tau"), [(0, 0.01, -1.0, 3.0), (1, 0.01, -1.0, 3.0), (2, 0.01, -1.0, 3.0), (2, 0.005, 6.0, 0.0)]
+)
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_a_torque_about_a_principal_axis_follows_the_discrete_rotation(integrator, axis):
-    h, steps, tau = 0.01, 100, 3.0
-    unit = np.eye(3)[axis]
-    simulation, reports = run(free_box(integrator, h, angular_velocity=tuple(-unit), torque=tuple(tau * unit)), steps)
-    inertia = principal_inertia()[axis]
-    angles = discrete_angles(integrator, h, steps, -1.0, tau / inertia)
+def test_a_turn_about_a_principal_axis_follows_the_discrete_rotation(integrator, axis, h, w0, tau):
+    steps, unit, inertia = round(1.0 / h), np.eye(3)[axis], principal_inertia()[axis]
+    simulation, reports = run(free_box(integrator, h, angular_velocity=tuple(w0 * unit), torque=tuple(tau * unit)), steps)
+    angles = discrete_angles(integrator, h, steps, w0, tau / inertia)
     transform = simulation.bodies["box"].transform
     i, j = (axis + 1) % 3, (axis + 2) % 3
     turned = np.arctan2(transform[j, i], transform[i, i])
     assert abs(np.angle(np.exp(1.0j * (turned - angles[-1])))) < 1e-6
-    assert reports[-1].momentum["angular"][axis] == pytest.approx(
-        inertia * angular_speed(h, angles, integrator, -1.0 + h * steps * tau / inertia), rel=1e-6, abs=1e-7
-    )
+    speed = angular_speed(h, angles, integrator, w0 + h * steps * tau / inertia)
+    assert reports[-1].momentum["angular"][axis] == pytest.approx(inertia * speed, rel=1e-6, abs=1e-7)
     np.testing.assert_allclose(transform[:3, 3], 0.0, atol=1e-12)
-
-
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_torque_and_force_work_equals_the_gain_of_energy(integrator):
-    """The difference is the loss of the integrator, which decreases with h."""
-    missing = []
-    for h in (0.01, 0.005):
-        loads = {"force": (5.0, 0.0, -3.0), "torque": (0.0, 0.0, 1.0)}
-        _, reports = run(free_box(integrator, h, **loads), round(0.5 / h))
-        energy = reports[-1].energy
-        missing.append(1.0 - (energy["kinetic"] + energy["elastic"]) / energy["external_work"])
-    assert -1e-5 < missing[1] < 0.05
 
 
 def two_boxes(integrator: str, mu: float, tolerance: float = 1e-3) -> abd.Scene:
@@ -206,22 +176,15 @@ def two_boxes(integrator: str, mu: float, tolerance: float = 1e-3) -> abd.Scene:
 
 @pytest.mark.parametrize("mu", [0.0, 0.5])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_an_impact_keeps_the_linear_momentum(integrator, mu):
-    """Forces of contact and friction are opposite, and Newton steps keep the centre of mass."""
+def test_an_impact_keeps_the_linear_momentum_and_adds_no_energy(integrator, mu):
     simulation, reports = run(two_boxes(integrator, mu), 40)
     begin = simulation.model.bodies.mass[1] * np.array([3.0, 0.0, 0.0])
     drift = max(np.linalg.norm(report.momentum["linear"] - begin) for report in reports)
     assert np.linalg.norm(simulation.bodies["heavy"].velocity[:3, 3]) > 0.1, "they meet"
     assert drift < 1e-9 * np.linalg.norm(begin)
-
-
-@pytest.mark.parametrize("mu", [0.0, 0.5])
-@pytest.mark.parametrize("integrator", KEEPING)
-def test_an_impact_never_adds_energy(integrator, mu):
-    _, reports = run(two_boxes(integrator, mu), 40)
     totals = [sum(r.energy[name] for name in ("kinetic", "elastic", "contact")) for r in reports]
-    assert np.all(np.diff(totals) <= 1e-3 * totals[0])
-    assert reports[-1].energy["friction_work"] <= 0.0
+    assert integrator not in KEEPING or np.all(np.diff(totals) <= 1e-3 * totals[0])
+    assert integrator not in KEEPING or reports[-1].energy["friction_work"] <= 0.0
 
 
 @pytest.mark.parametrize("energy", [orthogonality, arap])

@@ -63,7 +63,6 @@ def test_free_mechanisms_conserve_energy_and_momenta(device):
     simulation = abd.Simulation(scene, device=device)
 
     def spin() -> np.ndarray:
-        """About the centre of mass."""
         m, q, qd = simulation.model.bodies.mass, simulation.stepper.q, simulation.stepper.qd
         P, L = momenta(simulation.model, q, qd)
         return L - np.cross(m @ q[:, :3] / m.sum(), P)
@@ -101,7 +100,6 @@ def test_vibration_does_not_affect_slow_motions(frequency):
 
 
 def test_pendulum_at_rest_stays_at_rest():
-    """The strain in the first steps causes no motion."""
     for enforcement in ("exact", "penalty"):
         scene = abd.Scene(gravity=(0, 0, -9.81), solver={"dt": 0.01})
         for k in range(3):

@@ -113,20 +113,6 @@ def test_mass_matrix_is_the_jacobian_of_inverse_dynamics(seed):
 
 
 @SEEDS
-def test_power_flow(seed):
-    """The rate of the energy is the power of torques and external wrenches."""
-    _, mechanism, rng = random_tree(seed)
-    q, v = state(mechanism, rng)
-    torque, wrenches = rng.standard_normal(len(v)), rng.standard_normal((len(mechanism.fixed), 6))
-    rate, acceleration = mechanism.rate(q, v), mechanism.forward_dynamics(q, v, torque, wrenches)
-    M_rate = derivative(lambda t: mechanism.mass_matrix(q + t * rate))
-    energy_rate = v @ mechanism.mass_matrix(q) @ acceleration + 0.5 * v @ M_rate @ v + mechanism.gravity_term(q) @ v
-    speeds = np.array([mechanism.geometric_jacobian(q, body) @ v for body in range(len(wrenches))])
-    power = torque @ v + np.sum(wrenches * speeds)
-    assert abs(energy_rate - power) < 1e-10 * max(1.0, np.abs(v @ M_rate @ v))
-
-
-@SEEDS
 def test_joint_wrenches_accelerate_every_body(seed):
     """The equations of Newton and Euler hold for each body, with torques along motions."""
     made, mechanism, rng = random_tree(seed)

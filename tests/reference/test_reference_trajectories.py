@@ -15,7 +15,6 @@ pytestmark = pytest.mark.device
     ("name", "h", "until", "position", "velocity", "force"),
     [
         ("spherical chain", 0.005, 0.5, 1e-4, 1e-4, 1e-4),
-        ("hinges and a slider", 0.0025, 0.25, 1e-4, 0.0, 1e-3),
         ("A01 pendulum", 0.0025, 0.5, 1e-4, 0.0, 1e-3),
         ("four-bar", 0.005, 0.5, 1e-4, 0.0, 1e-4),
         ("capsule on a hinge, damping 0", 0.0025, 0.25, 1e-4, 0.0, 0.0),
