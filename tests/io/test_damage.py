@@ -34,7 +34,6 @@ def scene(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(scene, tmp_path_factory):
-    """The directory of a complete run."""
     run = tmp_path_factory.mktemp("runs") / "run"
     assert main(["run", str(scene), "--device", "numpy", "--steps", str(STEPS), "--out", str(run), "--quiet"]) == 0
     return run
@@ -160,13 +159,20 @@ def test_certificates_do_not_count_as_changes(whole, tmp_path):
         assert certify_run(run, machine=False, quiet=True) == 0
 
 
-def test_broken_links_are_reported(whole, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda file: file.__setitem__("joints/broken", h5py.SoftLink("/nowhere")), "damaged"),
+        (CHANGES["not finite"], "a vertex is not finite"),
+    ],
+)
+def test_exports_of_damaged_runs_are_refused(change, words, whole, tmp_path, capsys):
     run = tmp_path / "run"
     shutil.copytree(whole, run)
     with h5py.File(run / "trajectory.h5", "r+") as file:
-        file["joints/broken"] = h5py.SoftLink("/nowhere")
+        change(file)
     assert main(["export", str(run), "--to", "obj", "--out", str(tmp_path / "out")]) == 2
-    assert "damaged" in capsys.readouterr().err
+    assert words in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -9,7 +9,6 @@ import pytest
 import trimesh
 from exported_run import FRAMES, poses, rope_ends
 
-from abd.export import obj
 from abd.export.formats import ExportError, export
 from abd.export.scenery import Scenery
 from abd.export.whole import WholeMesh
@@ -55,12 +54,6 @@ def test_obj_replaces_its_own_folder_and_no_other(folder, tmp_path):
     with pytest.raises(ExportError, match="not a folder of an earlier export"):
         export(folder, "obj", other)
     assert [item.name for item in other.iterdir()] == ["thesis.tex"]
-
-
-def test_vertices_beyond_the_precision_are_refused():
-    with pytest.raises(ExportError, match="not finite"):
-        obj.vertex_lines(np.array([[np.nan, 0.0, 0.0]]), 6)
-    assert obj.vertex_lines(np.zeros((0, 3)), 6) == b""
 
 
 def test_vtk_reader_finds_every_step(folder):
@@ -201,7 +194,6 @@ def test_trimesh_reads_bodies_at_their_initial_poses(done, folder):
 
 
 def told_loss(done) -> float:
-    """The strain that the notes say is lost."""
     return float(done.notes[0].split("strain of at most ")[1].split()[0])
 
 
@@ -215,14 +207,11 @@ def test_animation_holds_every_frame(contents, folder, done):
         for frame in range(FRAMES):
             error = np.abs(node_pose(document, read, by_name[name], frame) - expected[frame, body]).max()
             assert error < 1e-6 + 1.05 * told_loss(done), name
-
-
-def test_rope_is_a_scaled_shaft(contents, folder):
-    document, read = contents
-    number = next(k for k, node in enumerate(document["nodes"]) if node.get("name") == "rope")
     for frame in (0, FRAMES - 1):
-        found = node_pose(document, read, number, frame) @ np.array([[0, 0, 0, 1], [0, 0, 1, 1.0]]).T
-        np.testing.assert_allclose(found[:3].T, rope_ends(folder)[frame], atol=2e-6)
+        ends = node_pose(document, read, by_name["rope"], frame) @ np.array([[0, 0, 0, 1], [0, 0, 1, 1.0]]).T
+        np.testing.assert_allclose(ends[:3].T, rope_ends(folder)[frame], atol=2e-6, err_msg="a rope is a scaled shaft")
+    animated = {document["nodes"][one["target"]["node"]]["name"] for one in document["animations"][0]["channels"]}
+    assert "ball" in animated and not {"wall", "ground"} & animated, "bodies at rest are not animated"
 
 
 def test_the_reported_loss_is_the_omitted_shear(done, folder):
@@ -234,22 +223,10 @@ def test_the_reported_loss_is_the_omitted_shear(done, folder):
     assert lost > 1e-12 and told_loss(done) == pytest.approx(lost, rel=0.06)
 
 
-def test_bodies_at_rest_are_not_animated(contents):
+def test_markers_hang_on_their_bodies_and_colours_are_materials(contents):
     document, _ = contents
-    animated = {document["nodes"][one["target"]["node"]]["name"] for one in document["animations"][0]["channels"]}
-    assert "wall" not in animated and "ground" not in animated and "ball" in animated
-
-
-def test_marker_hangs_on_its_body(contents):
-    document, _ = contents
-    cylinder = next(node for node in document["nodes"] if node.get("name") == "cylinder")
-    assert [document["nodes"][child]["name"] for child in cylinder["children"]] == ["joint pivot"]
-
-
-def test_colours_are_shared_materials(contents):
-    document, _ = contents
-    names = {node.get("name"): node for node in document["nodes"]}
-    material = document["meshes"][names["box_one"]["mesh"]]["primitives"][0]["material"]
-    given = document["materials"][material]
-    assert given["pbrMetallicRoughness"]["baseColorFactor"] == pytest.approx([1, 0, 0, 0.5], abs=3e-3)
-    assert given["alphaMode"] == "BLEND"
+    nodes = {node.get("name"): node for node in document["nodes"]}
+    assert [document["nodes"][child]["name"] for child in nodes["cylinder"]["children"]] == ["joint pivot"]
+    material = document["materials"][document["meshes"][nodes["box_one"]["mesh"]]["primitives"][0]["material"]]
+    assert material["pbrMetallicRoughness"]["baseColorFactor"] == pytest.approx([1, 0, 0, 0.5], abs=3e-3)
+    assert material["alphaMode"] == "BLEND"

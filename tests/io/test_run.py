@@ -103,14 +103,6 @@ def test_resumed_run_equals_an_uninterrupted_run(tmp_path, every, number, in_thr
     assert reports[0] == reports[1]
 
 
-def test_a_finished_run_can_be_continued(tmp_path):
-    start(tmp_path / "whole", 8)
-    start(tmp_path / "parts", 4)
-    assert start(tmp_path / "parts", 4, resume=True).report["steps"] == 4
-    start(tmp_path / "parts", 8, resume=True)
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
-
-
 def test_a_killed_run_is_resumed_from_its_checkpoint(tmp_path):
     """After a kill, the frames after the last flush are computed again."""
     start(tmp_path / "whole", 9)
