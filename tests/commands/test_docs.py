@@ -27,7 +27,6 @@ def blocks(path, language: str) -> list[str]:
 
 
 def name(path) -> str:
-    """Of a page, for the lists of tests."""
     return str(path.relative_to(DOCS))
 
 

@@ -11,7 +11,6 @@ EXAMPLES = sorted((TOOLS.parent / "docs" / "examples").glob("*.py"))
 
 
 def example(name: str) -> ModuleType:
-    """An example as a module."""
     path = next(path for path in EXAMPLES if path.stem == name)
     spec = importlib.util.spec_from_file_location(f"example_{name}", path)
     module = importlib.util.module_from_spec(spec)

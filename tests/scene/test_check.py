@@ -85,7 +85,6 @@ def scene(tmp_path):
 
 
 def expected():
-    """Line and words of every mistake."""
     lines = enumerate(SCENE.splitlines(), 1)
     return [(number, text.split("#!")[1].strip()) for number, text in lines if "#!" in text]
 

@@ -164,7 +164,6 @@ def test_materials_combine_by_the_geometric_mean():
 
 
 def test_axes_of_a_joint_may_differ_by_the_least_turn():
-    """The axes of both bodies define the frames; the turn between these is that between the axes."""
     turned = {"euler": {"order": "xyz", "degrees": (10, 20, 30)}}
     joint = {"name": "open", "type": "hinge", "parent": "a", "child": "b", "parent_anchor": (0, 0, 0), "child_anchor": (0, 0, -3)}
     model = compiled(

@@ -9,7 +9,6 @@ from abd.scene.geometry.frames import principal_frame
 
 
 def of_box(extents, total):
-    """S of a box."""
     return total * np.diag(np.square(extents)) / 12.0
 
 

@@ -4,6 +4,7 @@ import logging
 
 import pytest
 import trimesh
+from common_scenes import on_ground
 
 import abd
 
@@ -12,9 +13,7 @@ BOX = {"box": (0.2, 0.1, 0.1), "position": (0, 0, 1)}
 
 
 def ground(dt: float = 0.01, **body) -> abd.Scene:
-    scene = abd.Scene(solver={"dt": dt})
-    scene.add_material("default", mu=0.5)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(0.5, dt=dt)
     scene.add_body("part", **(body or BOX))
     return scene
 
@@ -26,9 +25,7 @@ def hinged(anchor: float = 1.0, **keys) -> abd.Scene:
 
 
 def alone(floor: bool = True) -> abd.Scene:
-    scene = abd.Scene()
-    if floor:
-        scene.add_body("ground", half_space={})
+    scene = on_ground() if floor else abd.Scene()
     scene.add_body("part", **BOX)
     return scene
 

@@ -9,6 +9,7 @@ from joint_scenes import BODIES
 import abd
 from abd.errors import SceneError
 
+B = '[[body]]\nname = "b"\n'
 BALL = '[[body]]\nname = "ball"\nsphere = { radius = 1 }\n'
 CUBE = '[[body]]\nname = "cube"\nbox = [1, 1, 1]\nposition = [5, 0, 0]\n'
 DRIVEN = '[[body]]\nname = "cam"\nbox = [1, 1, 1]\nkind = "kinematic"\n'
@@ -23,7 +24,7 @@ split_components = true
 vertices = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
 edges = [[0, 1], [2, 3]]
 """
-SURFACE = '[[body]]\nname = "b"\n[body.surface]\nvertices = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]\n'
+SURFACE = f'{B}[body.surface]\nvertices = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]\n'
 
 # text of the scene, line, and fragments of the problem's key, message and remedy
 WRONG = {
@@ -60,10 +61,10 @@ WRONG = {
     "name with a space": ('[[body]]\nname = "a "\nbox = [1, 1, 1]\n', 2, "name", "leading or trailing spaces", "drop"),
     "no surface": ('\n[[body]]\nname = "ball"\n', 2, "body.ball", "no surface", "sphere"),
     "two surfaces": (f"{BALL}box = [1, 1, 1]\n", 3, "sphere", "'box' and 'sphere' are given", "keep one"),
-    "radius of a table": ('[[body]]\nname = "b"\n[body.sphere]\nradius = 0\n', 4, "body.b.sphere.radius", "than 0", ""),
-    "flat box": ('[[body]]\nname = "b"\nbox = [1, 0, 1]\n', 3, "body.b.box", "greater than 0", ""),
+    "radius of a table": (f'{B}[body.sphere]\nradius = 0\n', 4, "body.b.sphere.radius", "than 0", ""),
+    "flat box": (f'{B}box = [1, 0, 1]\n', 3, "body.b.box", "greater than 0", ""),
     "scale of zero": (f"{BALL}scale = 0\n", 4, "body.ball.scale", "one or three factors other than 0, not 0", "mirrors"),
-    "number instead of a table": ('[[body]]\nname = "b"\nsphere = 1\n', 3, "body.b.sphere", "should be a table, not 1", "radius"),
+    "number instead of a table": (f'{B}sphere = 1\n', 3, "body.b.sphere", "should be a table, not 1", "radius"),
     "table instead of a list": (f"[material]\nmu = 1\n{BALL}", 1, "material", "should be a list, not {'mu': 1}", ""),
     "camera in its target": (f"[camera]\nposition = [0, 0, 1]\ntarget = [0, 0, 1]\n{BALL}",
         1, "camera", "should be a table whose position and target are not the same point", ""),
@@ -95,12 +96,10 @@ WRONG = {
     "half-space with a place": ('[[body]]\nname = "g"\nhalf_space = {}\nposition = [0, 0, 1]\n',
         4, "body.g.position", "no effect", "offset"),
     "normal of zero": ('[[body]]\nname = "g"\nhalf_space = { normal = [0, 0, 0] }\n', 3, "normal", "than zero", "[0, 0, 1]"),
-    "missing mesh": ('[[body]]\nname = "b"\nmesh = "lnk.obj"\n', 3, "body.b.mesh", "'lnk.obj' not found in", "'link.obj'"),
-    "mesh format": ('[[body]]\nname = "b"\nmesh = "link.blend"\n', 3, "body.b.mesh", "'.blend'", ".obj .stl"),
-    "vertex number": (
-        '[[body]]\nname = "b"\n[body.surface]\nvertices = [[0, 0, 0], [1, 0, 0]]\nedges = [\n[0, 1],\n[0, 2]]\n',
-        *(7, "body.b.surface.edges[1]", "index 2 is not one of the 2 vertices", ""),
-    ),
+    "missing mesh": (f'{B}mesh = "lnk.obj"\n', 3, "body.b.mesh", "'lnk.obj' not found in", "'link.obj'"),
+    "mesh format": (f'{B}mesh = "link.blend"\n', 3, "body.b.mesh", "'.blend'", ".obj .stl"),
+    "vertex number": (f'{B}[body.surface]\nvertices = [[0, 0, 0], [1, 0, 0]]\nedges = [\n[0, 1],\n[0, 2]]\n',
+        7, "body.b.surface.edges[1]", "index 2 is not one of the 2 vertices", ""),
     "too many copies": (
         f"{BALL}repeat = {{ count = [100000, 1000000, 1], step = [1, 1, 1] }}\n{JOINT}anchor = [0, 0, 0]\n",
         *(4, "body.ball.repeat.count", "a product of at most 1000000 (ABD_MOST_COPIES), not [100000, 1000000, 1]", ""),
@@ -150,10 +149,8 @@ WRONG = {
     "sheet without thickness": (f"{SURFACE}triangles = [[0, 1, 2]]\n", 1, "body.b.thickness", "needs a thickness", "close it"),
     "rod without radius": (f"{SURFACE}edges = [[0, 1], [1, 2]]\n", 1, "body.b.radius", "needs a radius", "radius > 0"),
     "points without radius": (f"{SURFACE}points = [0, 1, 2]\n", 1, "body.b.radius", "needs a radius", "radius > 0"),
-    "rod without inertia": (
-        '[[body]]\nname = "b"\nmass = 1\n[body.surface]\nvertices = [[0, 0, 0], [1, 0, 0]]\nedges = [[0, 1]]\n',
-        *(1, "body.b", "no inertia about its line", ""),
-    ),
+    "rod without inertia": (f'{B}mass = 1\n[body.surface]\nvertices = [[0, 0, 0], [1, 0, 0]]\nedges = [[0, 1]]\n',
+        1, "body.b", "no inertia about its line", ""),
     "more joints than children": (f'{COPIED}parent = "ball_0_0_0"\nrepeat = {{ count = [3, 1, 1] }}\n',
         11, "joint.pivot.repeat", "the last copy has the child 'ball_3_0_0', but 'ball' has", ""),
     "repeated joint of single bodies": (f"{BALL}{JOINT}anchor = [0, 0, 0]\nrepeat = {{ count = [2, 1, 1] }}\n",
@@ -165,9 +162,8 @@ WRONG = {
     ),
     "proxy without inertia": ('[[body]]\nname = "p"\nproxy = true\nmass = 1\n', 1, "body.p", "needs inertia", ""),
     "unsymmetric inertia": (f"{BALL}mass = 1\ninertia = [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]\n", 5, "inertia", "symmetric", ""),
-    "unknown component": (
-        f"{PARTS}{JOINT.replace('ball', 'b_2')}anchor = [0, 0, 0]\n", 11, "joint.pivot.child", "no body 'b_2'", "'b_1'",
-    ),
+    "unknown component": (f"{PARTS}{JOINT.replace('ball', 'b_2')}anchor = [0, 0, 0]\n",
+        11, "joint.pivot.child", "no body 'b_2'", "'b_1'"),
     "joint of a body without free axes": (f'{BALL}fix = ["x", "y", "z", "rx", "ry", "rz"]\n{JOINT}anchor = [0, 0, 0]\n',
         8, "joint.pivot.child", "neither 'world' nor 'ball' is dynamic", ""),
 }

@@ -74,7 +74,6 @@ def rougher(mu: float, more: float) -> abd.Scene:
 
 
 def final_speed(folder) -> dict[str, float]:
-    """Speed of the block at the end."""
     from abd.io.trajectory import Trajectory
 
     with Trajectory(folder) as run:
@@ -101,12 +100,10 @@ def test_a_function_of_parameters_gives_a_table(tmp_path):
 
 
 def ends(mu: float) -> abd.Scene:
-    """A scene whose making ends the process."""
     return sliding(mu) if mu < 0.5 else os._exit(9)
 
 
 def missing(folder) -> dict[str, float]:
-    """A column from a file that does not exist."""
     return {"column": float((folder / "missing").read_text())}
 
 
