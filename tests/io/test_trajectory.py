@@ -9,7 +9,7 @@ import pytest
 from two_bodies import TRIANGLES, VERTICES, scene
 
 import abd
-from abd.io.checkpoint import CheckpointError, create_slots, read_slots, to_bytes, write_slot
+from abd.io.checkpoint import CheckpointError, create_slots, from_bytes, read_slots, to_bytes, write_slot
 from abd.io.datasets import stacked
 from abd.io.frame import FrameReader, SolverRow
 from abd.io.initial import initial_report
@@ -175,6 +175,17 @@ def test_every_prefix_of_the_writes_is_readable(tmp_path, monkeypatch):
             (block,) = trajectory.blocks(step + 1)
             assert (block["/bodies/transform"] == states[: step + 1]).all()
     assert frames == 4
+
+
+def test_values_of_checkpoints_keep_their_bits_and_types():
+    odd = np.array([0x7FF8DEADBEEF0001, 0x8000000000000000, 0x0000000000000001], dtype=np.uint64).view(float)
+    arrays = {"odd": odd, "empty": np.empty((0, 3)), "flag": np.array([True]), "fortran": np.asfortranarray(np.eye(3)[:2])}
+    scalars = {"third": np.float64(1.0) / 3.0, "gap": float("inf"), "zero": -0.0, "step": 10**30, "word": "Ü", "nothing": None}
+    again = from_bytes(to_bytes({"arrays": arrays, "scalars": scalars}))
+    assert {name: (value.dtype, value.tobytes()) for name, value in again["arrays"].items()} == {
+        name: (value.dtype, value.tobytes()) for name, value in arrays.items()
+    }
+    assert [(type(value), repr(value)) for value in again["scalars"].values()] == [(type(v), repr(v)) for v in scalars.values()]
 
 
 @pytest.mark.parametrize("bad", [object(), [1, 2], np.array([None])], ids=["object", "list", "object array"])
