@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -19,6 +20,7 @@ from abd.io.run import run
 from abd.io.trajectory import Trajectory
 from abd.rotations import pose
 from abd.scene.geometry import shapes
+from abd.step.frame_path import FramePath
 
 BOX = {"box": (1, 1, 1)}
 FLOOR = {"half_space": {}}
@@ -333,10 +335,13 @@ def test_worlds_pass_through_the_ends_of_their_own_substeps(tmp_path):
     sim.run(steps=2, record=tmp_path / "run")
     found = certify(tmp_path / "run")
     assert found.ok and found.paths_checked == 2
-    with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
-        boxes = [file["bodies/name"].asstr()[...].tolist().index(f"w{world}_box") for world in range(3)]
-        length = file["paths/length"][:, boxes]
-    assert (length[:, :2].sum(axis=0) > 0.0).all() and (length.sum(axis=0) < 0.02).all()
+
+
+def test_iterates_of_a_body_that_turns_fast_are_no_known_path():
+    path, q, rates = FramePath(), np.tile([0.0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1], (2, 1)), np.zeros((2, 12))
+    rates[:, [4, 6]] = [-600.0, 600.0]
+    path.add_iterates([SimpleNamespace(wait=lambda: [q])] * 2, q, rates, np.array([0.01, 0.0]))
+    assert len(path.q) == 1 and np.isnan(path.length[0]).all()
 
 
 def test_a_path_is_not_accepted_along_missing_iterates(tmp_path):

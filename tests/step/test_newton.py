@@ -50,19 +50,16 @@ def test_chains_take_at_most_four_iterations_whatever_the_stiffness(joint, hung,
     assert all(report.converged and report.tolerance_achieved <= 1e-3 for report in reports)
 
 
-def test_simple_joint_of_the_affine_body_code():
-    """The code of Autodesk takes 104.7 iterations per step here."""
-    _, reports = advance(fixture("affine-body-dynamics/scenes/simple_joint.json"), 100)
-    assert np.mean([report.newton_iterations for report in reports]) <= 6.0
-
-
-@pytest.mark.parametrize(("name", "limit"), [("mechanisms/507-movements/092-piston", 25.0), ("pendulum/pendulum", 20.0)])
-def test_mechanisms_supported_by_contact_only(name, limit):
-    """Pins in holes need the curvature of the contacts along a rotation; rigid-ipc takes seconds per step."""
-    scene = abd.load(fixture(f"rigid-ipc/scenes/{name}.json"))
-    simulation = abd.Simulation(scene.override(["solver.max_newton=100", "solver.retries=0"]), device=NAME)
-    iterations = [simulation.step().newton_iterations for _ in range(15)]
-    assert np.mean(iterations) <= limit
+@pytest.mark.parametrize(("name", "steps", "limit"), [
+    ("affine-body-dynamics/scenes/simple_joint", 100, 6.0),
+    ("rigid-ipc/scenes/mechanisms/507-movements/092-piston", 15, 25.0),
+    ("rigid-ipc/scenes/pendulum/pendulum", 15, 20.0),
+])  # fmt: skip
+def test_mechanisms_of_other_codes_take_few_iterations(name, steps, limit):
+    """The code of Autodesk takes 104.7 iterations per step for the first; the others are supported by contact only."""
+    scene = abd.load(fixture(f"{name}.json")).override(["solver.max_newton=100", "solver.retries=0"])
+    _, reports = advance(scene, steps)
+    assert np.mean([report.newton_iterations for report in reports]) <= limit
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.5])
@@ -211,13 +208,11 @@ def test_fixed_degrees_of_freedom_do_not_move(fix, integrator):
     contacts = sum(simulation.step().contacts for _ in range(40))
     now = simulation.host_state().q[body]
     turn = now[3:].reshape(3, 3) @ np.linalg.inv(begin[3:].reshape(3, 3))
-    held = [axis for axis in fix if len(axis) == 1]
-    for k, axis in enumerate("xyz"):
-        if axis in held:
-            assert abs(now[k] - begin[k]) <= 1e-12
-    if "rx" in fix or "ry" in fix or "rz" in fix:
-        free = [axis for axis in ("rx", "ry", "rz") if axis not in fix]
-        still = np.eye(3) if not free else np.eye(3)[:, [("rx", "ry", "rz").index(free[0])]]
+    held = [k for k, axis in enumerate("xyz") if axis in fix]
+    np.testing.assert_allclose(now[held], begin[held], rtol=0, atol=1e-12)
+    free = [k for k, axis in enumerate(("rx", "ry", "rz")) if axis not in fix]
+    if len(free) < 3:
+        still = np.eye(3)[:, free or [0, 1, 2]]
         np.testing.assert_allclose(turn @ still, still, atol=1e-12)
     if "z" not in fix:
         assert contacts > 0
@@ -234,8 +229,3 @@ def test_a_long_step_is_reported_while_it_lasts(device, monkeypatch, caplog):
         abd.Simulation(scene, device=device).step()
     lines = [one for one in caplog.messages if "Newton iterations so far" in one]
     assert lines and "would still move at" in lines[0]
-    caplog.clear()
-    monkeypatch.undo()
-    with caplog.at_level("INFO", logger="abd"):
-        abd.Simulation(scene, device=device).step()
-    assert not [one for one in caplog.messages if "Newton iterations so far" in one], "short steps are not"

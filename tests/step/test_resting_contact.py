@@ -1,4 +1,4 @@
-"""Resting contacts: forces on bodies, and no rebound."""
+"""Resting contacts: starts within the activation distance, forces on bodies, and no rebound."""
 
 from math import cos, radians, sin
 
@@ -8,9 +8,11 @@ from checkpoints import assert_goes_on
 from on_device import NAME, follow
 
 import abd
+from abd.contact.pair_law import D_HAT_SHARE
+
+pytestmark = pytest.mark.device
 
 G = 9.81
-pytestmark = pytest.mark.device
 
 
 def ground(dt: float, mu: float, **solver) -> abd.Scene:
@@ -18,17 +20,6 @@ def ground(dt: float, mu: float, **solver) -> abd.Scene:
     scene.add_material("default", mu=mu)
     scene.add_body("ground", half_space={})
     return scene
-
-
-def rocking() -> abd.Simulation:
-    """A box that was let go on one of its edges."""
-    turn, (width, height) = radians(10.0), (0.1, 0.3)
-    scene = ground(0.01, 0.8)
-    scene.add_body(
-        "box", box=(width, 0.2, height), axis_angle={"axis": (0.0, 1.0, 0.0), "degrees": 10.0},
-        position=(0.0, 0.0, 0.5 * (width * sin(turn) + height * cos(turn))),
-    )  # fmt: skip
-    return abd.Simulation(scene, device=NAME)
 
 
 @pytest.mark.parametrize("speed", [0.02, 0.1, 0.5, 2.0])
@@ -79,35 +70,39 @@ def test_tightening_rope_has_no_rebound(speed):
     assert slowest > -0.05 * speed and box.linear_velocity[0] < 0.05 * speed
 
 
-def test_impact_of_other_bodies_has_no_effect():
-    """A sliding box has the same motion with and without bodies that fall next to it."""
-    def run(others: int) -> np.ndarray:
-        scene = ground(0.01, 0.5)
-        scene.add_body("box", box=(0.2, 0.2, 0.05), position=(0.0, 0.0, 0.025), velocity=(2.0, 0.0, 0.0))
-        for k in range(others):
-            scene.add_body(f"other{k}", box=(0.1, 0.1, 0.1), position=(0.0, 3.0 + k, 0.3))
-        simulation = abd.Simulation(scene, device=NAME)
-        return np.array(follow(simulation, 40, lambda _: simulation.bodies["box"].position.copy()))
-
-    alone, beside = run(0), run(3)
-    np.testing.assert_allclose(beside, alone, atol=1e-9)
+BODIES = {
+    # what is observed, its keys
+    "slides": {"box": (0.2, 0.2, 0.05), "position": (0, 0, 0.025), "velocity": (2, 0, 0)},
+    "falls": {"sphere": {"radius": 0.05}, "position": (0.4, -0.4, 0.2)},
+    "swings": {"sphere": {"radius": 0.05}, "position": (0.4, -0.4, 0.2)},
+    "rests": {"box": (0.2,) * 3, "position": (0, 0, 0.102)},
+}
+OTHERS = {
+    # what is next to it, keys by body
+    "falls nearby": [{"box": (0.1,) * 3, "position": (0, 3 + k, 0.3)} for k in range(3)],
+    "lies askew, with a near bounding box": [
+        {"box": (2, 0.1, 0.3), "position": (0, 0, 0.151), "axis_angle": {"axis": (0, 0, 1), "degrees": 45}},
+    ],
+    "is large and distant": [{"box": (1, 40, 40), "kind": "static", "position": (20.5, 0, 0)}],
+}
+NEAR, BEAM, WALL = OTHERS
 
 
 @pytest.mark.parametrize("device", ["numpy", NAME])
-@pytest.mark.parametrize("kind", ["ball", "pendulum"])
-def test_resting_bodies_with_near_bounding_boxes_have_no_effect(kind, device):
-    """A ball falls freely, and a pendulum swings, next to a beam that lies askew on the ground."""
+@pytest.mark.parametrize(
+    ("body", "other", "steps"), [("slides", NEAR, 40), ("falls", BEAM, 12), ("swings", BEAM, 12), ("rests", WALL, 20)]
+)
+def test_other_bodies_have_no_effect(body, other, steps, device):
     runs = []
-    for beam in (False, True):
+    for others in ([], OTHERS[other]):
         scene = ground(0.01, 0.5)
-        if beam:
-            turn = {"axis": (0.0, 0.0, 1.0), "degrees": 45.0}
-            scene.add_body("beam", box=(2.0, 0.1, 0.3), position=(0.0, 0.0, 0.151), axis_angle=turn)
-        scene.add_body("body", sphere={"radius": 0.05}, position=(0.4, -0.4, 0.2))
-        if kind == "pendulum":
+        scene.add_body("body", **BODIES[body])
+        if body == "swings":
             scene.add_spherical("pin", abd.WORLD, "body", anchor=(0.3, -0.5, 0.25), enforcement="exact")
+        for k, keys in enumerate(others):
+            scene.add_body(f"other{k}", **keys)
         simulation = abd.Simulation(scene, device=device)
-        runs.append(follow(simulation, 12, lambda _, of=simulation: of.bodies["body"].position.copy()))
+        runs.append(follow(simulation, steps, lambda _, of=simulation: of.bodies["body"].position.copy()))
     np.testing.assert_allclose(runs[1], runs[0], atol=1e-9)
 
 
@@ -126,35 +121,101 @@ def test_applied_force_acts_from_its_step_on():
 
 
 def test_a_restored_run_continues_bit_for_bit():
-    one = rocking()
+    """A box rocks on one of its edges."""
+    scene, tilt = ground(0.01, 0.8), radians(10.0)
+    place = {"position": (0, 0, 0.05 * sin(tilt) + 0.15 * cos(tilt)), "axis_angle": {"axis": (0, 1, 0), "degrees": 10}}
+    scene.add_body("box", box=(0.1, 0.2, 0.3), **place)
+    one, other = (abd.Simulation(scene, device=NAME) for _ in range(2))
     one.run(steps=10)
-    assert_goes_on(one, rocking(), 20)
+    assert_goes_on(one, other, 20)
+
+
+CONSTANT = [({"z": f"0.5*{a}*t*t"}, a, 0.5, None) for a in (5.0, -5.0, 60.0)]
+SHAKEN = [({"z": "0.005*sin(10*pi*t)"}, None, mu, gap) for mu in (0.0, 0.5) for gap in (5e-3, 1e-4, 1e-5)]
 
 
 @pytest.mark.parametrize("dt", [0.01, 0.002])
-@pytest.mark.parametrize("acceleration", [(0.0, 0.0, 5.0), (0.0, 0.0, -5.0), (0.0, 0.0, 60.0)])
-def test_the_force_of_an_accelerated_plate_is_steady(acceleration, dt):
-    """The velocity of the plate is not mistaken for an impact, and the box follows without a jump."""
-    scene = ground(dt, 0.5)
-    along = {axis: f"0.5*{a}*t*t" for axis, a in zip("xyz", acceleration, strict=True)}
-    scene.add_body("plate", box=(1.0, 1.0, 0.2), position=(0, 0, 2.9), kind="kinematic", motion={"formulas": along})
-    scene.add_body("box", box=(0.2, 0.2, 0.1), position=(0, 0, 3.0501), mass=1.0)
-    simulation = abd.Simulation(scene, device=NAME)
-    forces = follow(simulation, 30, lambda _: simulation.bodies["box"].contact_force)
-    np.testing.assert_allclose(forces[15:], np.tile(np.add(acceleration, (0, 0, G)), (15, 1)), rtol=0.01, atol=0.01)
-
-
-@pytest.mark.parametrize("dt", [0.01, 0.002])
-@pytest.mark.parametrize("gap", [5e-3, 1e-4, 1e-5])
-@pytest.mark.parametrize("mu", [0.0, 0.5])
-def test_contact_forces_balance_weight_and_inertia_in_each_step(mu, gap, dt):
-    """This holds on a shaken plate, with and without friction, for any activation."""
-    scene = ground(dt, mu, d_hat=gap)
-    shaken = {"formulas": {"z": "0.005*sin(10*pi*t)"}}
-    scene.add_body("plate", box=(1.0, 1.0, 0.2), position=(0, 0, 1.0), kind="kinematic", motion=shaken)
-    scene.add_body("box", box=(0.2, 0.2, 0.1), position=(0, 0, 1.15 + gap), mass=1.0)
+@pytest.mark.parametrize(("formulas", "acceleration", "mu", "d_hat"), [*CONSTANT, *SHAKEN])
+def test_contact_forces_balance_weight_and_inertia_in_each_step(formulas, acceleration, mu, d_hat, dt):
+    """The velocity of an accelerated plate is no impact; for a shaken one this holds for any activation."""
+    scene = ground(dt, mu, **({"d_hat": d_hat} if d_hat else {}))
+    scene.add_body("plate", box=(1.0, 1.0, 0.2), position=(0, 0, 2.9), kind="kinematic", motion={"formulas": formulas})
+    scene.add_body("box", box=(0.2, 0.2, 0.1), position=(0, 0, 3.05 + (d_hat or 1e-4)), mass=1.0)
     simulation = abd.Simulation(scene, device=NAME)
     box = simulation.bodies["box"]
-    states = np.array(follow(simulation, 60, lambda _: [box.linear_velocity[2], box.contact_force[2]]))
-    needed = np.diff(states[:, 0]) / dt + G
-    np.testing.assert_allclose(states[1:, 1], needed, atol=0.1 * G)
+    steps = 30 if acceleration else 60
+    states = np.array(follow(simulation, steps, lambda _: [box.linear_velocity[2], *box.contact_force]))
+    np.testing.assert_allclose(states[1:, 3], np.diff(states[:, 0]) / dt + G, atol=0.1 * G)
+    if acceleration:
+        np.testing.assert_allclose(states[15:, 1:], np.tile([0, 0, acceleration + G], (15, 1)), rtol=0.01, atol=0.01)
+
+
+SIZE = 0.05
+
+
+def box_on(floor: str, share: float, **solver) -> abd.Scene:
+    """A cube at a gap of so many activations above a half-space or the top of a table."""
+    scene = abd.Scene(solver=solver)
+    if floor == "half-space":
+        scene.add_body("floor", half_space={})
+    else:
+        scene.add_body("floor", box=(2.4, 2.4, 0.1), kind="static", position=(0, 0, -0.05))
+    height = 0.5 * SIZE + share * D_HAT_SHARE * SIZE
+    scene.add_body("box", box=(SIZE,) * 3, density=1000.0, position=(0.013, 0.017, height))
+    return scene
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("dt", [1e-2, 1e-4])
+@pytest.mark.parametrize("share", [2.5e-4, 0.1, 0.5, 1.0 - 1e-9])
+@pytest.mark.parametrize("floor", ["half-space", "table"])
+def test_placed_box_stays_in_place(floor, share, dt, integrator):
+    simulation = abd.Simulation(box_on(floor, share, dt=dt, integrator=integrator), device=NAME)
+    start, mass = simulation.stepper.q[1, 2], simulation.bodies["box"].mass
+    before = mass * G * start + simulation.stepper.initial_contacts.energy
+    for _ in range(30):
+        report = simulation.step()
+        energy = sum(report.energy[name] for name in ("kinetic", "gravity", "elastic", "contact"))
+        assert abs(simulation.stepper.q[1, 2] - start) < 1e-3 * SIZE
+        assert simulation.stepper.qd[1, 2] < 2e-3
+        assert energy < before + 1e-3 * mass * G * SIZE
+
+
+@pytest.mark.parametrize("neighbour", [False, True])
+def test_a_pile_settles_within_a_thousandth_of_its_boxes(neighbour):
+    """No body rises faster than 2 cm/s; a box next to it drifts by less than its activation distance."""
+    scene = abd.Scene(solver={"dt": 1e-3})
+    scene.add_body("floor", half_space={})
+    gap = 0.3 * D_HAT_SHARE * SIZE
+    for k in range(5):
+        scene.add_body(f"box{k}", box=(SIZE,) * 3, density=1000.0, position=(0, 0, (k + 0.5) * SIZE + (k + 1) * gap))
+    if neighbour:
+        beside = SIZE + 1e-2 * D_HAT_SHARE * SIZE
+        scene.add_body("beside", box=(SIZE,) * 3, density=1000.0, position=(beside, 0, 0.5 * SIZE + gap))
+    simulation = abd.Simulation(scene, device=NAME)
+    start = simulation.stepper.q.copy()
+    for _ in range(30):
+        simulation.step()
+        assert simulation.stepper.qd[1:, 2].max() < 2e-2
+    moved = simulation.stepper.q[:, :3] - start[:, :3]
+    assert np.abs(moved).max() < 1e-3 * 5 * SIZE and np.abs(moved[:, :2]).max() < D_HAT_SHARE * SIZE
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-16, 1e-9])
+def test_a_box_that_touches_a_slope_slides_as_one_that_is_near(gap):
+    """Rounding determines on which side of the slope its corners are."""
+    slope, h, steps = 0.5, 0.01, 5
+    normal = np.array([np.sin(slope), 0.0, np.cos(slope)])
+    scene = abd.Scene(solver={"dt": h, "integrator": "bdf1"})
+    scene.add_material("default", mu=0.3)
+    scene.add_body("slope", half_space={"normal": normal.tolist()})
+    turned = {"order": "xyz", "degrees": [0, np.degrees(slope), 0]}
+    scene.add_body("box", box=(0.2, 0.2, 0.2), mass=1.0, position=(0.1 + gap) * normal, euler=turned)
+    sim = abd.Simulation(scene, device=NAME)
+    assert any("separated" in note for note in sim.model.notes)
+    begin = np.array(sim.bodies["box"].position)
+    assert np.linalg.norm(begin - 0.1 * normal) < 5e-5
+    for _ in range(steps):
+        assert sim.step().newton_iterations <= 10
+    slid = 9.81 * (np.sin(slope) - 0.3 * np.cos(slope)) * h**2 * steps * (steps + 1) / 2
+    assert sim.bodies["box"].position == pytest.approx(begin + slid * np.array([normal[2], 0, -normal[0]]), abs=1e-4)

@@ -41,9 +41,15 @@ def pair(request) -> tuple[abd.Simulation, abd.Simulation]:
     return pair
 
 
+@pytest.mark.parametrize("jump", [False, True])
 @pytest.mark.parametrize("after", [0, 1, 2], ids=["all", "a quarter", "a half"])
-def test_failed_frame_does_not_change_the_state(pair, after, monkeypatch):
+def test_failed_frame_does_not_change_the_state(pair, after, jump, monkeypatch):
+    """After a jump of gravity the arm returns to generalized alpha, with velocities that fit its joint."""
     failing, other = pair
+    for one in pair if jump else ():
+        one.gravity = (0.0, 0.0, -5.0)
+        one.step()
+    before = failing.frame
     solve, good = Minimisation.solve, []
 
     def refuse(self):
@@ -57,25 +63,12 @@ def test_failed_frame_does_not_change_the_state(pair, after, monkeypatch):
         patch.setattr(Minimisation, "solve", refuse)
         with pytest.raises(StepFailure):
             failing.step()
-    assert len(good) == after and failing.frame == other.frame == 5
+    assert len(good) == after and failing.frame == other.frame == before
     assert_same(failing, other)
     np.testing.assert_array_equal(failing.joint_readings().wrench, other.joint_readings().wrench)
     for _ in range(2):
         one, two = failing.step(), other.step()
         assert one.energy == two.energy
-    assert_same(failing, other)
-
-
-def test_failed_frame_restores_the_scheme_and_fitted_velocities(pair, monkeypatch):
-    """After a jump of gravity the arm returns to generalized alpha, with velocities that fit its joint."""
-    failing, other = pair
-    for one in pair:
-        one.gravity = (0.0, 0.0, -5.0)
-        one.step()
-    with monkeypatch.context() as patch:
-        patch.setattr(Minimisation, "solve", lambda _: StepFailure("not_converged", "on purpose"))
-        with pytest.raises(StepFailure):
-            failing.step()
     assert_same(failing, other)
 
 

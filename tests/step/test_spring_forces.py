@@ -5,7 +5,6 @@ import pytest
 from on_device import NAME
 
 import abd
-from abd.joints.rows.forces import row_forces
 from abd.joints.rows.springs import resolved, turns
 
 pytestmark = pytest.mark.device
@@ -80,16 +79,6 @@ def test_a_damped_spring_is_of_second_order_and_its_work_is_reported():
     assert np.log2(errors[0] / errors[1]) > 1.7 and np.log2(errors[1] / errors[2]) > 1.7
     lost = energies[-1] - 0.5 * MASS * (w * AWAY) ** 2
     assert simulation.step().energy["friction_work"] == pytest.approx(lost, rel=0.1)
-
-
-def test_reported_forces_equal_those_of_the_spring():
-    simulation = oscillator(1.5)
-    for _ in range(5):
-        simulation.step()
-        x = simulation.bodies["body"].position[0]
-        (row,) = np.flatnonzero(resolved(simulation.model, simulation.backend.system))
-        found = row_forces(simulation.stepper.applied, simulation.stepper.memory.history[0])[row]
-        assert found == pytest.approx(-MASS * (1.5 / H) ** 2 * x, rel=1e-9)
 
 
 def test_a_limit_dissipates_the_impact_while_a_spring_pulls():
