@@ -29,9 +29,12 @@ def hinge(name: str, parent: str, child: str, kind: str = "revolute") -> str:
     return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/></joint>'
 
 
+def shape_link(shape: str) -> str:
+    return f'<link name="a">{INERTIAL}<collision><geometry>{shape}</geometry></collision></link>'
+
+
 def mesh_link(filename: str, scale: str = "1 1 1") -> str:
-    shape = f'<geometry><mesh filename="{filename}" scale="{scale}"/></geometry>'
-    return f'<link name="a">{INERTIAL}<collision>{shape}</collision></link>'
+    return shape_link(f'<mesh filename="{filename}" scale="{scale}"/>')
 
 
 def mjcf(inner: str, head: str = "") -> str:
@@ -40,14 +43,11 @@ def mjcf(inner: str, head: str = "") -> str:
 
 MESH = '<asset><mesh name="m" file="{}" scale="{}"/></asset>'
 USES_MESH = '<body><joint/><geom type="mesh" mesh="m"/></body>'
-LAUGHS = (
-    "<!DOCTYPE r ["
-    + "".join(
-        f'<!ENTITY a{k} "{"&a" + str(k - 1) + ";" if k else "ha"}{"&a" + str(k - 1) + ";" if k else "ha"}">'
-        for k in range(40)
-    )
-    + "]>"
-)
+HILLS = '<asset><hfield {} size="1 1 1 1"/></asset>'
+COPIES = '<replicate count="50000">'
+AB, ABC, X = links("a", "b"), links("a", "b", "c"), hinge("x", "a", "b")
+DOUBLED = "".join(f'<!ENTITY a{k} "&a{k - 1};&a{k - 1};">' for k in range(1, 40))
+LAUGHS = f'<!DOCTYPE r [<!ENTITY a0 "haha">{DOUBLED}]>'
 EXTERNAL = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 
 CASES = {
@@ -59,29 +59,13 @@ CASES = {
     "no links": ("r.urdf", urdf(""), "no links"),
     "circle": ("r.urdf", urdf(links("a", "b", "c") + hinge("x", "a", "b") + hinge("y", "b", "a")), "cycle"),
     "own parent": ("r.urdf", urdf(links("a", "b") + hinge("x", "b", "b")), "cycle"),
-    "two parents": (
-        "r.urdf",
-        urdf(links("a", "b", "c") + hinge("x", "a", "c") + hinge("y", "b", "c") + hinge("z", "a", "b")),
-        "is already the child of joint 'x'",
-    ),
+    "two parents": ("r.urdf", urdf(ABC + X + hinge("y", "a", "c") + hinge("z", "b", "c")), "the child of joint 'y'"),
     "two roots": ("r.urdf", urdf(links("a", "b")), "2 links are not the child of a joint"),
-    "two joints of one name": (
-        "r.urdf",
-        urdf(links("a", "b", "c") + hinge("x", "a", "b") + hinge("x", "b", "c")),
-        "two joints have the name 'x'",
-    ),
-    "mimics itself": (
-        "r.urdf",
-        urdf(links("a", "b") + hinge("x", "a", "b").replace("<child", '<mimic joint="x"/><child')),
-        "joint 'x' mimics itself",
-    ),
+    "two joints of one name": ("r.urdf", urdf(ABC + X + hinge("x", "b", "c")), "two joints have the name 'x'"),
+    "mimics itself": ("r.urdf", urdf(AB + X.replace("<child", '<mimic joint="x"/><child')), "joint 'x' mimics itself"),
     "huge position": ("r.xml", mjcf('<geom size="1" pos="1e200 0 0"/>'), "three numbers of at most 1e+50"),
     "unknown link": ("r.urdf", urdf(links("base") + hinge("x", "base", "basee")), "did you mean 'base'"),
-    "unknown joint type": (
-        "r.urdf",
-        urdf(links("a", "b") + hinge("x", "a", "b", "revolut")),
-        "did you mean 'revolute'",
-    ),
+    "unknown joint type": ("r.urdf", urdf(AB + hinge("x", "a", "b", "revolut")), "did you mean 'revolute'"),
     "macro": ("r.urdf", urdf(links("a") + '<xacro:m xmlns:xacro="x"/>'), "is a macro"),
     "nan inertia": ("r.urdf", urdf(links("a").replace('ixx="1"', 'ixx="nan"')), "not finite"),
     "infinite mass": ("r.urdf", urdf(links("a").replace('value="1"', 'value="inf"')), "not finite"),
@@ -89,11 +73,7 @@ CASES = {
     "nan in mjcf": ("r.xml", mjcf('<body><inertial pos="0 0 0" mass="1" diaginertia="1 NaN 1"/></body>'), "not finite"),
     "flat scale": ("r.urdf", urdf(mesh_link("m.obj", "1 0 -1")), "cannot have the scale '1 0 -1'"),
     "flat scale in mjcf": ("r.xml", mjcf(USES_MESH, MESH.format("m.obj", "-1 1 0")), "cannot have the scale '-1 1 0'"),
-    "negative size": (
-        "r.urdf",
-        urdf(f'<link name="a">{INERTIAL}<collision><geometry><sphere radius="-1"/></geometry></collision></link>'),
-        "sizes",
-    ),
+    "negative size": ("r.urdf", urdf(shape_link('<sphere radius="-1"/>')), "sizes"),
     "outside": ("r.urdf", urdf(mesh_link("../../../etc/passwd")), "outside of"),
     "outside, absolute": ("r.urdf", urdf(mesh_link("file:///etc/hostname")), "outside of"),
     "outside of a package": ("r.urdf", urdf(mesh_link("package://p/../../../etc/hostname")), "outside of"),
@@ -104,19 +84,11 @@ CASES = {
     "external entity": ("r.urdf", EXTERNAL + urdf(links("a"), "&x;"), "entities"),
     "a billion laughs": ("r.xml", LAUGHS + mjcf("&a39;"), "entities"),
     "too many nested": ("r.xml", mjcf("<body>" * 5000 + "</body>" * 5000), "nested"),
-    "too many copies": (
-        "r.xml",
-        mjcf('<replicate count="50000"><replicate count="50000"><geom size="1"/></replicate></replicate>'),
-        "copies",
-    ),
+    "too many copies": ("r.xml", mjcf(COPIES + COPIES + '<geom size="1"/></replicate></replicate>'), "copies"),
     "mujoco refuses": ("r.xml", mjcf('<body><joint tipe="hinge"/></body>'), "unrecognized attribute"),
     "needs the centre of mass": ("r.xml", mjcf('<body><joint/><geom size="0"/></body>'), "MuJoCo's compiler"),
-    "no height field": ("r.xml", mjcf("", '<asset><hfield file="h.png" size="1 1 1 1"/></asset>'), "does not exist"),
-    "large height field": (
-        "r.xml",
-        mjcf("", '<asset><hfield nrow="99999" ncol="99999" size="1 1 1 1"/></asset>'),
-        "too large",
-    ),
+    "no height field": ("r.xml", mjcf("", HILLS.format('file="h.png"')), "does not exist"),
+    "large height field": ("r.xml", mjcf("", HILLS.format('nrow="99999" ncol="99999"')), "too large"),
 }
 
 
@@ -154,16 +126,15 @@ def test_huge_files(tmp_path, capsys):
     assert "10240 MiB" in refused(tmp_path / "huge.xml", capsys)
 
 
-def test_mesh_header_with_billions_of_triangles(tmp_path, capsys):
-    (tmp_path / "r.urdf").write_text(urdf(mesh_link("m.stl")))
-    (tmp_path / "m.stl").write_bytes(bytes(80) + struct.pack("<I", 4_000_000_000) + bytes(50))
-    assert "has no triangles" in refused(tmp_path / "r.urdf", capsys)
-
-
-def test_a_flat_mesh_is_named(tmp_path, capsys):
-    (tmp_path / "r.urdf").write_text(urdf(mesh_link("m.obj")))
-    (tmp_path / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n")
-    assert "m.obj' has coplanar vertices" in refused(tmp_path / "r.urdf", capsys)
+@pytest.mark.parametrize(("name", "content", "words"), [
+    ("m.stl", bytes(80) + struct.pack("<I", 4_000_000_000) + bytes(50), "has no triangles"),
+    ("m.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n", "m.obj' has coplanar vertices"),
+])  # fmt: skip
+def test_unusable_meshes_are_named(name, content, words, tmp_path, capsys):
+    """One has a header of billions of triangles, the other one is flat."""
+    (tmp_path / "r.urdf").write_text(urdf(mesh_link(name)))
+    (tmp_path / name).write_bytes(content)
+    assert words in refused(tmp_path / "r.urdf", capsys)
 
 
 def test_zip_bombs(tmp_path, capsys):
@@ -184,7 +155,7 @@ def test_picture_that_decompresses_to_gigabytes(tmp_path, capsys):
     picture = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
     (tmp_path / "h.png").write_bytes(picture)
     path = tmp_path / "r.xml"
-    path.write_text(mjcf("", '<asset><hfield file="h.png" size="1 1 1 1"/></asset>'))
+    path.write_text(mjcf("", HILLS.format('file="h.png"')))
     assert "too large" in refused(path, capsys)
 
 

@@ -17,7 +17,10 @@ def maker(tmp_path):
     return Maker(tmp_path / "stage.usda")
 
 
-# shapes, mass, units ------------------------------------------------------------------------------------------------
+def assert_same_points(found: np.ndarray, expected: np.ndarray, within: float) -> None:
+    """Assert that two sets of points are equal, in any order."""
+    apart = np.linalg.norm(found[:, None] - expected[None], axis=2)
+    assert apart.min(axis=1).max() < within and apart.min(axis=0).max() < within
 
 
 def test_primitives_have_the_poses_of_usd(maker):
@@ -175,12 +178,11 @@ SWITCHES = {"kinematic": (True, True), "disabled": (False, False), "both": (Fals
 def test_anchors_need_no_mass_and_keep_their_colliders(maker, shape, switch):
     """An immobile body that is turned and lifted carries a box on a hinge, with its collider in place."""
     place = {"at": (0, 0, 1), "turn": (0, 90, 0)}
-    if shape in ("own", "open"):
-        attributes = {"size": 0.3}
-        if shape == "open":
-            points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
-            attributes = {"points": points, "faceVertexCounts": [3], "faceVertexIndices": [0, 1, 2]}
-        base = maker.shape("base", UsdGeom.Mesh if shape == "open" else UsdGeom.Cube, **place, **attributes)
+    if shape == "own":
+        base = maker.shape("base", size=0.3, **place)
+    elif shape == "open":
+        faces = {"faceVertexCounts": [3], "faceVertexIndices": [0, 1, 2]}
+        base = maker.shape("base", UsdGeom.Mesh, **place, points=[(0, 0, 0), (1, 0, 0), (0, 1, 0)], **faces)
     else:
         base = maker.frame("base", **place)
     if shape == "child":
@@ -225,10 +227,9 @@ def test_materials_and_colours(maker):
     UsdGeom.Gprim(prim).CreateDisplayColorAttr([Gf.Vec3f(1.0, 0.2140411, 0.0)])
     UsdShade.MaterialBindingAPI.Apply(prim).Bind(material, materialPurpose="physics")
     scene = maker.load()
-    assert scene.body("box").material == "rubber" and scene.body("box").density == pytest.approx(500.0)
-    assert [(one.name, one.mu, one.restitution) for one in scene.spec.material] == [
-        ("rubber", pytest.approx(0.7), pytest.approx(0.3))
-    ]
+    box, (rubber,) = scene.body("box"), scene.spec.material
+    assert box.material == rubber.name == "rubber" and box.density == pytest.approx(500.0)
+    assert (rubber.mu, rubber.restitution) == pytest.approx((0.7, 0.3))
     assert scene.body("box").color == pytest.approx((1.0, 0.5, 0.0), abs=1e-5)
     assert any("the dynamic friction 0.7 is used" in note for note in scene.notes)
 
@@ -277,10 +278,8 @@ def test_instances_of_a_point_instancer_have_the_poses_of_usd(maker):
     cube = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
     for number in (0, 2):
         whole = np.array(maps[number] * to_world)
-        expected, found = cube @ whole[:3, :3] + whole[3, :3], corners(scene, f"brick_{number}")
-        apart = np.linalg.norm(found[:, None] - expected[None], axis=2)
         # orientations have half precision
-        assert apart.min(axis=1).max() < 2e-3 and apart.min(axis=0).max() < 2e-3
+        assert_same_points(corners(scene, f"brick_{number}"), cube @ whole[:3, :3] + whole[3, :3], 2e-3)
     whole = np.array(Gf.Matrix4d().SetTranslate(Gf.Vec3d(0, 0, 0.3)) * maps[1] * to_world)
     np.testing.assert_allclose(scene.spec.body[names.index("ball_1")].position, whole[3, :3], atol=1e-3)
     assert scene.spec.body[names.index("post_1")].kind == "static"
@@ -305,13 +304,7 @@ def test_mirrored_colliders_keep_their_outer_side_and_mass(maker, kind):
     assert masses[0] > 0.0 and masses[1] == pytest.approx(masses[0], rel=1e-6)
     turn = np.array(Gf.Matrix3d(Gf.Rotation(Gf.Vec3d(0, 1, 0), 40))).T
     plain = (corners(scene, "plain") - [0.1, 0, 0]) @ turn
-    expected = plain @ mirror @ turn.T + [3.1, 0, 0]
-    found = corners(scene, "mirrored")
-    apart = np.linalg.norm(found[:, None] - expected[None], axis=2)
-    assert apart.min(axis=1).max() < 1e-6 and apart.min(axis=0).max() < 1e-6
-
-
-# joints -------------------------------------------------------------------------------------------------------------
+    assert_same_points(corners(scene, "mirrored"), plain @ mirror @ turn.T + [3.1, 0, 0], 1e-6)
 
 
 def pair(maker):
@@ -344,9 +337,8 @@ def test_bodies_come_to_rest_at_their_limits(maker, kind, limits, stops, swapped
     maker.scene(9.81, direction=(1, 0, 0))
     arm = maker.frame("arm", (0, 0, 0.5))
     apply(UsdPhysics.MassAPI, arm, mass=1.0, diagonalInertia=Gf.Vec3f(0.1, 0.1, 0.1))
-    scale = 0.1 if kind == "prismatic" else 1.0
-    low, high = (None if end is None else scale * end for end in (limits if not swapped else [
-        None if end is None else -end for end in limits[::-1]]))  # fmt: skip
+    scale = (0.1 if kind == "prismatic" else 1.0) * (-1.0 if swapped else 1.0)
+    low, high = (None if end is None else scale * end for end in (limits[::-1] if swapped else limits))
     ends = [(None, (0, 0, 0)), (arm, (0, 0, -0.5))]
     (first, at0), (second, at1) = ends[::-1] if swapped else ends
     schema = {"revolute": UsdPhysics.RevoluteJoint, "prismatic": UsdPhysics.PrismaticJoint, "d6": UsdPhysics.Joint}[kind]
@@ -436,9 +428,6 @@ def test_newton_attributes_are_used(maker):
     assert coupling.terms[0].polynomial == pytest.approx((0.0, 0.01 * 180 / np.pi))
     assert "attribute newton:contactMystery is ignored (1 times)" in scene.notes
     scene.compile()
-
-
-# filters ------------------------------------------------------------------------------------------------------------
 
 
 def test_groups_and_filtered_pairs(maker):

@@ -10,8 +10,6 @@ from tool import FIXTURES
 import abd
 from abd.errors import SceneError
 from abd.model import Kind
-from abd.scene.checks.checks import check_scene
-from abd.scene.compile.compile import compile_scene
 from abd.scene.overlaps.starts import find_initial_intersections
 
 FAMILIES = ("rigid-ipc/scenes/**/*.json", "affine-body-dynamics/scenes/*.json")
@@ -35,17 +33,12 @@ def folder(tmp_path):
     return tmp_path
 
 
-def imported(path):
-    scene = abd.load(path)
-    return scene.spec, scene.notes
-
-
 def read(folder, *bodies, problem=None, **top):
     path = folder / "scenes" / "group" / "scene.json"
     path.write_text(json.dumps({"rigid_body_problem": {"rigid_bodies": list(bodies), **(problem or {})}, **top}))
-    spec, notes = imported(path)
-    assert check_scene(spec) == []
-    return spec, notes, compile_scene(spec)
+    scene = abd.load(path)
+    assert scene.check() == []
+    return scene.spec, scene.notes, scene.compile()
 
 
 def test_defaults_of_the_format(folder):
@@ -53,12 +46,10 @@ def test_defaults_of_the_format(folder):
         folder, {"mesh": "cube.obj"}, {"mesh": "cube.obj", "position": [3, 4, 0]}, max_time=0.3, timestep=0.1
     )
     settings = model.settings
-    diagonal = np.linalg.norm([4, 5, 1])
     assert spec.name == "scene" and model.bodies.names == ["cube", "cube_1"] and len(model.meshes) == 1
-    assert (settings.gravity == 0).all() and settings.frames == 3 and settings.dt == 0.1
-    assert settings.d_hat == 1e-3 and settings.max_newton == 3000
-    assert settings.tolerance == pytest.approx(1e-2 * diagonal)
-    assert settings.friction_iterations == 0 and settings.eps_v == 1e-3
+    assert (settings.gravity == 0).all() and (settings.frames, settings.dt, settings.d_hat) == (3, 0.1, 1e-3)
+    assert (settings.max_newton, settings.friction_iterations, settings.eps_v) == (3000, 0, 1e-3)
+    assert settings.tolerance == pytest.approx(1e-2 * np.linalg.norm([4, 5, 1]))
     np.testing.assert_allclose(model.bodies.mass, 1000.0)
     np.testing.assert_allclose(model.bodies.kappa, 1e9)
     assert notes == []
@@ -195,9 +186,9 @@ def test_inline_meshes_and_saved_simulations(folder):
     faces, edges = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], [[0, 1], [1, 2], [0, 2], [0, 3], [1, 3], [2, 3]]
     body = {"vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], "faces": faces, "edges": edges}
     path.write_text(json.dumps({"args": {"rigid_body_problem": {"rigid_bodies": [body]}, "max_time": 1}}))
-    spec, notes = imported(path)
-    assert any("saved simulation" in note for note in notes)
-    model = compile_scene(spec)
+    scene = abd.load(path)
+    assert any("saved simulation" in note for note in scene.notes)
+    model = scene.compile()
     assert model.bodies.mass[0] == pytest.approx(1000 / 6) and len(model.meshes[0].codim_edges) == 0
 
 
@@ -246,7 +237,7 @@ def test_broken_json_names_the_line(folder):
     path = folder / "scenes" / "broken.json"
     path.write_text('{\n"timestep": 0.1,\n}')
     with pytest.raises(SceneError) as error:
-        imported(path)
+        abd.load(path)
     assert error.value.problems[0].line == 3
 
 
@@ -257,9 +248,8 @@ def test_fixture_scenes_load_without_problems_and_round_trip(path, tmp_path):
     assert scene.name == path.stem and scene.check() == []
     scene.save(tmp_path / "copy.toml")
     assert abd.load(tmp_path / "copy.toml") == scene
-    spec, notes = imported(path)
-    assert not any("unknown key" in note for note in notes)
-    model = compile_scene(spec)
+    assert not any("unknown key" in note for note in scene.notes)
+    model = scene.compile()
     assert find_initial_intersections(model) == []
     bodies = model.bodies
     assert (bodies.mass[bodies.kind == Kind.DYNAMIC] > 0).all()
