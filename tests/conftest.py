@@ -74,14 +74,16 @@ def _parametrised_device(item: pytest.Item) -> str | None:
 
 
 @pytest.fixture(autouse=True)
-def _remove_joint_types() -> Iterator[None]:
-    """Remove the joint types that a test has defined."""
+def _remove_definitions() -> Iterator[None]:
+    """Remove the joint types and functions that a test has defined."""
+    from abd.joints.rows.measured_rows import FUNCTIONS
     from abd.joints.types import TYPES
 
-    known = set(TYPES)
+    known = [(table, set(table)) for table in (TYPES, FUNCTIONS)]
     yield
-    for name in set(TYPES) - known:
-        del TYPES[name]
+    for table, names in known:
+        for name in set(table) - names:
+            del table[name]
 
 
 @pytest.fixture

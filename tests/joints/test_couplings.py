@@ -8,7 +8,6 @@ from on_device import DEVICE, NAME
 
 import abd
 from abd.errors import DeviceError, SceneError
-from abd.joints.rows.measured_rows import FUNCTIONS, Relation, set_tangents
 
 pytestmark = pytest.mark.device
 
@@ -57,26 +56,13 @@ def test_coupling_does_no_work():
 @on_host
 def test_a_function_of_python_is_named(tmp_path):
     abd.coupling_function("half product", lambda q: 0.5 * q[0] * q[1] + 0.1 * q[0])
-    try:
-        drives = [None, {"mode": "position", "target": "4 * t"}, {"mode": "position", "target": "4 * t"}]
-        keys = {"function": "half product", "variables": {"a": "j1", "b": "j2"}, "enforcement": "exact"}
-        simulation = wheels(drives=drives, **keys)
-        simulation.run(steps=10)
-        assert simulation.joints["j0"].coordinates[0] == pytest.approx(0.5 * 0.16 + 0.04, abs=1e-8)
-        simulation.scene.save(tmp_path / "scene.toml")
-        assert abd.load(tmp_path / "scene.toml") == simulation.scene
-    finally:
-        del FUNCTIONS["half product"]
-
-
-def test_derivatives_are_those_of_the_function():
-    relation = Relation(lambda v: np.sin(v[0]) * v[1] ** 3 + v[2], -2.0, 3)
-    v = np.array([0.7, 1.3, -40.0])
-    heights, slopes = np.zeros(3), np.zeros(3)
-    set_tangents((relation,), v, heights, slopes)
-    assert heights.sum() == pytest.approx(-2 * (np.sin(0.7) * 1.3**3 - 40.0))
-    expected = -2 * np.array([np.cos(0.7) * 1.3**3, 3 * np.sin(0.7) * 1.3**2, 1.0])
-    assert slopes == pytest.approx(expected, abs=1e-9)
+    drives = [None, {"mode": "position", "target": "4 * t"}, {"mode": "position", "target": "4 * t"}]
+    keys = {"function": "half product", "variables": {"a": "j1", "b": "j2"}, "enforcement": "exact"}
+    simulation = wheels(drives=drives, **keys)
+    simulation.run(steps=10)
+    assert simulation.joints["j0"].coordinates[0] == pytest.approx(0.5 * 0.16 + 0.04, abs=1e-8)
+    simulation.scene.save(tmp_path / "scene.toml")
+    assert abd.load(tmp_path / "scene.toml") == simulation.scene
 
 
 @pytest.mark.skipif(not DEVICE.wide, reason="for devices that the host does not share arrays with")
@@ -142,10 +128,7 @@ def test_cubic_spring_conserves_energy_and_functions_take_time():
         energies.append(0.5 * v**2 + 10.0 * q**4)
     assert energies == pytest.approx(np.full(150, 10.0 * 0.5**4), rel=1e-2)
     abd.coupling_function("ramp", lambda at: 3.0 * at[1])
-    try:
-        scene.joint("j").coordinate["z"].force_formula = None
-        scene.joint("j").coordinate["z"].force_function = "ramp"
-        simulation = abd.run(scene, steps=100, device=NAME)
-        assert simulation.joints["j"].rates[0] == pytest.approx(1.5 * 0.5**2, rel=1e-2)
-    finally:
-        del FUNCTIONS["ramp"]
+    z = scene.joint("j").coordinate["z"]
+    z.force_formula, z.force_function = None, "ramp"
+    simulation = abd.run(scene, steps=100, device=NAME)
+    assert simulation.joints["j"].rates[0] == pytest.approx(1.5 * 0.5**2, rel=1e-2)

@@ -1,12 +1,16 @@
-"""Angles over many turns: drives to targets far away, turns within a step, friction and drives at their limit."""
+"""Rotations: angles over many turns, and ball joints, whose laws act on the relative rotation in closed form."""
 
 import logging
 
+import numpy as np
 import pytest
 from on_device import NAME
+from scipy.spatial.transform import Rotation
 
 import abd
-from abd.backends.recorded import small as small_scenes
+from abd.joints.coordinates.transform import twist_gradient
+from abd.joints.measures.combined import rotation_vector
+from abd.joints.rows.table import value_at
 
 pytestmark = pytest.mark.device
 
@@ -46,16 +50,6 @@ def test_a_free_spin_of_more_than_a_turn_per_frame_is_counted():
     scene.add_hinge("j", abd.WORLD, "wheel", anchor=(0, 0, 0), axis=(0, 0, 1))
     simulation = abd.run(scene, steps=5, device=NAME)
     assert simulation.joints["j"].coordinates[0] == pytest.approx(40.0, abs=0.5)
-
-
-@pytest.mark.parametrize(("device", "small"), [("numpy", 0), (NAME, 0), (NAME, 64)])
-def test_free_angle_keeps_turning(device, small, monkeypatch):
-    """A step fails for rotation within it, not for rotation since the start."""
-    monkeypatch.setattr(small_scenes, "SMALL", small)
-    simulation = arm(device, gravity=(0, 0, -9.81), dt=0.02, enforcement="exact", initial=0.5)
-    reports = [simulation.step() for _ in range(45)]
-    assert simulation.joints["j"].coordinates[0] > 0.5 + 2.6
-    assert max(report.substeps for report in reports) == 1
 
 
 def test_a_target_that_moves_by_more_than_pi_in_a_step_is_followed():
@@ -134,3 +128,124 @@ def test_undamped_limit_has_no_rebound(integrator, dt, phase):
     assert min(rates) > -0.01 * 5.0
     assert abs(rates[-1]) < 0.01 * 5.0
     assert upper - 0.01 < simulation.joints["j"].coordinates[0] < upper
+
+
+STEPS = [0.01, 0.002, 0.0005]
+INERTIA, AXIS = 0.02, np.array([2.0, -3.0, 6.0]) / 7.0
+
+
+def ball(dt: float, start: np.ndarray, spin: np.ndarray, carried: bool = False, **keys) -> abd.Simulation:
+    """A body of equal inertias that starts turned by a rotation vector from the joint's frame, or carried by a heavy body."""
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.solver.dt = dt
+    x, y, z, w = Rotation.from_rotvec(start).as_quat()
+    matter = {"proxy": True, "mass": 1.0}
+    scene.add_body("body", **matter, inertia=(INERTIA,) * 3, quaternion=(w, x, y, z), angular_velocity=spin)
+    if carried:
+        scene.add_body("base", **matter, inertia=(10.0 * INERTIA,) * 3)
+    frames = {"parent_frame": {}, "child_frame": {}}
+    scene.add_joint("spherical", "ball", "base" if carried else abd.WORLD, "body", enforcement="exact", **frames, **keys)
+    return abd.Simulation(scene, device="cpu")
+
+
+def spin_of(simulation: abd.Simulation, name: str = "body") -> np.ndarray:
+    return simulation.bodies[name].angular_velocity
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("speed", [0.5, 8.0])
+@pytest.mark.parametrize("damping", [1e-6, 0.02, 0.2])
+def test_damping_slows_a_ball_exponentially(damping, speed, dt):
+    simulation = ball(dt, 2.5 * AXIS, speed * AXIS, rotary_damping=damping)
+    simulation.run(duration=0.5)
+    rate = damping / INERTIA
+    right = speed * np.exp(-0.5 * rate) * AXIS
+    assert np.linalg.norm(spin_of(simulation) - right) < speed * (0.5 * (rate * dt) ** 2 + 0.5 * (speed * dt) ** 2 + 1e-6)
+
+
+@pytest.mark.parametrize("dt", STEPS)
+def test_damping_acts_on_the_relative_velocity(dt):
+    """The total angular momentum of two bodies is constant, and the velocity difference decays."""
+    simulation = ball(dt, 0.4 * AXIS, (0.0, 3.0, 0.0), carried=True, rotary_damping=0.04)
+    simulation.run(duration=0.5)
+    apart = 3.0 * np.exp(-0.5 * 0.04 * (1.0 / INERTIA + 0.1 / INERTIA))
+    body, base = spin_of(simulation), spin_of(simulation, "base")
+    assert body + 10.0 * base == pytest.approx([0.0, 3.0, 0.0], abs=1e-6)
+    assert body - base == pytest.approx([0.0, apart, 0.0], abs=3.0 * ((2.2 * dt) ** 2 + (3.0 * dt) ** 2) + 1e-6)
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("angle", [0.0, 1e-8, 0.3, 1.5, 3.0])
+def test_ball_with_stiffness_is_a_torsion_pendulum(angle, dt):
+    """This holds from rest at any angle, and from zero with an initial velocity."""
+    stiffness, speed = 0.5, 2.0 if angle < 1e-3 else 0.0
+    simulation = ball(dt, angle * AXIS, speed * AXIS, rotary_stiffness=stiffness)
+    simulation.run(duration=0.6)
+    frequency = np.sqrt(stiffness / INERTIA)
+    right = angle * np.cos(frequency * 0.6) + speed / frequency * np.sin(frequency * 0.6)
+    found = Rotation.from_matrix(simulation.bodies["body"].transform[:3, :3]).as_rotvec()
+    scale = max(angle, speed / frequency)
+    assert found == pytest.approx(right * AXIS, abs=scale * (3.0 * (frequency * dt) ** 2 + 1e-5))
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("axis", np.eye(3))
+def test_friction_decelerates_a_ball_uniformly_to_rest(axis, dt):
+    friction, speed = 0.04, 0.7
+    simulation = ball(dt, 0.0 * AXIS, speed * axis, rotary_friction=friction)
+    simulation.run(duration=0.2)
+    assert spin_of(simulation) == pytest.approx((speed - 0.2 * friction / INERTIA) * axis, abs=2.0 * dt * friction / INERTIA)
+    simulation.run(duration=0.3)
+    assert np.linalg.norm(spin_of(simulation)) < 5e-3
+    simulation.bodies["body"].apply_torque(0.9 * friction * axis)
+    simulation.run(duration=0.1)
+    assert np.linalg.norm(spin_of(simulation)) < 5e-3
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("carried", [False, True])
+def test_a_rotor_adds_its_inertia(carried, dt):
+    simulation = ball(dt, 0.5 * AXIS, np.zeros(3), carried, rotary_armature=0.03)
+    simulation.bodies["body"].apply_torque(0.1 * AXIS)
+    simulation.run(duration=0.2)
+    inverse = np.linalg.inv([[INERTIA + 0.03, -0.03], [-0.03, 10.0 * INERTIA + 0.03]]) if carried else None
+    rate = 0.1 * inverse[0, 0] if carried else 0.1 / (INERTIA + 0.03)
+    assert spin_of(simulation) == pytest.approx(0.2 * rate * AXIS, rel=5e-3)
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("largest", [0.5, 5.0, 90.0])
+def test_a_ball_keeps_within_its_range(largest, dt):
+    simulation = ball(dt, 0.0 * AXIS, 5.0 * AXIS, max_rotation_deg=(largest,) * 3, rotary_damping=0.05)
+    for _ in range(round(0.3 / dt)):
+        simulation.step()
+        turned = Rotation.from_matrix(simulation.bodies["body"].transform[:3, :3]).magnitude()
+        assert np.degrees(turned) <= largest
+
+
+@pytest.mark.parametrize("keys", [{"rotary_damping": 0.01}, {"rotary_stiffness": 0.4, "rotary_damping": 0.01}])
+def test_a_ball_turns_freely_beyond_any_angle(keys):
+    """Rotation about changing axes passes the singularities of all sets of three angles."""
+    scene = abd.Scene()
+    scene.add_body("bar", box=(0.3, 0.06, 0.04), position=(0.15, 0, 0), mass=0.5, angular_velocity=(7.0, -12.0, 3.0))
+    scene.add_joint("spherical", "ball", abd.WORLD, "bar", anchor=(0, 0, 0), enforcement="exact", **keys)
+    simulation = abd.Simulation(scene, device="cpu")
+    reports = []
+    simulation.run(duration=2.0, on_step=reports.append)
+    assert all(report.converged for report in reports)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-14, 1e-9, 1e-4, 0.03, 0.032, 0.5, 1.57, 2.0, 3.1, np.pi - 1e-7])
+def test_the_rotation_vector_is_that_of_the_pose(angle):
+    """Its derivative by a small rotation is correct on both sides of the series."""
+    T = np.eye(4)
+    T[:3, :3] = Rotation.from_rotvec(angle * AXIS).as_matrix()
+    measures = [rotation_vector(k) for k in range(3)]
+    assert value_at(measures, T) == pytest.approx(angle * AXIS, abs=1e-8)
+    if angle < 3.0:
+        half = 0.5 * angle
+        along, across = np.outer(AXIS, AXIS), np.eye(3) - np.outer(AXIS, AXIS)
+        turn = half * np.cross(np.eye(3), AXIS).T
+        right = along + (half / np.tan(half) if angle else 1.0) * across
+        found = twist_gradient(measures, T)[:, 3:]
+        assert min(np.abs(found - (right + sign * turn)).max() for sign in (1.0, -1.0)) < 1e-8
