@@ -8,40 +8,108 @@ from cuda_kernels.options import OPTIONS
 wp.set_module_options(OPTIONS)
 
 
+@wp.struct
+class Rows:
+    """Sparse rows: row k is ``value[begin[k]:begin[k + 1]]`` in the columns `column`."""
+
+    begin: wp.array(dtype=wp.int32)
+    column: wp.array(dtype=wp.int32)
+    value: wp.array(dtype=wp.float64)
+
+
+@wp.struct
+class System:
+    """Rows of A `on_power` and `of_slip`, its diagonal, the powers, which follow the factors x, and the slips at x = 0."""
+
+    on_power: Rows
+    of_slip: Rows
+    diagonal: wp.array(dtype=wp.float64)
+    power: wp.array(dtype=wp.float64)
+    slip: wp.array(dtype=wp.float64)
+    x: wp.array(dtype=wp.float64)
+
+
+@wp.func
+def change_to(a: System, k: wp.int32, found: wp.float64) -> wp.float64:
+    """Set a factor, update the powers, and return the change."""
+    change = found - a.x[k]
+    if change != ZERO:
+        a.x[k] = found
+        for e in range(a.on_power.begin[k], a.on_power.begin[k + 1]):
+            a.power[a.on_power.column[e]] = a.power[a.on_power.column[e]] + change * a.on_power.value[e]
+    return change
+
+
+@wp.func
+def slip_of(a: System, row: wp.int32) -> wp.float64:
+    """Return a slip."""
+    out = a.slip[row]
+    for e in range(a.of_slip.begin[row], a.of_slip.begin[row + 1]):
+        out += a.of_slip.value[e] * a.x[a.of_slip.column[e]]
+    return out
+
+
+@wp.func
+def sweep_normals(
+    a: System, rows: wp.array(dtype=wp.int32), begin: wp.int32, end: wp.int32, low: wp.array(dtype=wp.float64),
+    high: wp.array(dtype=wp.float64), size: wp.array(dtype=wp.float64),
+) -> wp.float64:  # fmt: skip
+    """Sweep the normal impulses of a block once; return the largest change of a normal velocity."""
+    largest = wp.float64(0.0)
+    for r in range(begin, end):
+        k = rows[r]
+        free = a.power[k] - a.diagonal[k] * a.x[k]
+        found = wp.float64(0.0)
+        if free < low[k]:
+            found = (low[k] - free) / a.diagonal[k]
+        elif free > high[k]:
+            found = wp.max((high[k] - free) / a.diagonal[k], wp.float64(-1.0))
+        largest = wp.max(largest, wp.abs(change_to(a, k, found)) * a.diagonal[k] / size[k])
+    return largest
+
+
+@wp.func
+def sweep_cone(
+    a: System, j: wp.int32, factor: wp.float64, limit: wp.float64, spent: wp.vec2d, inverse: wp.mat22d
+) -> wp.float64:
+    """Stop the slip of a pair within Coulomb's cone; return the change of its slip."""
+    row = a.power.shape[0] + 2 * j
+    found = wp.vec2d(ZERO, ZERO)
+    if factor > ZERO:
+        total = spent + wp.vec2d(a.x[row], a.x[row + 1]) - inverse * wp.vec2d(slip_of(a, 2 * j), slip_of(a, 2 * j + 1))
+        most = limit * (wp.float64(1.0) + factor)
+        found = total * wp.min(wp.float64(1.0), most / wp.max(wp.length(total), wp.float64(1.0e-300))) - spent
+    first = wp.abs(change_to(a, row, found[0])) * a.diagonal[row]
+    return wp.max(first, wp.abs(change_to(a, row + 1, found[1])) * a.diagonal[row + 1])
+
+
 @wp.kernel
 def sweep(
+    a: System,
     sweeps: wp.array(dtype=wp.int32),
-    begin: wp.array(dtype=wp.int32),
-    column: wp.array(dtype=wp.int32),
+    with_friction: wp.array(dtype=wp.int32),
     rows: wp.array(dtype=wp.int32),
     first: wp.array(dtype=wp.int32),
-    value: wp.array(dtype=wp.float64),
-    diagonal: wp.array(dtype=wp.float64),
     low: wp.array(dtype=wp.float64),
     high: wp.array(dtype=wp.float64),
     size: wp.array(dtype=wp.float64),
     settled: wp.array(dtype=wp.float64),
-    power: wp.array(dtype=wp.float64),
-    x: wp.array(dtype=wp.float64),
+    first_cone: wp.array(dtype=wp.int32),
+    pair: wp.array(dtype=wp.int32),
+    limit: wp.array(dtype=wp.float64),
+    spent: wp.array(dtype=wp.vec2d),
+    inverse: wp.array(dtype=wp.mat22d),
 ):
-    """Compute factors x, from 0, of the pairs ``rows[first[b]:first[b + 1]]`` of every block b; pair k has the row
-    ``value[begin[k]:begin[k + 1]]``. A block ends when no normal velocity changes by more than `settled`, or after `sweeps`."""
+    """Compute factors x, from 0, of the pairs ``rows[first[b]:first[b + 1]]`` of every block b, and their friction.
+
+    Sweeps `with_friction`, then `sweeps` of the normal impulses, end when no velocity changes by more than `settled`."""
     b = wp.tid()
-    for _ in range(sweeps[b]):
-        largest = wp.float64(0.0)
-        for r in range(first[b], first[b + 1]):
-            k = rows[r]
-            free = power[k] - diagonal[k] * x[k]
-            found = wp.float64(0.0)
-            if free < low[k]:
-                found = (low[k] - free) / diagonal[k]
-            elif free > high[k]:
-                found = wp.max((high[k] - free) / diagonal[k], wp.float64(-1.0))
-            change = found - x[k]
-            if change != ZERO:
-                x[k] = found
-                for e in range(begin[k], begin[k + 1]):
-                    power[column[e]] = power[column[e]] + change * value[e]
-                largest = wp.max(largest, wp.abs(change) * diagonal[k] / size[k])
+    for _ in range(with_friction[b]):
+        largest = sweep_normals(a, rows, first[b], first[b + 1], low, high, size)
+        for j in range(first_cone[b], first_cone[b + 1]):
+            largest = wp.max(largest, sweep_cone(a, j, a.x[pair[j]], limit[j], spent[j], inverse[j]))
         if largest <= settled[b]:
+            return
+    for _ in range(sweeps[b]):
+        if sweep_normals(a, rows, first[b], first[b + 1], low, high, size) <= settled[b]:
             return

@@ -33,7 +33,7 @@ from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.trial_path import TrialPath
 from abd.joints.rows.build import build_system
 from abd.model import Model
-from abd.potentials.sweeps import SETTLED, most_sweeps, yielding
+from abd.potentials.sweeps import NO_FRICTION, SETTLED, WITH_FRICTION, ConeRows, most_sweeps, yielding
 from cuda_kernels.bodies import bodies
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.step import control, impacts
@@ -41,17 +41,39 @@ from cuda_kernels.step import control, impacts
 
 def swept(
     A: sparse.csr_matrix, power: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray, fastest: np.ndarray,
-    starts: np.ndarray, rows: np.ndarray,
+    starts: np.ndarray, rows: np.ndarray, friction: ConeRows = NO_FRICTION,
 ) -> np.ndarray:  # fmt: skip
     """`abd.potentials.sweeps.swept` as a kernel on one CPU thread, for all devices."""
-    x, (rows, first) = np.zeros(len(power)), yielding(A, size, starts, rows)
-    whole = (np.ascontiguousarray(one, dtype=np.int32) for one in (most_sweeps(np.diff(first)), A.indptr, A.indices, rows, first))
-    real = A.data, A.diagonal(), low, high, size, SETTLED * fastest, np.array(power)
-    given = [shared(one) for one in (*whole, *(np.ascontiguousarray(one, dtype=float) for one in real), x)]
+    x, (rows, first), normals = np.zeros(len(power)), yielding(A, size, starts, rows), len(size)
+    system = impacts.System()
+    system.on_power, system.of_slip = _rows(A[:, :normals]), _rows(A[normals:])
+    values = {"diagonal": A.diagonal(), "power": power[:normals].copy(), "slip": _real(power[normals:]), "x": x}
+    for name, one in values.items():
+        setattr(system, name, shared(one))
+    cones = np.searchsorted(friction.pair, starts), friction.pair
+    sweeps = most_sweeps(np.diff(first))
+    given = [*map(_whole, (sweeps, sweeps // WITH_FRICTION, rows, first)), *map(_real, (low, high, size, SETTLED * fastest))]
+    given = [*map(shared, given), *(shared(_whole(one)) for one in cones), shared(friction.limit)]
     host = wp.get_device("cpu")
+    vectors = ((wp.vec2d, friction.spent), (wp.mat22d, friction.inverses(A)))
+    given += [wp.array(_real(one), dtype=kind, device=host, copy=False) for kind, one in vectors]
     with turn_of(host):
-        wp.launch(impacts.sweep, dim=len(fastest), inputs=given, device=host)
+        wp.launch(impacts.sweep, dim=len(fastest), inputs=[system, *given], device=host)
     return x
+
+
+def _rows(A: sparse.csr_matrix) -> impacts.Rows:
+    rows = impacts.Rows()
+    rows.begin, rows.column, rows.value = shared(_whole(A.indptr)), shared(_whole(A.indices)), shared(A.data)
+    return rows
+
+
+def _whole(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values, dtype=np.int32)
+
+
+def _real(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values, dtype=float)
 
 
 class WarpBackend(OfPotential):

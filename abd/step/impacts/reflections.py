@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.potentials.sweeps import NO_FRICTION, ConeRows
+
 Sweep = Callable[..., np.ndarray]
 """`abd.potentials.sweeps.swept`, or its device version."""
 
@@ -57,11 +59,14 @@ def _solve_opening(sweep: Sweep, A, power, size, blocks: Blocks, rows) -> np.nda
     return sweep(A, power, np.zeros(len(power)), np.full(len(power), np.inf), size, fastest, blocks.starts, rows)
 
 
-def solve_factors(sweep: Sweep, A, power, target, high, in_impact, size, blocks: Blocks) -> np.ndarray:
-    """Return (k,) factors s that give the pairs their target powers."""
-    fastest = np.maximum(blocks.largest(np.maximum(np.abs(power), np.abs(target)) / size), SMALLEST_SPEED)
+def solve_factors(
+    sweep: Sweep, A, power, target, high, in_impact, size, blocks: Blocks, friction: ConeRows = NO_FRICTION
+) -> np.ndarray:
+    """Return (k,) factors s that give the pairs their target powers, then (2 m,) friction impulses of m pairs."""
+    count = len(size)
+    fastest = np.maximum(blocks.largest(np.maximum(np.abs(power[:count]), np.abs(target)) / size), SMALLEST_SPEED)
     low, high = np.where(in_impact, target, 0.0), np.where(in_impact, target, high)
-    return sweep(A, power, low, high, size, fastest, blocks.starts, np.arange(len(power)))
+    return sweep(A, power, low, high, size, fastest, blocks.starts, np.arange(count), friction)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ from abd.joints.rows.system import JointSystem
 from abd.model import Joint, Kind, Model
 from abd.potentials import free_motion
 from abd.rotations import axial
-from abd.step.impacts.impact_friction import friction_of
+from abd.step.impacts.impact_friction import ImpactFriction
 from abd.step.impacts.impact_pairs import ImpactPairs, Impulses, Reactions, Rebound
 from abd.step.impacts.mobility import Mobility
 from abd.step.impacts.reflections import Blocks, Sweep, reflect, solve_factors
@@ -59,9 +59,6 @@ _log = logging.getLogger(__name__)
 
 OPENING = 0.5
 """Opening speed above which it is removed, over the speed that gravity gives in a step: weights settle with less."""
-PASSES = 10
-"""Number of alternations between the normal impulses of impacts and a sweep of their friction. Each reduces the error of a rod
-that hits a plane by the factor 0.36 or less; it is the same for all worlds, so that they equal single runs."""
 LARGEST_COUPLING = 2e7
 """Largest number of joint rows times pairs with joined bodies, because their coupling matrix is dense."""
 
@@ -215,14 +212,14 @@ class Restitution:
         law = target, opens, in_impact, size, blocks
         s = plain = solve_factors(sweep, A, left, *law)
         moving = self._surface_twists(q)
-        pull, friction, by_pair = np.zeros(6 * len(q)), np.zeros(6 * len(q)), np.zeros((len(s), 3))
-        for _ in range(PASSES if self._has_friction else 0):
-            slipping = now + mobility.apply(P.T @ s) + moving
-            pull, by_pair = friction_of(part, s, slipping, mobility, q, by_pair)
-            if not (pull.any() or friction.any()):
-                break
-            friction = mobility.apply(pull)
-            s = solve_factors(sweep, A, left + P @ friction, *law)
+        pull, by_pair = np.zeros(6 * len(q)), np.zeros((len(s), 3))
+        if self._has_friction and (part.mu > 0.0).any():
+            friction = ImpactFriction.of(part, q)
+            both = sparse.vstack([P, friction.rows], format="csr")
+            powers = np.concatenate([left, friction.rows @ (now + moving)])
+            s, impulses = np.split(solve_factors(sweep, mobility.pair_matrix(both), powers, *law, friction.cones), [len(s)])
+            pull, by_pair = friction.rows.T @ impulses, friction.on_first(impulses, len(s))
+        friction = mobility.apply(pull)
         added, driven = mobility.apply(P.T @ s) + friction, self._work_of_drives(blocks, pull, now, moving)
         if pull.any():  # worlds in which friction would add energy have none
             without = mobility.apply(P.T @ plain)

@@ -1,0 +1,50 @@
+"""Factors of impact impulses and their friction: the kernel against the definition, and both against their conditions."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+
+from abd.backends.warp import on_warp
+from abd.potentials import sweeps
+
+PAIRS, BODIES = 12, 8
+
+
+def impacts_of(seed: int, frictional: int):
+    """Random pairs of unit bodies in two blocks; the first pairs of each block have friction."""
+    rng = np.random.default_rng(seed)
+    pair = np.sort(rng.choice(PAIRS, frictional, replace=False))
+    rows = np.zeros((PAIRS + 2 * frictional, 2, BODIES, 6))
+    block = np.repeat([0, 1], [5, PAIRS - 5])
+    for row, k in enumerate(np.concatenate([np.arange(PAIRS), np.repeat(pair, 2)])):
+        rows[row, block[k], rng.choice(BODIES, 2, replace=False)] = rng.normal(size=(2, 6))
+    rows = rows.reshape(len(rows), -1)
+    A = sparse.csr_matrix(rows @ rows.T)
+    A.sort_indices()
+    friction = sweeps.ConeRows(pair, rng.uniform(0.1, 0.5, frictional), 0.05 * rng.normal(size=(frictional, 2)))
+    power, target = rng.normal(size=len(rows)), rng.uniform(0.0, 0.5, PAIRS)
+    low, high = np.zeros(PAIRS), np.where(rng.random(PAIRS) < 0.5, np.inf, target)
+    starts, size = np.array([0, 5, PAIRS]), rng.uniform(0.5, 2.0, PAIRS)
+    return A, power, low, high, size, np.ones(2), starts, np.arange(PAIRS), friction
+
+
+@pytest.mark.parametrize("frictional", [0, 1, PAIRS])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_kernel_finds_the_factors_and_friction_of_the_definition(seed, frictional):
+    given = impacts_of(seed, frictional)
+    np.testing.assert_allclose(on_warp.swept(*given), sweeps.swept(*given), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_powers_are_in_their_bounds_and_friction_in_its_cone_opposes_the_slip(seed):
+    A, power, low, high, *_, friction = given = impacts_of(seed, 4)
+    x = sweeps.swept(*given)
+    p, factor = power + A @ x, x[:PAIRS]
+    assert (p[:PAIRS] > low - 1e-7).all() and (p[:PAIRS] < high + 1e-7)[factor > -1.0].all()
+    slip, impulse = p[PAIRS:].reshape(-1, 2), friction.spent + x[PAIRS:].reshape(-1, 2)
+    limit, acts = friction.limit * (1.0 + factor[friction.pair]), factor[friction.pair] > 0.0
+    assert (np.linalg.norm(impulse, axis=1) <= limit + 1e-9)[acts].all() and not x[PAIRS:].reshape(-1, 2)[~acts].any()
+    sticks = np.linalg.norm(impulse, axis=1) < limit - 1e-7
+    assert np.abs(slip[acts & sticks]).max(initial=0.0) < 1e-6
+    stop = (friction.inverses(A) @ slip[:, :, None])[:, :, 0]
+    assert acts.any() and (np.sum(impulse * stop, axis=1)[acts] < 1e-9).all()
