@@ -39,17 +39,15 @@ LYING = {"sphere": 0.2, "capsule": 0.15, "box": 0.15, "rounded box": 0.15}
 
 
 def stacked(lower: str, upper: str, gap: float, lying: bool = False, **settings):
-    """The compiled scene of one body above another at a gap [m]; both stand on end, or lie parallel."""
+    """The compiled scene of one body above another, or a half-space, at a gap [m]; both stand on end, or lie parallel."""
     reach, turn = (LYING if lying else {name: part[1] for name, part in PARTS.items()}), {}
     if lying:
         turn = {"axis_angle": {"axis": (0.0, 1.0, 0.0), "degrees": 90.0}}
-    height = reach[lower] + reach[upper] + gap
+    below = {"half_space": {}} if lower == "half-space" else PARTS[lower][0] | turn
+    height = reach.get(lower, 0.0) + reach[upper] + gap
     # away from the diagonals of the faces
     shift = (0.06, 0.0) if "box" in (lower[-3:], upper[-3:]) else (0.0, 0.0)
-    bodies = [
-        {"name": "lower", **PARTS[lower][0], **turn},
-        {"name": "upper", **PARTS[upper][0], **turn, "position": (*shift, height)},
-    ]
+    bodies = [{"name": "lower", **below}, {"name": "upper", **PARTS[upper][0], **turn, "position": (*shift, height)}]
     return compile_scene(SceneSpec(body=bodies, solver={"d_hat": D_HAT, **settings}))
 
 
@@ -84,24 +82,13 @@ def test_round_pairs_repel_at_their_surfaces(lower, upper, lying):
 
 
 @pytest.mark.parametrize("lying", [False, True])
-@pytest.mark.parametrize(("lower", "upper"), PAIRS)
-def test_initial_overlap_uses_the_ideal_shapes(lower, upper, lying):
-    assert find_initial_intersections(stacked(lower, upper, 1e-6, lying)) == []
-    (problem,) = find_initial_intersections(stacked(lower, upper, -1e-3, lying))
+@pytest.mark.parametrize(("lower", "upper"), [*PAIRS, *(("half-space", name) for name in PARTS)])
+def test_initial_gaps_and_overlaps_are_those_of_the_ideal_shapes(lower, upper, lying):
+    apart, meeting = (stacked(lower, upper, gap, lying) for gap in (1e-6, -1e-3))
+    assert find_initial_intersections(apart) == []
+    assert near(apart, apart.bodies.q)[1].min() == pytest.approx(1e-6, abs=1e-12)
+    (problem,) = find_initial_intersections(meeting)
     assert problem.value == pytest.approx(1e-3, rel=0.05)
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_contact_with_half_spaces_uses_the_ideal_shapes(name):
-    for gap, count in ((1e-6, 0), (-1e-3, 1)):
-        bodies = [
-            {"name": "ground", "half_space": {}},
-            {"name": "body", **PARTS[name][0], "position": (0, 0, PARTS[name][1] + gap)},
-        ]
-        model = compile_scene(SceneSpec(body=bodies))
-        assert len(find_initial_intersections(model)) == count
-        if gap > 0.0:
-            assert near(model, model.bodies.q)[1].min() == pytest.approx(gap, abs=1e-12)
 
 
 def test_a_body_inside_a_ball_is_found():

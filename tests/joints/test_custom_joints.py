@@ -221,20 +221,21 @@ def swung(kind, device, **keys):
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.02, "tolerance": 1e-8})
     scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), torque=(0, 0, 0.3), kappa=1e11)
     scene.add_joint(kind, "j", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1), length=0.5, enforcement="exact", **keys)
-    simulation = abd.run(scene, steps=30, device=device)
-    return simulation
+    return abd.run(scene, steps=30, device=device)
+
+
+BY_NAME = dict(zip(SIX, np.eye(6), strict=True))
+FORMS = {
+    "array": {},
+    "by name": {"wrenches": BY_NAME},
+    "mixed": {"function": lambda M, r, p: r, "wrenches": {name: BY_NAME[name] for name in list(SIX)[3:]}},
+}
 
 
 @pytest.mark.skipif(DEVICE.wide, reason="NumPy functions run on the processor")
-@pytest.mark.parametrize("form", ["array", "by name", "mixed"])
+@pytest.mark.parametrize("form", FORMS)
 def test_the_hinge_of_the_guide_with_its_unilateral_constraint_is_the_built_in_one(define, form):
-    if form == "array":
-        define_hinge(define)
-    elif form == "by name":
-        define_hinge(define, wrenches=dict(zip(SIX, np.eye(6), strict=True)))
-    else:
-        points = {name: np.eye(6)[k] for k, name in enumerate(SIX) if k > 2}
-        define_hinge(define, function=lambda M, r, p: r, wrenches=points)
+    define_hinge(define, **FORMS[form])
     own, built_in = swung("guide", NAME), swung("hinge", NAME, range=(-0.5, 0.5))
     mine, theirs = own.joints["j"], built_in.joints["j"]
     assert theirs.coordinates[0] > 0.48
@@ -251,7 +252,7 @@ def test_the_hinge_of_the_guide_with_its_unilateral_constraint_is_the_built_in_o
     ({"limits": {"theta": "rx"}}, "row 'rx' keeps the range of 'theta', and is held both ways"),
     ({"ranges": {"phi": (0, 1)}}, r"there is no coordinate 'phi'.*its coordinates are theta"),
     ({"ranges": {"theta": (1, 0)}}, r"range of 'theta': should be \(lower, upper\)"),
-    ({"wrenches": dict(zip(list(SIX)[:5], np.eye(6), strict=False))}, "needs a wrench or a function for row 'limit'"),
+    ({"wrenches": {name: BY_NAME[name] for name in list(SIX)[:5]}}, "needs a wrench or a function for row 'limit'"),
     ({"wrenches": {"w": np.eye(6)[0]}, "limits": {}}, "has no row 'w' for a wrench"),
 ])  # fmt: skip
 def test_inconsistent_limits_are_refused(define, keys, message):

@@ -19,14 +19,10 @@ from cuda_kernels.shared.contact import WITHIN
 pytestmark = pytest.mark.device
 
 EPS = 1e-5
-
-
 SCENES = {name: as_model(arrangement) for name, arrangement in ARRANGEMENTS.items()}
 SCENES |= {f"crowd {seed}": clear_of_the_plane(seed) for seed in range(3)}
 SCENES |= {f"crowd, {kind}": clear_of_the_plane(3, barrier=kind) for kind in BARRIERS[1:]}
 SCENES |= {"crowd with separation": clear_of_the_plane(4, minimum_separation=0.005)}
-
-
 PER_ITEM = pytest.mark.parametrize("per_item", [False, True], ids=["by runs", "per item"])
 
 
@@ -47,9 +43,6 @@ def test_energies_gradients_and_blocks_equal_the_definition(name, per_item):
     definition = assembled(len(q), listed, contact.contact_elements(x, listed, law(model)))
     for value, reference in zip(kernels.linearized(q), definition, strict=True):
         assert_close(value, reference)
-
-
-# points exactly over an edge belong to the edge or to the face by rounding, which changes the bound
 
 
 @PER_ITEM
