@@ -41,13 +41,6 @@ def test_deflection_of_a_compliant_row_is_compliance_times_load():
     assert np.allclose(joint.error_twist[:3], joint.T_GD[:3, :3].T @ joint.T_CD[:3, 3], rtol=1e-2)
 
 
-def test_a_lock_is_in_the_wrench_but_not_in_the_multipliers():
-    joint = held("hinge", "exact", axis=(0, 0, 1), coordinate={"theta": {"locked": True}}).joints["joint"]
-    force, torque = joint.wrench()
-    assert np.allclose(torque, -TORQUE - np.cross(ARM, FORCE), rtol=1e-3) and np.allclose(force, -FORCE, rtol=1e-3)
-    assert len(joint.multipliers) == 5
-
-
 def test_frames_and_points_of_a_wrench():
     sim = held("fixed", "exact")
     joint = sim.joints["joint"]

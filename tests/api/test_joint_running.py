@@ -183,6 +183,7 @@ def test_rows_by_name_with_locks_and_ranges():
     assert lock.flags == RowFlags.BILATERAL | RowFlags.ROTARY | RowFlags.LOCKED
     assert [one.name for one in shoulder.rows] == ["x", "y", "z", "rx", "ry", "theta.lock"]
     assert [one.motion_type for one in shoulder.rows] == ["linear"] * 3 + ["rotary"] * 3
+    assert len(shoulder.multipliers) == 5 and shoulder.wrench()[1][1] == pytest.approx(theta.lock_force, rel=1e-6)
     assert shoulder.bilateral_forces[-1] == theta.lock_force and len(shoulder.unilateral_forces) == 0
     force = shoulder.wrench(frame="D")[0]
     assert np.allclose([shoulder.row(name).force for name in "xyz"], force, rtol=1e-6, atol=1e-6)

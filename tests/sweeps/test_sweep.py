@@ -126,28 +126,27 @@ def test_repeated_runs_of_functions_with_and_without_a_number(tmp_path):
         assert (table["energy_final"][0] == table["energy_final"][1]) == (scene is sliding)
 
 
-def test_runs_of_a_partial_function_with_another_value_are_not_reused(tmp_path):
-    keys = {"out": tmp_path, "steps": 2, "device": "numpy", "workers": 1}
-    for _ in range(2):
-        table = abd.sweep(partial(rougher, more=0.1), {"mu": [0.2]}, **keys)
-        assert table["status"][0] == "done"
-    with pytest.raises(SweepError, match="contains another sweep"):
-        abd.sweep(partial(rougher, more=0.4), {"mu": [0.2]}, **keys)
-
-
-def test_runs_of_a_changed_function_are_not_reused(tmp_path):
-    keys = {"out": tmp_path, "steps": 2, "device": "numpy", "workers": 1}
+@pytest.mark.parametrize("what", ["value", "code", "file"])
+def test_runs_of_a_changed_scene_are_not_reused(what, tmp_path):
+    keys, path, scene = {"out": tmp_path / "s", "steps": 2, "workers": 1}, tmp_path / "fall.toml", abd.load("falling_box")
+    scene.save(path)
 
     def floor(mu: float) -> abd.Scene:
         return sliding(mu)
 
-    abd.sweep(floor, {"mu": [0.2]}, **keys)
+    grid = {MU: [0.1]} if what == "file" else {"mu": [0.2]}
+    for _ in range(2):
+        first = {"value": partial(rougher, more=0.1), "code": floor, "file": path}[what]
+        assert abd.sweep(first, grid, device="numpy", **keys)["status"][0] == "done"
 
     def floor(mu: float) -> abd.Scene:
         return sliding(2.0 * mu)
 
+    scene.gravity = (0, 0, -1.6)
+    scene.save(path)
+    changed = {"value": partial(rougher, more=0.4), "code": floor, "file": path}[what]
     with pytest.raises(SweepError, match="contains another sweep"):
-        abd.sweep(floor, {"mu": [0.2]}, **keys)
+        abd.sweep(changed, grid, device="numpy", **keys)
 
 
 def test_the_command_lists_failures_and_draws(tmp_path, monkeypatch, capsys):
@@ -199,17 +198,6 @@ def test_existing_scheduler_is_used(tmp_path):
         for process in (*workers, scheduler):
             process.terminate()
             process.wait()
-
-
-def test_runs_of_a_changed_scene_file_are_not_reused(tmp_path):
-    path, keys = tmp_path / "fall.toml", {"out": tmp_path / "s", "steps": 2, "device": "numpy", "workers": 1}
-    scene = abd.load("falling_box")
-    scene.save(path)
-    abd.sweep(path, {MU: [0.1]}, **keys)
-    scene.gravity = (0, 0, -1.6)
-    scene.save(path)
-    with pytest.raises(SweepError, match="contains another sweep"):
-        abd.sweep(path, {MU: [0.1]}, **keys)
 
 
 def test_no_scheduler_is_an_error_with_a_remedy(tmp_path):
