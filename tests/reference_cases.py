@@ -229,11 +229,6 @@ def double_pendulum(h: float, start=(0.1, 0.2), enforcement: str = "exact", **so
     return scene
 
 
-def double_pendulum_values(simulation: abd.Simulation) -> Values:
-    """Read angles and rates of both hinges."""
-    return angle_values(simulation, "joint1", "joint2")
-
-
 def _double_pendulum_expected(start: tuple[float, float]) -> dict[float, Values]:
     expected = {}
     for time, numbers in known.DOUBLE_PENDULUM[start].items():
@@ -257,11 +252,6 @@ def swing(h: float, damping: float = 0.0, enforcement: str = "exact", **solver) 
     return scene
 
 
-def swing_values(simulation: abd.Simulation) -> Values:
-    """Read the angle from the downward vertical."""
-    return {"position: angle": simulation.joints["hinge"].coordinates + 0.5 * np.pi}
-
-
 def linkage(h: float, enforcement: str = "exact", compliance: dict | None = None, **solver) -> abd.Scene:
     """Create FourBarLinkage of ArtiSynth: a square of 1 m in the plane x-z, whose left side is fixed."""
     scene = empty(h, gravity=(0, 0, -9.8), **solver)
@@ -277,9 +267,8 @@ def linkage(h: float, enforcement: str = "exact", compliance: dict | None = None
     return scene
 
 
-def soft_linkage(h: float, **solver) -> abd.Scene:
-    """Create the linkage with compliance 1e-6 and damping 25000 in all rows of the hinges."""
-    return linkage(h, "compliant", {"compliance": (1e-6,) * 5, "damping": (25000.0,) * 5}, **solver)
+SOFT = {"enforcement": "compliant", "compliance": {"compliance": (1e-6,) * 5, "damping": (25000.0,) * 5}}
+"""Compliance [m/N, rad/(N m)] and damping of all rows of the hinges."""
 
 
 def linkage_values(simulation: abd.Simulation) -> Values:
@@ -305,17 +294,21 @@ CASES = {
         Case("A02, N = 40", partial(windows, count=40), windows_values, _windows_expected(40, known.A02_40, 5e-6)),
         Case("four-bar", four_bar, four_bar_values, _four_bar_expected()),
         *(
-            Case(f"double pendulum {start}", partial(double_pendulum, start=start), double_pendulum_values, expected)
-            for start, expected in ((key, _double_pendulum_expected(key)) for key in known.DOUBLE_PENDULUM)
+            Case(
+                f"double pendulum {start}", partial(double_pendulum, start=start),
+                lambda simulation: angle_values(simulation, "joint1", "joint2"), _double_pendulum_expected(start),
+            )
+            for start in known.DOUBLE_PENDULUM
         ),
         *(
-            Case(f"capsule on a hinge, damping {damping:g}", partial(swing, damping=damping), swing_values, expected)
-            for damping, expected in (
-                (damping, {time: {"position: angle": np.array([angle])} for time, angle in angles.items()})
-                for damping, angles in known.SWING.items()
+            Case(
+                f"capsule on a hinge, damping {damping:g}", partial(swing, damping=damping),
+                lambda simulation: {"position: angle": simulation.joints["hinge"].coordinates + 0.5 * np.pi},
+                {time: {"position: angle": np.array([angle])} for time, angle in angles.items()},
             )
+            for damping, angles in known.SWING.items()
         ),
         Case("linkage", linkage, linkage_values, _linkage_expected()),
-        Case("linkage, compliant", soft_linkage, linkage_values, _linkage_expected()),
+        Case("linkage, compliant", partial(linkage, **SOFT), linkage_values, _linkage_expected()),
     )
 }

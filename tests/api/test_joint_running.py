@@ -13,9 +13,9 @@ from abd.joints.rows.laws import Law
 pytestmark = pytest.mark.device
 
 
-def arm(device: str = NAME, enforcement: str = "exact", second: str = "cylindrical", dt: float = 0.01, **keys) -> Simulation:
+def arm(device: str = NAME, enforcement: str = "exact", second: str = "cylindrical", **keys) -> Simulation:
     """A bar on a hinge about y, and a second one at its end."""
-    scene = abd.Scene(solver={"dt": dt, "tolerance": 1e-7, "integrator": "bdf1"})
+    scene = abd.Scene(solver={"dt": 0.01, "tolerance": 1e-7, "integrator": "bdf1"})
     scene.add_body("upper", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
     scene.add_body("lower", box=(0.1, 0.1, 0.6), mass=0.5, position=(1, 0, -0.3))
     scene.add_hinge("shoulder", "world", "upper", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement=enforcement, **keys)

@@ -27,8 +27,8 @@ def pile() -> abd.Scene:
     return scene
 
 
-def begun(device: str, scene: abd.Scene | None = None) -> abd.Simulation:
-    sim = abd.Simulation(pile() if scene is None else scene, device=device)
+def begun(device: str) -> abd.Simulation:
+    sim = abd.Simulation(pile(), device=device)
     sim.bodies["hand"].apply_force((0, 0, 2.0))
     sim.run(steps=12)
     return sim

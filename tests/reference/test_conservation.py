@@ -162,9 +162,9 @@ def test_a_turn_about_a_principal_axis_follows_the_discrete_rotation(integrator,
     np.testing.assert_allclose(transform[:3, 3], 0.0, atol=1e-12)
 
 
-def two_boxes(integrator: str, mu: float, tolerance: float = 1e-3) -> abd.Scene:
+def two_boxes(integrator: str, mu: float) -> abd.Scene:
     """A fast light box on its way to a heavy one at rest, which it meets off centre and askew."""
-    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": 0.01, "integrator": integrator, "tolerance": tolerance})
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": 0.01, "integrator": integrator, "tolerance": 1e-3})
     scene.add_material("rough", mu=mu)
     scene.add_body("heavy", box=(0.4, 0.4, 0.4), material="rough")
     scene.add_body(

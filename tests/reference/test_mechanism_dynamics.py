@@ -27,12 +27,12 @@ def model(masses, moments, joints, kind=None, q=None, gravity=GRAVITY):
     return replace(made, joints=joints, settings=replace(made.settings, gravity=np.array(gravity, dtype=float)))
 
 
-def random_tree(seed, cases=CASES, bodies=5):
-    """A tree whose joints are drawn from `cases`, some of them running against it, and one floating body."""
-    rng = np.random.default_rng(seed)
+def random_tree(seed):
+    """A tree of joints of all types, some of them running against it, and one floating body."""
+    rng, bodies = np.random.default_rng(seed), 5
     joints, chosen = [], {}
     for body in range(bodies):
-        kind, form = cases[rng.integers(len(cases))]
+        kind, form = CASES[rng.integers(len(CASES))]
         ends = (int(rng.integers(WORLD, body)), body)
         if ends[0] != WORLD and rng.random() < 0.5:
             ends = ends[::-1]
