@@ -39,22 +39,6 @@ def test_a_scene_with_a_mesh_in_memory_is_saved_and_loaded(tmp_path):
     assert abd.load(tmp_path / "stone.toml").spec.body == scene.spec.body
 
 
-@pytest.mark.parametrize(
-    ("mesh", "told"),
-    [
-        (3.0, "float, which is no mesh"),
-        ((ICOSPHERE.vertices[:, :2], ICOSPHERE.faces), r"vertices.*shape \(42, 2\)"),
-        ((ICOSPHERE.vertices, ICOSPHERE.faces + 0.5), "faces.*rows of three integers"),
-        ((ICOSPHERE.vertices * np.nan, ICOSPHERE.faces), "vertices.*rows of three numbers.*finite"),
-        ((ICOSPHERE.vertices, ICOSPHERE.faces + 1), "index 42 is not one of"),
-        (trimesh.Scene(ICOSPHERE), r"several objects.*to_mesh"),
-    ],
-)
-def test_invalid_meshes_are_refused(mesh, told):
-    with pytest.raises(SceneError, match=f"(?s)body.stone.*{told}"):
-        falling(mesh)
-
-
 def test_pose_can_be_a_matrix():
     turn = trimesh.transformations.rotation_matrix(0.5, (0, 1, 0))
     turn[:3, 3] = 0.1, 0.2, 0.3
@@ -63,19 +47,29 @@ def test_pose_can_be_a_matrix():
     assert abd.Simulation(scene, device="numpy").bodies["box"].transform == pytest.approx(turn, abs=1e-12)
 
 
+BOX = {"box": (1, 1, 1)}
+
+
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "words"),
     [
-        ({"transform": np.eye(3)}, "is no pose"),
-        ({"transform": np.full((4, 4), np.nan)}, "is no pose"),
-        ({"transform": "here"}, "is no pose"),
-        ({"transform": np.eye(4), "position": (0, 0, 1)}, "position is given as well"),
-        ({"transform": np.diag([2.0, 1.0, 1.0, 1.0])}, "is not a rotation"),
+        ({"mesh": 3.0}, "float, which is no mesh"),
+        ({"mesh": (ICOSPHERE.vertices[:, :2], ICOSPHERE.faces)}, r"vertices.*shape \(42, 2\)"),
+        ({"mesh": (ICOSPHERE.vertices, ICOSPHERE.faces + 0.5)}, "faces.*rows of three integers"),
+        ({"mesh": (ICOSPHERE.vertices * np.nan, ICOSPHERE.faces)}, "vertices.*rows of three numbers.*finite"),
+        ({"mesh": (ICOSPHERE.vertices, ICOSPHERE.faces + 1)}, "index 42 is not one of"),
+        ({"mesh": trimesh.Scene(ICOSPHERE)}, r"several objects.*to_mesh"),
+        ({**BOX, "transform": np.eye(3)}, "is no pose"),
+        ({**BOX, "transform": np.full((4, 4), np.nan)}, "is no pose"),
+        ({**BOX, "transform": "here"}, "is no pose"),
+        ({**BOX, "transform": np.eye(4), "position": (0, 0, 1)}, "position is given as well"),
+        ({**BOX, "transform": np.diag([2.0, 1.0, 1.0, 1.0])}, "is not a rotation"),
+        *(({**BOX, "color": color}, "color") for color in ("rred", "#12345g", (1, 2, 3), (0.1, 0.2), 3, "0.5,0.5")),
     ],
 )
-def test_invalid_poses_are_refused(keys, told):
-    with pytest.raises(SceneError, match=f"(?s)body.box.*{told}"):
-        abd.Scene().add_body("box", box=(1, 1, 1), **keys)
+def test_invalid_meshes_poses_and_colors_are_refused(keys, words):
+    with pytest.raises(SceneError, match=f"(?s)body.stone.*{words}"):
+        abd.Scene().add_body("stone", **keys)
 
 
 def test_texts_of_a_simulation_for_notebooks():

@@ -2,11 +2,9 @@
 
 import h5py
 import numpy as np
-import pytest
 
 import abd
 from abd.cli import main
-from abd.errors import SceneError
 from abd.io.fingerprint import model_digest
 
 
@@ -40,9 +38,3 @@ def test_colors_survive_saving_and_do_not_change_the_digest(tmp_path):
     digest = model_digest(again.compile())
     again.body("own").color = "black"
     assert model_digest(again.compile()) == digest
-
-
-@pytest.mark.parametrize("color", ["rred", "#12345g", (1, 2, 3), (0.1, 0.2), 3, "0.5,0.5"])
-def test_invalid_colors_are_refused(color):
-    with pytest.raises(SceneError, match="color"):
-        abd.Scene().add_body("box", box=(1, 1, 1), color=color)
