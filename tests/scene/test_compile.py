@@ -67,13 +67,10 @@ def test_static_and_kinematic_bodies_keep_the_mesh_frame():
     assert (model.bodies.qd[0] == 0).all()
 
 
-def test_kinematic_start_is_that_of_its_motion():
+def test_kinematic_start_is_that_of_its_motion_whose_file_is_next_to_the_scene(tmp_path):
     frames = [{"time": 0, "position": (0, 0, 5)}, {"time": 1, "position": (0, 0, 6)}]
     model = compiled({"name": "k", "box": (1, 1, 1), "kind": "kinematic", "motion": {"keyframes": frames}})
     np.testing.assert_allclose(model.bodies.q[0, :3], (0, 0, 5))
-
-
-def test_pose_file_is_relative_to_the_scene(tmp_path):
     (tmp_path / "poses.csv").write_text("time,x,y,z\n0,0,0,1\n1,0,0,2\n")
     spec = SceneSpec(body=[{"name": "k", "box": (1, 1, 1), "kind": "kinematic", "motion": {"file": "poses.csv"}}])
     np.testing.assert_allclose(compile_scene(spec, tmp_path).motions[0](0.5)[:3, 3], (0, 0, 1.5))
