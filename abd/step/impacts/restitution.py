@@ -219,6 +219,7 @@ class Restitution:
             powers = np.concatenate([left, friction.rows @ (now + moving)])
             s, impulses = np.split(solve_factors(sweep, mobility.pair_matrix(both), powers, *law, friction.cones), [len(s)])
             pull, by_pair = friction.rows.T @ impulses, friction.on_first(impulses, len(s))
+            s = np.where(blocks.each(blocks.any(by_pair.any(axis=1))), s, plain)
         friction = mobility.apply(pull)
         added, driven = mobility.apply(P.T @ s) + friction, self._work_of_drives(blocks, pull, now, moving)
         if pull.any():  # worlds in which friction would add energy have none
