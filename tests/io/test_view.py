@@ -5,14 +5,16 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
+import exported_run
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import abd
 from abd.cli import main
+from abd.colors import PALETTE
 from abd.commands.render import view_of
 from abd.io.trajectory import Trajectory
 from abd.pictures.camera import Camera, View
@@ -289,6 +291,37 @@ def test_a_browser_replays_the_file(folder, tmp_path):
         opened.wait_for_timeout(1000)
         assert float(slider.get_attribute("aria-valuenow")) != now
         assert (np.abs(first - pixels(opened))[:200].max(axis=2) > 20).sum() > 20, "bodies have moved"
+        assert errors == []
+
+
+@pytest.mark.slow
+def test_a_browser_plays_a_run(folder):
+    from abd.commands.view import serve
+    from abd.viewer.player import Player
+
+    with (
+        Trajectory(folder) as trajectory,
+        serve("127.0.0.1", 8330) as server,
+        page(900, 400) as (opened, errors),
+        closing(Player(server, Recorded(trajectory), View())) as player,
+    ):
+        opened.goto(f"http://127.0.0.1:{server.get_port()}")
+        opened.wait_for_selector("canvas")
+        opened.get_by_text("box one").first.wait_for()
+        opened.wait_for_timeout(2000)
+        first = pixels(opened)
+        assert len(np.unique(first[:, :400].reshape(-1, 3), axis=0)) > 200, "the scene is there"
+        opened.get_by_label("loop").first.dispatch_event("click")
+        opened.get_by_label("play").first.dispatch_event("click")
+        wait_for(lambda: player.frame == exported_run.FRAMES - 1 and not player.play.value, 30.0)
+        opened.get_by_text("t = 0.06 s of 0.06 s").wait_for()
+        opened.wait_for_timeout(1000)
+        assert (np.abs(first - pixels(opened))[:, :400].max(axis=2) > 20).sum() > 20, "bodies have moved"
+        opened.set_viewport_size({"width": 900, "height": 900})
+        opened.get_by_text("Plots").first.click()
+        opened.wait_for_timeout(2000)
+        line = np.abs(pixels(opened)[:, 500:] - np.round(255.0 * PALETTE[1])).max(axis=2) < 40
+        assert line.sum() > 90, "the line of an energy, which is longer than its mark in the legend"
         assert errors == []
 
 
