@@ -1,4 +1,4 @@
-"""Sizes of scenes and substeps whose launches the CPU records."""
+"""Sizes of scenes whose launches the CPU records."""
 
 from __future__ import annotations
 
@@ -8,19 +8,15 @@ from abd.contact.pairs import some_may_collide
 from abd.joints.closure.link_graph import joined_components
 from abd.model import Model
 
-SMALL = 128
-"""Maximum number of bodies for which the CPU records and replays launches, as CUDA does. In larger scenes kernels take longer
-than the host work between them, and run on several threads, which records do not support."""
+SMALL = 400
+"""Maximum number of bodies for which the CPU records and replays launches, as CUDA does. In larger scenes several threads, which
+records do not support, save more wall time than the host work between the launches takes."""
 LINKS = 8
 """Bodies of a mechanism that are counted fully; of the others, each group of so many counts as one: they have few contacts."""
 MOST = 1024
 """Maximum total number of bodies of small worlds: beyond it, two threads are faster."""
 MOST_APART = 4096
 """The same if no two bodies may collide: kernels are short then."""
-FEW = 64
-"""Maximum number of mobile bodies in a recorded substep of some bodies; beyond it, recording does not pay off."""
-MOST_BODIES = 1024
-"""Maximum number of bodies in such a scene: in larger scenes launches over all bodies use several threads."""
 
 
 def is_small(model: Model) -> bool:

@@ -7,7 +7,6 @@ import warp as wp
 
 import cuda_kernels
 from abd.backends.numbering import Sleep
-from abd.backends.recorded import small
 from abd.backends.warp.potential import Potential
 from abd.model import Kind, Model
 
@@ -52,12 +51,11 @@ class Inactive(Sleep):
 
     def __init__(self, model: Model, potential: Potential):
         self.potential, self.device = potential, potential.device
-        n, bodies = len(model.bodies), model.bodies
+        bodies = model.bodies
         self.immobile = (bodies.kind == Kind.STATIC).astype(np.int32)
         super().__init__(potential.islands, self.immobile == 0)
         fixed = (bodies.free_rotation != 3) | ~bodies.free_translation.all(axis=1)
         self._has_fixed = potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
-        self._few = 0 if self.device.records or n > small.MOST_BODIES else min(small.FEW, small.SMALL)
         self.held = potential.at.step.held = self.device.upload(self.immobile, wp.int32)
         potential.contacts.candidates.held = self.held
 
@@ -74,6 +72,3 @@ class Inactive(Sleep):
         self.potential.has_constraints = self._has_fixed or bool(excluded.any())
         self.device.write(self.potential.contacts.candidates.filters.excluded, excluded.astype(np.int32))
         self.hold(self.immobile)
-        if self._few:
-            # the host takes longer to launch kernels for a few bodies than they run
-            self.device.records = bool(excluded.any()) and int(self.mobile.sum()) <= self._few
