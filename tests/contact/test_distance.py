@@ -145,6 +145,30 @@ def test_nearly_parallel_edges_use_the_nearer_end():
             assert -1e-9 * h <= excess <= sine
 
 
+@pytest.mark.parametrize("name", ["point_triangle", "edge_edge"])
+def test_derivatives_by_finite_differences(name):
+    def evaluate(x):
+        parts = getattr(distance, name)(*x.swapaxes(0, 1))
+        if name == "point_triangle":
+            w, directions = distance.signed_point_triangle(parts[1]), POINT_TRIANGLE_DIRECTIONS[parts[-1]]
+        else:
+            w, directions = distance.signed_edge_edge(*parts[1:3]), EDGE_EDGE_DIRECTIONS[parts[-1]]
+        r = distance.separation(x, w, directions)
+        return parts[0], distance.gradient(r, w), distance.hessian(x, r, w, directions), parts[-1]
+
+    x = np.random.default_rng(10).normal(size=(200, 4, 3))
+    _, gradient, hessian, kind = evaluate(x)
+    step = 1e-6
+    for k in range(12):
+        move = np.zeros(12)
+        move[k] = step
+        plus, minus = evaluate(x + move.reshape(4, 3)), evaluate(x - move.reshape(4, 3))
+        same = (plus[3] == kind) & (minus[3] == kind)
+        assert np.mean(same) > 0.95
+        np.testing.assert_allclose(gradient[:, k], (plus[0] - minus[0]) / (2 * step), atol=1e-7)
+        np.testing.assert_allclose(hessian[same, k], ((plus[1] - minus[1]) / (2 * step))[same], atol=2e-4, rtol=1e-4)
+
+
 REACH = 2e-3
 SEPARATIONS = (0.0, 1e-3)
 FRACTIONS = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9, 0.999, 1.0 - 1e-9, 1.0, 1.5])
@@ -178,6 +202,17 @@ def test_cubic_is_the_scalar_function_of_ipctk(xi):
             expected = call(gap[0], REACH)
             slack = 100 * abs(call(gap[0] + np.spacing(d), REACH) - expected)
             assert abs(value[0] - expected) <= max(1e-9 * abs(expected), slack)
+
+
+@pytest.mark.parametrize("xi", SEPARATIONS)
+@pytest.mark.parametrize("kind", BARRIERS)
+def test_derivatives_of_barriers_by_finite_differences(kind, xi):
+    D = (xi + REACH * np.array([0.05, 0.3, 0.7, 0.95])) ** 2
+    step = 1e-6 * (D - xi**2)
+    _, b1, b2 = barrier(kind, D, REACH, xi)
+    plus, minus = barrier(kind, D + step, REACH, xi), barrier(kind, D - step, REACH, xi)
+    np.testing.assert_allclose(b1, (plus[0] - minus[0]) / (2 * step), rtol=1e-6)
+    np.testing.assert_allclose(b2, (plus[1] - minus[1]) / (2 * step), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", BARRIERS)
@@ -220,3 +255,16 @@ def test_mollifier_equals_ipctk(scale):
         assert_agrees(values[i], lambda x, eps=eps: ipctk.edge_edge_mollifier(*x, eps), pair)
         assert_agrees(gradients[i], lambda x, eps=eps: ipctk.edge_edge_mollifier_gradient(*x, eps), pair)
         assert_agrees(hessians[i], lambda x, eps=eps: ipctk.edge_edge_mollifier_hessian(*x, eps), pair)
+
+
+def test_derivatives_of_mollifiers_by_finite_differences():
+    x = np.random.default_rng(2).normal(size=(30, 4, 3))
+    eps_x = 2.0 * mollifier.cross_squared(x)[0]
+    gradients, hessians = mollifier.gradient(x, eps_x), mollifier.hessian(x, eps_x)
+    step = 1e-6
+    for k in range(12):
+        move = (step * (np.arange(12) == k)).reshape(4, 3)
+        rise = mollifier.value(x + move, eps_x) - mollifier.value(x - move, eps_x)
+        turn = mollifier.gradient(x + move, eps_x) - mollifier.gradient(x - move, eps_x)
+        np.testing.assert_allclose(gradients[:, k], rise / (2 * step), atol=1e-6, rtol=1e-5)
+        np.testing.assert_allclose(hessians[:, k], turn / (2 * step), atol=1e-5, rtol=1e-5)
