@@ -11,7 +11,7 @@ from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose, set_row
 from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.joints.special_measures import special_function
 from cuda_kernels.options import OPTIONS
-from cuda_kernels.shared.joints import MeasureKind
+from cuda_kernels.shared.joints import SPECIAL, TURNING, MeasureKind
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("joints",)
@@ -85,26 +85,20 @@ def functionals(measures: Measures, e: wp.int32, z: Features) -> wp.vec3d:
     return u
 
 
+TURNING_BITS = wp.constant(sum(1 << kind for kind in TURNING))
+SPECIAL_BITS = wp.constant(sum(1 << kind for kind in SPECIAL))
+
+
 @wp.func
 def is_special(kind: wp.int32) -> wp.bool:
     """Return whether the kind is one of `special_measures`."""
-    return (
-        kind == MeasureKind.SURFACE_DOT
-        or kind == MeasureKind.SURFACE_ROLL
-        or kind == MeasureKind.SURFACE_TILT
-        or kind == MeasureKind.ROTATION
-    )
+    return (SPECIAL_BITS >> kind) % 2 == 1
 
 
 @wp.func
 def is_angle(kind: wp.int32) -> wp.bool:
     """Return whether measures of the kind count turns."""
-    return (
-        kind == MeasureKind.ANGLE
-        or kind == MeasureKind.SURFACE_ROLL
-        or kind == MeasureKind.SURFACE_TILT
-        or kind == MeasureKind.CUSTOM_ANGLE
-    )
+    return (TURNING_BITS >> kind) % 2 == 1
 
 
 @wp.func

@@ -1,7 +1,7 @@
 """Measures on an ellipsoid and of a rotation: functions of M and r too long to differentiate by hand.
 
 Derivatives are computed by forward-mode differentiation: a dual number is (value, derivative along a direction of the
-features), a `wp.vec2d`; a `DualVector` has three of them. Mirrors the SPECIAL kinds of ``abd/joints/measures/measures.py``.
+features), a `wp.vec2d`; a `DualVector` has three of them. Mirrors `SPECIAL_FUNCTIONS` of ``abd/joints/measures/measures.py``.
 """
 
 import warp as wp

@@ -19,6 +19,12 @@ class MeasureKind(IntEnum):
     CUSTOM_ANGLE = 10
 
 
+TURNING = MeasureKind.ANGLE, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT, MeasureKind.CUSTOM_ANGLE
+"""Kinds whose values count turns."""
+SPECIAL = MeasureKind.SURFACE_DOT, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT, MeasureKind.ROTATION
+"""Kinds that are no function of three functionals (`cuda_kernels.joints.special_measures`)."""
+
+
 class Law(IntEnum):
     """Laws of rows (`abd.joints.rows.laws`)."""
 

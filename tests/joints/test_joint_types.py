@@ -11,11 +11,11 @@ from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
 from abd.joints.coordinates.transform import project, transform, twist_gradient
-from abd.joints.measures.measures import MeasureKind
 from abd.joints.measures.motions import turned
 from abd.joints.rows.table import linearize, tabulate, value_at, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint, affine_state
+from cuda_kernels.shared.joints import TURNING
 
 VARIANTS = {
     "universal xy": ("universal", {"axes": "xy"}),
@@ -103,10 +103,9 @@ def test_angles_count_over_many_turns(case):
     """Single-turn angles stay within their branch; whole turns are counted."""
     joint, rng = joint_of(case), np.random.default_rng(3)
     coordinates = TYPES[joint.type].coordinates(joint)
-    counting = (MeasureKind.ANGLE, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT)
     for _ in range(10):
         q = rng.uniform(-1.0, 1.0, len(coordinates))
-        turns = np.array([2.0 * np.pi * rng.integers(-3, 4) * (one.kind in counting) for one in coordinates])
+        turns = np.array([2.0 * np.pi * rng.integers(-3, 4) * (one.kind in TURNING) for one in coordinates])
         if joint.type == "screw":
             turns[:] = 0.0
         read = value_at(coordinates, transform(joint, q + turns), q + turns + rng.uniform(-2.0, 2.0, len(q)))

@@ -31,7 +31,7 @@ from typing import Protocol
 import numpy as np
 
 from abd.rotations import axial
-from cuda_kernels.shared.joints import SHIFT, TINY_TANGENT, MeasureKind
+from cuda_kernels.shared.joints import SHIFT, TINY_TANGENT, TURNING, MeasureKind
 
 FEATURES = 16
 NUMBERS = 3 * FEATURES
@@ -206,7 +206,7 @@ def _evaluate_special(
     kind: np.ndarray, numbers: np.ndarray, z: np.ndarray, supplied: np.ndarray | None, f: np.ndarray, gz: np.ndarray
 ) -> None:
     """Set f (m,) and gz (m, 16) of surface, rotation and custom kinds."""
-    for special, function in SPECIAL.items():
+    for special, function in SPECIAL_FUNCTIONS.items():
         k = kind == special
         if k.any():
             f[k], gz[k, :15] = _by_complex_step(function, numbers[k], z[k])
@@ -329,7 +329,7 @@ def _rotation_vector(z: np.ndarray) -> np.ndarray:
     return sines * np.where(small, series, complex_angle(sine, cosine) / sine)[:, None]
 
 
-SPECIAL = {
+SPECIAL_FUNCTIONS = {
     MeasureKind.SURFACE_DOT: _surface_dot,
     MeasureKind.SURFACE_ROLL: _surface_roll,
     MeasureKind.SURFACE_TILT: _surface_tilt,
@@ -337,8 +337,6 @@ SPECIAL = {
 }
 
 
-TURNING = (MeasureKind.ANGLE, MeasureKind.SURFACE_ROLL, MeasureKind.SURFACE_TILT, MeasureKind.CUSTOM_ANGLE)
-"""Kinds whose values count turns."""
 _IS_TURNING = np.isin(np.arange(len(MeasureKind)), TURNING)
 
 
