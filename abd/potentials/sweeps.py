@@ -7,19 +7,17 @@ With the powers ``p = p_0 + A x``, every pair k in turn sets the factor that bri
 in the order of the pairs, until no power changes by more than `SETTLED` of the fastest speed. x_k >= -1: an impulse can
 be removed, but never becomes attractive.
 
-A pair with friction has two further rows, which follow in each sweep while x_k > 0: their p is its slip, their y is the friction
-impulse that is added to `spent`, that of the step, along two tangents. Each pair in turn stops its slip within Coulomb's cone,
+A pair with friction has two further rows, which follow in each sweep: their p is its slip, their y is the friction impulse that
+is added to `spent`, that of the step, along two tangents. Each pair in turn stops its slip within Coulomb's cone,
 
     y = t min(1, mu_k (1 + x_k) size_k / |t|) - spent,     t = spent + y - A_yy^-1 p.
 
-Several solutions may exist, and the sweeps of large piles do not settle. The normal impulses are therefore swept again at last,
-with the friction fixed.
+Large piles may need more sweeps than are taken. The normal impulses are therefore swept again at last, with the friction fixed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import scipy.sparse as sparse
@@ -31,8 +29,9 @@ UPDATES = 100_000
 error of 0.1 %."""
 SETTLED = 1e-10
 """Largest change of a normal velocity in the last sweep, relative to the fastest closing velocity."""
-WITH_FRICTION = 5
-"""Cost of a sweep with friction over that of one without; so many times fewer are taken."""
+FRICTION_COST = 2
+"""Number of sweeps of normal impulses per sweep with friction, which takes five times as long. In a bowl of 200 boxes, friction
+leaves the cone by 0.6 % of its largest limit, with 5 by 3 %."""
 YIELDS = 1e-14
 """Smallest inverse mass A_kk / size_k^2, relative to the largest, of a pair with an effective impulse."""
 
@@ -70,8 +69,8 @@ class ConeRows:
 
     def inverses(self, A: sparse.csr_matrix) -> np.ndarray:
         """Return (m, 2, 2) inverses of the diagonal blocks of A; pseudoinverses of singular ones."""
-        k, diagonal, beside = A.shape[0] - 2 * len(self.pair), A.diagonal(), A.diagonal(1)
-        block = np.stack([diagonal[k::2], beside[k::2], beside[k::2], diagonal[k + 1 :: 2]], axis=1).reshape(-1, 2, 2)
+        k, diagonal, off_diagonal = A.shape[0] - 2 * len(self.pair), A.diagonal(), A.diagonal(1)
+        block = np.stack([diagonal[k::2], off_diagonal[k::2], off_diagonal[k::2], diagonal[k + 1 :: 2]], axis=1).reshape(-1, 2, 2)
         return np.linalg.pinv(block, rcond=1e-12, hermitian=True)
 
 
@@ -81,6 +80,11 @@ NO_FRICTION = ConeRows(np.zeros(0, dtype=int), np.zeros(0), np.zeros((0, 2)))
 def most_sweeps(pairs: int | np.ndarray) -> int | np.ndarray:
     """Largest number of sweeps over the pairs of a block."""
     return np.maximum(SWEEPS, UPDATES // np.maximum(pairs, 1))
+
+
+def sweeps_with_friction(pairs: int | np.ndarray, cones: int | np.ndarray) -> int | np.ndarray:
+    """Largest number of sweeps over the pairs of a block with friction of `cones` of them."""
+    return np.where(cones > 0, most_sweeps(pairs) // FRICTION_COST, 0)
 
 
 def swept(
@@ -124,19 +128,22 @@ def swept(
     def sweep_friction(block: int) -> float:
         largest = 0.0
         for j in range(cones[block], cones[block + 1]):
-            both, k, found = np.arange(2 * j, 2 * j + 2), friction.pair[j], np.zeros(2)
-            if x[k] > 0.0:
-                total = friction.spent[j] + x[normals + both] - inverse[j] @ (slip[both] + of_slip[both] @ x)
-                limit = friction.limit[j] * (1.0 + x[k])
-                found = total * min(1.0, limit / max(float(np.linalg.norm(total)), 1e-300)) - friction.spent[j]
+            both = np.arange(2 * j, 2 * j + 2)
+            total = friction.spent[j] + x[normals + both] - inverse[j] @ (slip[both] + of_slip[both] @ x)
+            limit = friction.limit[j] * (1.0 + x[friction.pair[j]])
+            found = total * min(1.0, limit / max(float(np.linalg.norm(total)), 1e-300)) - friction.spent[j]
             largest = max(largest, *(change(normals + row, value) for row, value in zip(both, found, strict=True)))
         return largest
 
+    def sweep_block(block: int, settled: float) -> None:
+        pairs = first[block + 1] - first[block]
+        for _ in range(sweeps_with_friction(pairs, cones[block + 1] - cones[block])):
+            if max(sweep_normals(block), sweep_friction(block)) <= settled:
+                return
+        for _ in range(most_sweeps(pairs)):
+            if sweep_normals(block) <= settled:
+                return
+
     for block, settled in enumerate(SETTLED * fastest):
-        sweeps = most_sweeps(first[block + 1] - first[block])
-        changes = chain(
-            (max(sweep_normals(block), sweep_friction(block)) for _ in range(sweeps // WITH_FRICTION)),
-            (sweep_normals(block) for _ in range(sweeps)),
-        )
-        any(change <= settled for change in changes)
+        sweep_block(block, settled)
     return x

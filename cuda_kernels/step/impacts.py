@@ -19,7 +19,7 @@ class Rows:
 
 @wp.struct
 class System:
-    """Rows of A `on_power` and `of_slip`, its diagonal, the powers, which follow the factors x, and the slips at x = 0."""
+    """Rows of A `on_power` and `of_slip`, its diagonal; factors, then friction impulses x; powers at x, and slips at x = 0."""
 
     on_power: Rows
     of_slip: Rows
@@ -30,7 +30,7 @@ class System:
 
 
 @wp.func
-def change_to(a: System, k: wp.int32, found: wp.float64) -> wp.float64:
+def set_factor(a: System, k: wp.int32, found: wp.float64) -> wp.float64:
     """Set a factor, update the powers, and return the change."""
     change = found - a.x[k]
     if change != ZERO:
@@ -64,7 +64,7 @@ def sweep_normals(
             found = (low[k] - free) / a.diagonal[k]
         elif free > high[k]:
             found = wp.max((high[k] - free) / a.diagonal[k], wp.float64(-1.0))
-        largest = wp.max(largest, wp.abs(change_to(a, k, found)) * a.diagonal[k] / size[k])
+        largest = wp.max(largest, wp.abs(set_factor(a, k, found)) * a.diagonal[k] / size[k])
     return largest
 
 
@@ -74,13 +74,11 @@ def sweep_cone(
 ) -> wp.float64:
     """Stop the slip of a pair within Coulomb's cone; return the change of its slip."""
     row = a.power.shape[0] + 2 * j
-    found = wp.vec2d(ZERO, ZERO)
-    if factor > ZERO:
-        total = spent + wp.vec2d(a.x[row], a.x[row + 1]) - inverse * wp.vec2d(slip_of(a, 2 * j), slip_of(a, 2 * j + 1))
-        most = limit * (wp.float64(1.0) + factor)
-        found = total * wp.min(wp.float64(1.0), most / wp.max(wp.length(total), wp.float64(1.0e-300))) - spent
-    first = wp.abs(change_to(a, row, found[0])) * a.diagonal[row]
-    return wp.max(first, wp.abs(change_to(a, row + 1, found[1])) * a.diagonal[row + 1])
+    total = spent + wp.vec2d(a.x[row], a.x[row + 1]) - inverse * wp.vec2d(slip_of(a, 2 * j), slip_of(a, 2 * j + 1))
+    most = limit * (wp.float64(1.0) + factor)
+    found = total * wp.min(wp.float64(1.0), most / wp.max(wp.length(total), wp.float64(1.0e-300))) - spent
+    first = wp.abs(set_factor(a, row, found[0])) * a.diagonal[row]
+    return wp.max(first, wp.abs(set_factor(a, row + 1, found[1])) * a.diagonal[row + 1])
 
 
 @wp.kernel

@@ -33,7 +33,7 @@ from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.trial_path import TrialPath
 from abd.joints.rows.build import build_system
 from abd.model import Model
-from abd.potentials.sweeps import NO_FRICTION, SETTLED, WITH_FRICTION, ConeRows, most_sweeps, yielding
+from abd.potentials.sweeps import NO_FRICTION, SETTLED, ConeRows, most_sweeps, sweeps_with_friction, yielding
 from cuda_kernels.bodies import bodies
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.step import control, impacts
@@ -47,16 +47,16 @@ def swept(
     x, (rows, first), normals = np.zeros(len(power)), yielding(A, size, starts, rows), len(size)
     system = impacts.System()
     system.on_power, system.of_slip = _rows(A[:, :normals]), _rows(A[normals:])
-    values = {"diagonal": A.diagonal(), "power": power[:normals].copy(), "slip": _real(power[normals:]), "x": x}
+    values = {"diagonal": A.diagonal(), "power": power[:normals].copy(), "slip": _float64(power[normals:]), "x": x}
     for name, one in values.items():
         setattr(system, name, shared(one))
-    cones = np.searchsorted(friction.pair, starts), friction.pair
-    sweeps = most_sweeps(np.diff(first))
-    given = [*map(_whole, (sweeps, sweeps // WITH_FRICTION, rows, first)), *map(_real, (low, high, size, SETTLED * fastest))]
-    given = [*map(shared, given), *(shared(_whole(one)) for one in cones), shared(friction.limit)]
+    cones, pairs = np.searchsorted(friction.pair, starts), np.diff(first)
+    with_friction = sweeps_with_friction(pairs, np.diff(cones))
+    given = [*map(_int32, (most_sweeps(pairs), with_friction, rows, first)), *map(_float64, (low, high, size, SETTLED * fastest))]
+    given = [shared(one) for one in (*given, *map(_int32, (cones, friction.pair)), friction.limit)]
     host = wp.get_device("cpu")
     vectors = ((wp.vec2d, friction.spent), (wp.mat22d, friction.inverses(A)))
-    given += [wp.array(_real(one), dtype=kind, device=host, copy=False) for kind, one in vectors]
+    given += [wp.array(_float64(one), dtype=kind, device=host, copy=False) for kind, one in vectors]
     with turn_of(host):
         wp.launch(impacts.sweep, dim=len(fastest), inputs=[system, *given], device=host)
     return x
@@ -64,15 +64,15 @@ def swept(
 
 def _rows(A: sparse.csr_matrix) -> impacts.Rows:
     rows = impacts.Rows()
-    rows.begin, rows.column, rows.value = shared(_whole(A.indptr)), shared(_whole(A.indices)), shared(A.data)
+    rows.begin, rows.column, rows.value = shared(_int32(A.indptr)), shared(_int32(A.indices)), shared(A.data)
     return rows
 
 
-def _whole(values: np.ndarray) -> np.ndarray:
+def _int32(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=np.int32)
 
 
-def _real(values: np.ndarray) -> np.ndarray:
+def _float64(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=float)
 
 

@@ -42,7 +42,7 @@ class ImpactFriction:
         return cls(ConeRows(pair, part.mu[pair] * part.size[pair], spent), both, rows)
 
     def on_first(self, impulses: np.ndarray, count: int) -> np.ndarray:
-        """Return (k,) impulses (k, 3) on the first bodies of k = `count` pairs from friction impulses (2 m,) [N s]."""
+        """Return impulses (count, 3) on the first bodies of all pairs from friction impulses (2 m,) [N s]."""
         out = np.zeros((count, 3))
         out[self.cones.pair] = (impulses.reshape(-1, 1, 2) @ self.tangents)[:, 0]
         return out

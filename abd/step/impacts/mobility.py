@@ -19,6 +19,8 @@ import scipy.sparse.linalg
 
 from abd.joints.rows.rigid_rows import RigidRows
 
+COLUMNS = 16
+"""Right-hand sides that SuperLU solves at once: with hundreds it takes more than ten times as long."""
 FITTED = 1e-9
 """Relative error of J v that counts as rounding, over the largest sum of the magnitudes of its terms."""
 
@@ -115,10 +117,11 @@ class Mobility:
             return np.zeros(len(twists))
         return -(self.free @ (self.J.T @ self.factor.solve(error)))
 
-    def joint_pairs(self, P: sparse.csr_matrix) -> int:
-        """Return the number of joint rows times that of the pairs in P (k, 6 n) with a joined body."""
-        joined_pairs = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))[self.joined[P.indices // 6]]
-        return len(np.unique(joined_pairs)) * self.J.shape[0]
+    def coupling_size(self, P: sparse.csr_matrix) -> int:
+        """Return the number of entries of the largest dense matrix of `pair_matrix` for rows P (k, 6 n)."""
+        joined_rows = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))[self.joined[P.indices // 6]]
+        count = len(np.unique(joined_rows))
+        return count * max(count, self.J.shape[0])
 
     def pair_matrix(self, P: sparse.csr_matrix) -> sparse.csr_matrix:
         """Return (k, k) ``P W P^T`` of rows P (k, 6 n): dense for pairs with joined bodies, else sparse."""
@@ -128,7 +131,8 @@ class Mobility:
             joined_pairs = np.flatnonzero(np.diff(C.indptr))
             if len(joined_pairs):
                 dense = C[:, joined_pairs].toarray()
-                block = dense.T @ self.factor.solve(dense)
+                columns = np.split(dense, range(COLUMNS, dense.shape[1], COLUMNS), axis=1)
+                block = dense.T @ np.concatenate([self.factor.solve(one) for one in columns], axis=1)
                 place = np.repeat(joined_pairs, len(joined_pairs)), np.tile(joined_pairs, len(joined_pairs))
                 A = A - sparse.coo_matrix((block.ravel(), place), shape=A.shape)
         A = sparse.csr_matrix(0.5 * (A + A.T))

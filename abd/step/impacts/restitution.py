@@ -60,7 +60,7 @@ _log = logging.getLogger(__name__)
 OPENING = 0.5
 """Opening speed above which it is removed, over the speed that gravity gives in a step: weights settle with less."""
 LARGEST_COUPLING = 2e7
-"""Largest number of joint rows times pairs with joined bodies, because their coupling matrix is dense."""
+"""Largest number of entries of a dense matrix of impulses on joined bodies."""
 
 
 @dataclass(frozen=True)
@@ -202,36 +202,38 @@ class Restitution:
         mobility = self._mobility(q, np.flatnonzero(is_seed), impacts.impact_pairs.pairs, J, self._slack)
         impacts = impacts[mobility.chosen]
         part, left, opens, size = impacts.impact_pairs, impacts.left, impacts.opens, impacts.impact_pairs.size
-        P = part.rows(len(q))
-        if mobility.joint_pairs(P) > LARGEST_COUPLING:
+        P = rows = part.rows(len(q))
+        has_friction = self._has_friction and (part.mu > 0.0).any()
+        if has_friction:
+            friction = ImpactFriction.of(part, q)
+            rows = sparse.vstack([P, friction.rows], format="csr")
+        if mobility.coupling_size(rows) > LARGEST_COUPLING:
             self._warn_too_many(mobility, len(part.pairs))
             return None
-        blocks, A = Blocks.of(self.model.bodies.world, part.pairs[:, 0]), mobility.pair_matrix(P)
+        blocks, A_all = Blocks.of(self.model.bodies.world, part.pairs[:, 0]), mobility.pair_matrix(rows)
+        A = A_all[: len(part), : len(part)]
         impact_powers = self._impact_powers(impacts, mobility.jointed)
         target, in_impact = reflect(sweep, A, impact_powers, part.restitution, impacts.least, size, blocks)
         law = target, opens, in_impact, size, blocks
         s = plain = solve_factors(sweep, A, left, *law)
         moving = self._surface_twists(q)
         pull, by_pair = np.zeros(6 * len(q)), np.zeros((len(s), 3))
-        if self._has_friction and (part.mu > 0.0).any():
-            friction = ImpactFriction.of(part, q)
-            both = sparse.vstack([P, friction.rows], format="csr")
+        if has_friction:
             powers = np.concatenate([left, friction.rows @ (now + moving)])
-            s, impulses = np.split(solve_factors(sweep, mobility.pair_matrix(both), powers, *law, friction.cones), [len(s)])
+            s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(s)])
             pull, by_pair = friction.rows.T @ impulses, friction.on_first(impulses, len(s))
-            s = np.where(blocks.each(blocks.any(by_pair.any(axis=1))), s, plain)
-        friction = mobility.apply(pull)
-        added, driven = mobility.apply(P.T @ s) + friction, self._work_of_drives(blocks, pull, now, moving)
-        if pull.any():  # worlds in which friction would add energy have none
+        pulled = mobility.apply(pull)
+        added, driven = mobility.apply(P.T @ s) + pulled, self._work_of_drives(blocks, pull, now, moving)
+        if has_friction:  # worlds in which friction would add energy have none
             without = mobility.apply(P.T @ plain)
             less = self._energies(blocks, q, now + added) <= self._energies(blocks, q, now + without) + driven
             taken, of_pair = blocks.entries(less), blocks.each(less)
             s, by_pair = np.where(of_pair, s, plain), np.where(of_pair[:, None], by_pair, 0.0)
             added, driven = np.where(taken, added, without), np.where(less, driven, 0.0)
-            pull, friction = np.where(taken, pull, 0.0), np.where(taken, friction, 0.0)
+            pull, pulled = np.where(taken, pull, 0.0), np.where(taken, pulled, 0.0)
         fraction = self._within_energy(step, added, part, s, blocks, driven)
         scale, of_pair = blocks.entries(fraction), blocks.each(fraction)
-        work = float(pull @ (now + scale * (added - 0.5 * friction)))
+        work = float(pull @ (now + scale * (added - 0.5 * pulled)))
         impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, of_pair[:, None] * by_pair)
         total = scale * (P.T @ s + pull)
         return (scale * added).reshape(-1, 6), work, impulses, functools.partial(self._reactions, mobility, total)
