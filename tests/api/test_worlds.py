@@ -208,3 +208,21 @@ def test_equal_problems_of_copies_are_reported_once():
     with pytest.raises(SceneError, match=r"body 'w0_thread' \(and 2 more\): it has no inertia about its line") as caught:
         scene.replicate(3).compile()
     assert len(caught.value.problems) == 1
+
+
+def test_worlds_whose_velocities_violate_joints_start_as_single_runs():
+    def links(speed: float) -> abd.Scene:
+        scene = abd.Scene()
+        for k in range(3):
+            parent = f"link{k - 1}" if k else abd.WORLD
+            scene.add_body(f"link{k}", box=(0.2, 0.05, 0.05), position=(0.1 + 0.2 * k, 0, 0), velocity=(speed, 0.2 * k, 0.1))
+            scene.add_spherical(f"ball{k}", parent, f"link{k}", anchor=(0.2 * k, 0, 0))
+        return scene
+
+    many = links(0.0).replicate(2)
+    for world, speed in enumerate((0.3, 0.6)):
+        for k in range(3):
+            many.body(f"w{world}_link{k}").velocity = (speed, 0.2 * k, 0.1)
+    found = abd.Simulation(many, device="cpu").stepper.qd.reshape(2, 3, 12)
+    for world, speed in enumerate((0.3, 0.6)):
+        np.testing.assert_array_equal(found[world], abd.Simulation(links(speed), device="cpu").stepper.qd)

@@ -139,3 +139,12 @@ def test_resting_and_sliding_bodies_have_no_rejected_paths():
     reports = [sim.step() for _ in range(40)]
     assert sum(report.rejected_paths for report in reports) == 0
     assert all(report.substeps == 1 for report in reports)
+
+
+def test_fast_impact_equals_that_at_a_hundredth_of_the_step():
+    """A spinning box that moves half its size per step hits the plate with the attitude at the impact."""
+    pair_of = projectiles.PAIRS["box at fixed plate"]
+    for seed in (0, 1000):
+        end, fine = (projectiles.run(pair_of, 0.5, 1.0, seed, NAME, finer) for finer in (1, 100))
+        assert np.linalg.norm(end.impulse - fine.impulse) <= 0.2 * np.linalg.norm(fine.impulse)
+        assert abs(end.energy - fine.energy) <= 0.2 * fine.available_energy

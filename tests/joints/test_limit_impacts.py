@@ -11,9 +11,9 @@ from abd.errors import SceneError
 pytestmark = pytest.mark.device
 
 
-def arm(e: float, rate: float = 3.0, integrator: str = "generalized_alpha", **limits) -> abd.Scene:
+def arm(e: float, rate: float = 3.0, integrator: str = "generalized_alpha", dt: float = 0.01, **limits) -> abd.Scene:
     """An arm that turns freely towards its end at 0.1 rad."""
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": integrator})
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "integrator": integrator})
     scene.add_body("arm", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0))
     keys = {"anchor": (0, 0, 0), "axis": (0, 1, 0), "enforcement": "exact", "initial_rate": rate}
     theta = {"range": (-1, 0.1), "limit_restitution": e, **limits}
@@ -27,6 +27,14 @@ def arm(e: float, rate: float = 3.0, integrator: str = "generalized_alpha", **li
 def test_limit_restitution_is_the_speed_ratio(e, integrator, device):
     sim = abd.run(arm(e, integrator=integrator), steps=8, device=device)
     assert sim.joints["joint"].theta.speed == pytest.approx(-3.0 * e, abs=3.0 * 5e-3)
+
+
+@pytest.mark.parametrize("e", [0.2, 0.9])
+@pytest.mark.parametrize("dt", [1e-3, 1e-4])
+def test_limit_restitution_does_not_depend_on_the_step(dt, e):
+    """The barrier does not push in the short steps in which the coordinate leaves it."""
+    sim = abd.run(arm(e, 4.0, dt=dt), steps=round(0.04 / dt), device=NAME)
+    assert sim.joints["joint"].theta.speed == pytest.approx(-4.0 * e, abs=4e-3)
 
 
 @pytest.mark.parametrize("dt", [1e-2, 1e-3])

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import lsmr
 
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList
@@ -111,8 +113,6 @@ def _rows(rows: RigidRows, requested: dict[tuple[int, str], float | None]) -> tu
 
 def _root_mobility(model: Model, rows: RigidRows, clusters):
     """Sparse (6 c, 6 c) root of the inverse mass matrix of the movable bodies, lengths in units of `rows.length`."""
-    from scipy.sparse import block_diag
-
     bodies, roots = model.bodies, []
     for b in np.flatnonzero(clusters.of >= 0):
         R, S = bodies.q[b, 3:].reshape(3, 3), bodies.moment[b]
@@ -122,15 +122,24 @@ def _root_mobility(model: Model, rows: RigidRows, clusters):
         root[:3, :3] = np.eye(3) / (rows.length * np.sqrt(bodies.mass[b]))
         root[3:, 3:] = vector @ np.diag(1.0 / np.sqrt(np.maximum(value, 1e-12 * value.max()))) @ vector.T
         roots.append(root)
-    return block_diag(roots, format="csr")
+    return sparse.block_diag(roots, format="csr")
 
 
-def _least_norm(J, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Minimum-norm least-squares solution x of ``J x = missing``, and the residual."""
-    if max(J.shape) <= DENSE:
-        x = np.linalg.lstsq(J.toarray(), missing, rcond=1e-10)[0]
-    else:
-        from scipy.sparse.linalg import lsmr
+def _least_norm(J: sparse.csr_matrix, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Minimum-norm least-squares solution x of ``J x = missing``, and the residual.
 
-        x = lsmr(J, missing, atol=1e-13, btol=1e-13, maxiter=20 * max(J.shape))[0]
+    Rows without common unknowns are solved independently, so that no mechanism affects another one."""
+    count, entries, x = J.shape[0], J.tocoo(), np.zeros(J.shape[1])
+    size = count + len(x)
+    graph = sparse.coo_matrix((np.ones(len(entries.row)), (entries.row, count + entries.col)), shape=(size, size))
+    label = sparse.csgraph.connected_components(graph, directed=False)[1]
+    for component in np.unique(label[:count]):
+        rows, columns = np.flatnonzero(label[:count] == component), np.flatnonzero(label[count:] == component)
+        x[columns] = _solution(J[rows][:, columns], missing[rows])
     return x, missing - J @ x
+
+
+def _solution(J: sparse.csr_matrix, missing: np.ndarray) -> np.ndarray:
+    if max(J.shape) <= DENSE:
+        return np.linalg.lstsq(J.toarray(), missing, rcond=1e-10)[0]
+    return lsmr(J, missing, atol=1e-13, btol=1e-13, maxiter=20 * max(J.shape))[0]
