@@ -39,10 +39,10 @@ class JointType:
     """Points in a scene: "together" if one world anchor may define both, "apart" if each body has its own."""
     NEEDED: Mapping[str, Any] = {}
     """Required keys of a scene, with values for which the documentation lists rows and coordinates."""
-    INSTEAD: tuple[str, ...] = ()
+    ALTERNATIVES: tuple[str, ...] = ()
     """Keys that replace the required ones."""
     OPTIONAL: tuple[str, ...] = ()
-    """Further keys."""
+    """Optional keys of a scene."""
     FORMS: tuple[str, ...] = ("coordinates",)
     """Forms of the configuration, the default first (`abd.joints.coordinates.configurations`)."""
     PARAMETERS: Mapping[str, float] = {}
@@ -53,7 +53,7 @@ class JointType:
     @property
     def keys(self) -> tuple[str, ...]:
         """All keys of the type in a scene, without those in degrees."""
-        return (*self.NEEDED, *self.INSTEAD, *self.OPTIONAL)
+        return (*self.NEEDED, *self.ALTERNATIVES, *self.OPTIONAL)
 
     def rows(self, joint: Joint) -> list[Row]:
         """Constraint rows that are linear in both states.

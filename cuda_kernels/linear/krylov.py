@@ -36,10 +36,10 @@ def multiply_rows(
     x: wp.array(dtype=vec12),
     y: wp.array(dtype=vec12),
 ):
-    """Compute y of one body by the blocks of its row in the matrix H, without transposed ones, from `number` couplings by their
-    addresses (`couplings`); and the products of the transposed blocks of its pairs with its x, for `add_columns`.
+    """Compute y of one body by the blocks of its row in the matrix H, without transposed ones.
 
-    Every block of H is read once."""
+    The blocks are those of `number` couplings, by their addresses (`couplings`). The products of the transposed blocks with x of
+    the body are stored for `add_columns`, so that every block is read once."""
     i = wp.tid() + first
     if done[i] != 0:
         return
@@ -116,7 +116,9 @@ def merge(
     merged: wp.array(dtype=wp.int32),
     out: wp.array2d(dtype=vec12),
 ):
-    """Compute the sum of the blocks of one pair of a and of the same pair of b, which is marked as `merged`, initially zero."""
+    """Compute the sum of the blocks of one pair of a and of the same pair of b, which is marked as `merged`, initially zero.
+
+    The pairs of a coupling are unique."""
     k = wp.tid() + first
     if k >= a.count[0]:
         return

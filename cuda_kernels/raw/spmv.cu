@@ -5,7 +5,7 @@
 namespace {
 
 // Calls `visit` with the pairs of the coupling at some addresses that have body i as row (side 0) or as column (side 1), and with
-// their column; pairs that are merged are passed over.
+// their column; merged pairs are skipped.
 template <class Visit>
 __device__ inline void each_pair(const Address* at, int i, int side, const Lane& lane, Visit visit) {
     const int *starts = at[STARTS].integers, *entries = at[ENTRIES].integers, *merged = at[MERGED].integers;

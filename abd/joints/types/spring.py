@@ -56,7 +56,7 @@ class Spring(JointType):
 
     SYMBOL, AXIS, POINTS = "spring", "none", "apart"
     NEEDED: ClassVar = {"stiffness": 10.0}
-    INSTEAD, OPTIONAL = LAWS, ("damping", "rest_length")
+    ALTERNATIVES, OPTIONAL = LAWS, ("damping", "rest_length")
 
     def combined(self, joint: Joint) -> list[Combined]:
         """The spring, if any, and the law, if any."""

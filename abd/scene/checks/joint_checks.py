@@ -137,8 +137,8 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
             remedy += ", or to [joint.coordinate.NAME]" if key in LAWS else ""
             yield Finding((key,), message, getattr(joint, key), remedy)
     for key in kind.NEEDED:
-        if all(getattr(joint, in_degrees, None) is None for in_degrees in (key, f"{key}{DEGREES}", *kind.INSTEAD)):
-            other = f", or {enumerated(kind.INSTEAD, 'or')}" if kind.INSTEAD else ""
+        if all(getattr(joint, in_degrees, None) is None for in_degrees in (key, f"{key}{DEGREES}", *kind.ALTERNATIVES)):
+            other = f", or {enumerated(kind.ALTERNATIVES, 'or')}" if kind.ALTERNATIVES else ""
             meaning = JointSpec.model_fields[key].description
             yield Finding(
                 (), f"has no {key}", remedy=f"give it{other}: {meaning}"
