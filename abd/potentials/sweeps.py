@@ -28,7 +28,7 @@ UPDATES = 100_000
 """Number of updates of pairs that a block with few pairs may take instead. A pair of mass ratio R needs about 7 R sweeps for an
 error of 0.1 %."""
 SETTLED = 1e-10
-"""Largest change of a normal velocity in the last sweep, relative to the fastest closing velocity."""
+"""Largest change of a normal velocity or slip in the last sweep, relative to the fastest closing velocity."""
 FRICTION_COST = 2
 """Number of sweeps of normal impulses per sweep with friction, which takes five times as long. In a bowl of 200 boxes, friction
 leaves the cone by 0.6 % of its largest limit, with 5 by 3 %."""
@@ -98,7 +98,7 @@ def swept(
         low, high: (k,) [J]; size: (k,) of the impulses [N s].
         fastest: (w,) reference speeds of the blocks [m/s].
         starts: (w + 1,) first row of every block, and k; no block is empty.
-        rows: (m,) rows to sweep, in order; other factors are 0.
+        rows: (r,) rows of normal impulses to sweep, in order; other factors are 0. friction: of m pairs.
     """
     diagonal, inverse, normals = A.diagonal(), friction.inverses(A), len(size)
     x, power, slip = np.zeros(len(power)), power[:normals].copy(), power[normals:]

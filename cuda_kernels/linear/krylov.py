@@ -11,16 +11,7 @@ where b is the ratio of ``r . z`` to the previous one, and ``a = (r . z) / (p . 
 import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO, vec12
-from cuda_kernels.linear.couplings import (
-    BLOCKS,
-    COLUMN,
-    ENTRIES,
-    MERGED,
-    PARTS,
-    STARTS,
-    UNBOUNDED,
-    Coupling,
-)
+from cuda_kernels.linear.couplings import BLOCKS, COLUMN, ENTRIES, MERGED, PARTS, STARTS, UNBOUNDED, Coupling
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)

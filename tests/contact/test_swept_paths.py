@@ -1,6 +1,5 @@
 """The path between two states is collision-free, or the step is repeated: arcs, proofs, kernels, fast bodies."""
 
-
 import numpy as np
 import projectiles
 import pytest

@@ -149,7 +149,8 @@ class LinearSolver:
         """Return the matrix for `cuda_kernels.linear.krylov.multiply_rows`.
 
         Blocks of friction and of other changing terms are added to the blocks of contact, because most of their pairs are
-        equal; this halves the memory that an iteration reads."""
+        equal; this halves the memory that an iteration reads. The products of the transposed blocks are 0 initially, because
+        bodies that are done do not write theirs."""
         launch, get, rows = self.device.launch, self._pool.get, self.device.rows
         blocks, merged = [c.blocks for c, _ in couplings], [None] * len(couplings)
         base, pairs = couplings[1]

@@ -50,15 +50,19 @@ def swept(
     values = {"diagonal": A.diagonal(), "power": power[:normals].copy(), "slip": _float64(power[normals:]), "x": x}
     for name, one in values.items():
         setattr(system, name, shared(one))
-    cones, pairs = np.searchsorted(friction.pair, starts), np.diff(first)
-    with_friction = sweeps_with_friction(pairs, np.diff(cones))
-    given = [*map(_int32, (most_sweeps(pairs), with_friction, rows, first)), *map(_float64, (low, high, size, SETTLED * fastest))]
-    given = [shared(one) for one in (*given, *map(_int32, (cones, friction.pair)), friction.limit)]
-    host = wp.get_device("cpu")
-    vectors = ((wp.vec2d, friction.spent), (wp.mat22d, friction.inverses(A)))
-    given += [wp.array(_float64(one), dtype=kind, device=host, copy=False) for kind, one in vectors]
+    cones, pairs, host = np.searchsorted(friction.pair, starts), np.diff(first), wp.get_device("cpu")
+    sweeps = most_sweeps(pairs), sweeps_with_friction(pairs, np.diff(cones))
+    inputs = [
+        system,
+        *(shared(_int32(one)) for one in (*sweeps, rows, first)),
+        *(shared(_float64(one)) for one in (low, high, size, SETTLED * fastest)),
+        *(shared(_int32(one)) for one in (cones, friction.pair)),
+        shared(friction.limit),
+        wp.array(_float64(friction.spent), dtype=wp.vec2d, device=host, copy=False),
+        wp.array(_float64(friction.inverses(A)), dtype=wp.mat22d, device=host, copy=False),
+    ]
     with turn_of(host):
-        wp.launch(impacts.sweep, dim=len(fastest), inputs=[system, *given], device=host)
+        wp.launch(impacts.sweep, dim=len(fastest), inputs=inputs, device=host)
     return x
 
 

@@ -15,6 +15,7 @@ from scipy.sparse.linalg import lsmr
 
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointList
+from abd.joints.closure.link_graph import connected_labels, members
 from abd.joints.rows.batches import batches
 from abd.joints.rows.laws import Role
 from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, single_clusters
@@ -130,12 +131,11 @@ def _least_norm(J: sparse.csr_matrix, missing: np.ndarray) -> tuple[np.ndarray, 
 
     Rows without common unknowns are solved independently, so that no mechanism affects another one."""
     count, entries, x = J.shape[0], J.tocoo(), np.zeros(J.shape[1])
-    size = count + len(x)
-    graph = sparse.coo_matrix((np.ones(len(entries.row)), (entries.row, count + entries.col)), shape=(size, size))
-    label = sparse.csgraph.connected_components(graph, directed=False)[1]
-    for component in np.unique(label[:count]):
-        rows, columns = np.flatnonzero(label[:count] == component), np.flatnonzero(label[count:] == component)
-        x[columns] = _solution(J[rows][:, columns], missing[rows])
+    labels = connected_labels(count + len(x), np.stack([entries.row, count + entries.col], axis=1))
+    for nodes in members(labels):
+        rows, columns = nodes[nodes < count], nodes[nodes >= count] - count
+        if len(rows):
+            x[columns] = _solution(J[rows][:, columns], missing[rows])
     return x, missing - J @ x
 
 

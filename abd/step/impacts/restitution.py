@@ -216,16 +216,16 @@ class Restitution:
         target, in_impact = reflect(sweep, A, impact_powers, part.restitution, impacts.least, size, blocks)
         law = target, opens, in_impact, size, blocks
         s = plain = solve_factors(sweep, A, left, *law)
-        moving = self._surface_twists(q)
-        pull, by_pair = np.zeros(6 * len(q)), np.zeros((len(s), 3))
+        added, by_pair, driven = mobility.apply(P.T @ s), np.zeros((len(s), 3)), np.zeros(blocks.count)
+        pull = pulled = np.zeros(6 * len(q))
         if has_friction:
+            without, moving = added, self._surface_twists(q)
             powers = np.concatenate([left, friction.rows @ (now + moving)])
             s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(s)])
             pull, by_pair = friction.rows.T @ impulses, friction.on_first(impulses, len(s))
-        pulled = mobility.apply(pull)
-        added, driven = mobility.apply(P.T @ s) + pulled, self._work_of_drives(blocks, pull, now, moving)
-        if has_friction:  # worlds in which friction would add energy have none
-            without = mobility.apply(P.T @ plain)
+            pulled = mobility.apply(pull)
+            added, driven = mobility.apply(P.T @ s) + pulled, self._work_of_drives(blocks, pull, now, moving)
+            # worlds in which friction would add energy have none
             less = self._energies(blocks, q, now + added) <= self._energies(blocks, q, now + without) + driven
             taken, of_pair = blocks.entries(less), blocks.each(less)
             s, by_pair = np.where(of_pair, s, plain), np.where(of_pair[:, None], by_pair, 0.0)
