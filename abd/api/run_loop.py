@@ -13,7 +13,7 @@ from abd.api.step_report import StepReport
 from abd.io.directory import free_directory
 from abd.io.progress import observer_for
 from abd.io.report import Tally
-from abd.io.run import Interruption, Messages, Observer, Status, advance, run
+from abd.io.run import Observer, Status, advance, observed, run
 from abd.model import steps_in
 from abd.potentials.integrators import longest
 
@@ -24,12 +24,11 @@ class _Listener(Observer):
     """Store the last report, and call a function that can end the run."""
 
     def __init__(self, on_step: Callable | None):
-        self.on_step, self.report, self.stopped = on_step, None, False
+        self.on_step, self.report = on_step, None
 
-    def step(self, report, tally) -> None:
+    def step(self, report, tally) -> bool | None:
         self.report = report
-        if self.on_step is not None and self.on_step(report) is False:
-            self.stopped = True
+        return None if self.on_step is None else self.on_step(report)
 
 
 def run_simulation(
@@ -49,7 +48,11 @@ def run_simulation(
     listener = _Listener(on_step)
     observers = [listener, observer_for(not progress, machine=False)]
     if record is None:
-        return _step(sim, last, listener, observers)
+        with observed(observers) as is_interrupted:
+            status = advance(sim, last, sim.step, Tally(), observers, is_interrupted)
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(f"interrupted at {sim.time:g} s")
+        return listener.report
     if sim.scene is None:
         raise ValueError("a simulation created from a compiled model has no scene to record; create it from the scene")
     folder = Path(record) if overwrite or resume else free_directory(record)
@@ -59,9 +62,8 @@ def run_simulation(
             record, folder,
         )  # fmt: skip
     outcome = run(
-        sim.scene, sim.model, folder, steps=last, observers=observers, simulate=lambda *_: sim,
-        stopped=lambda: listener.stopped, overwrite=overwrite, resume=resume,
-    )  # fmt: skip
+        sim.scene, sim.model, folder, steps=last, observers=observers, simulate=lambda *_: sim, overwrite=overwrite, resume=resume
+    )
     if outcome.failure is not None:
         raise outcome.failure
     if outcome.status is Status.INTERRUPTED:
@@ -81,18 +83,3 @@ def _count(sim: RunningSimulation, duration: float | None, steps: int | None) ->
             raise ValueError(f"steps must be a number of steps, not {steps!r}")
         return int(steps)
     return sim.model.settings.frames
-
-
-def _step(sim: RunningSimulation, last: int, listener: _Listener, observers: list[Observer]) -> StepReport | None:
-    """Step without a record."""
-    with Interruption() as interruption, Messages(observers):
-        for observer in observers:
-            observer.begin(sim, sim.frame, last)
-        try:
-            status = advance(sim, last, sim.step, Tally(), observers, interruption, lambda: listener.stopped)
-        finally:
-            for observer in observers:
-                observer.close()
-    if status is Status.INTERRUPTED:
-        raise KeyboardInterrupt(f"interrupted at {sim.time:g} s")
-    return listener.report

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from abd.errors import AbdError
+
+TRAJECTORY = "trajectory.h5"
 
 
 class DirectoryError(AbdError):
@@ -36,51 +40,39 @@ def latest_directory(scene: str, parent: str | Path = "runs") -> Path:
 def free_directory(path: str | Path) -> Path:
     """Return the path if it contains no run, else `<path>-<k>` numbered as by `new_directory`."""
     path = Path(path)
-    return new_directory(path.name, path.parent) if (path / "trajectory.h5").exists() else path
+    return new_directory(path.name, path.parent) if (path / TRAJECTORY).exists() else path
 
 
-class RunDirectory:
-    """Lock the directory of a run for one process.
+@contextmanager
+def run_directory(path: str | Path, resume: bool, overwrite: bool = False) -> Iterator[Path]:
+    """Create the directory of a run if it is missing, and lock it for this process; at the end remove it if it is empty.
 
     The operating system releases the lock when the process ends. Systems without `fcntl` have no lock.
 
     Args:
-        path: directory; created if missing.
         resume: True if a trajectory must exist, False if it must not.
         overwrite: allow an existing trajectory; the writer replaces it.
 
     Raises:
         DirectoryError: the contents of the directory do not match, or another process writes to it.
     """
-
-    def __init__(self, path: str | Path, resume: bool, overwrite: bool = False):
-        self.path = Path(path)
-        self.trajectory = self.path / "trajectory.h5"
-        if resume and not self.trajectory.is_file():
-            raise DirectoryError(f"{self.path} contains no trajectory.h5 to resume")
-        if not (resume or overwrite) and self.trajectory.exists():
-            raise DirectoryError(
-                f"{self.path} already contains a run; continue it with --resume, or choose another --out"
-            )
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DirectoryError(f"cannot make the directory {self.path}: {error.strerror}") from None
-        self._handle = _locked(self.path)
-
-    def release(self) -> None:
-        """Release the lock; remove the directory if it is empty."""
-        if not any(self.path.iterdir()):
-            self.path.rmdir()
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
-
-    def __enter__(self) -> RunDirectory:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.release()
+    path = Path(path)
+    if resume and not (path / TRAJECTORY).is_file():
+        raise DirectoryError(f"{path} contains no {TRAJECTORY} to resume")
+    if not (resume or overwrite) and (path / TRAJECTORY).exists():
+        raise DirectoryError(f"{path} already contains a run; continue it with --resume, or choose another --out")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DirectoryError(f"cannot make the directory {path}: {error.strerror}") from None
+    lock = _locked(path)
+    try:
+        yield path
+    finally:
+        if not any(path.iterdir()):
+            path.rmdir()
+        if lock is not None:
+            os.close(lock)
 
 
 def _locked(path: Path) -> int | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from functools import partial
@@ -15,7 +15,7 @@ from time import perf_counter, sleep
 
 from abd.errors import AbdError, OutOfMemory, StepFailure
 from abd.io.datasets import stacked
-from abd.io.directory import RunDirectory
+from abd.io.directory import TRAJECTORY, run_directory
 from abd.io.fingerprint import model_digest
 from abd.io.frame import FrameReader, SolverRow
 from abd.io.frame_queue import FrameQueue
@@ -66,8 +66,8 @@ class Observer:
         """Return whether the run must wait; queried repeatedly before a step."""
         return False
 
-    def step(self, report, tally: Tally) -> None:
-        """Called after every step."""
+    def step(self, report, tally: Tally) -> bool | None:
+        """Called after every step; the run ends if it returns False."""
 
     def note(self, text: str) -> None:
         """Called with a note for the user."""
@@ -77,29 +77,6 @@ class Observer:
 
     def close(self) -> None:
         """Called when the run has ended, also after an exception."""
-
-
-class Interruption:
-    """Turn the first Ctrl-C or SIGTERM into a flag, so that the current step finishes; the second stops at once."""
-
-    def __init__(self):
-        self.requested = False
-        self._saved: dict[int, object] = {}
-
-    def __enter__(self) -> Interruption:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._saved[number] = signal.signal(number, self._interrupt)
-        return self
-
-    def __exit__(self, *_) -> None:
-        for number, handler in self._saved.items():
-            signal.signal(number, handler)
-
-    def _interrupt(self, *_) -> None:
-        if self.requested:
-            raise KeyboardInterrupt
-        self.requested = True
 
 
 class Messages(logging.Handler):
@@ -130,6 +107,30 @@ class Messages(logging.Handler):
         self._forwarded.add(message)
         for observer in self.observers:
             observer.note(message)
+
+
+@contextmanager
+def observed(observers: list[Observer]) -> Iterator[Callable[[], bool]]:
+    """Pass log messages to observers, and close them at the end.
+
+    Yields:
+        function that returns whether Ctrl-C or SIGTERM was received, so that the current step finishes; the second stops at once.
+    """
+    received: list[int] = []
+
+    def receive(number: int, _) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+
+    with ExitStack() as stack:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                stack.callback(signal.signal, number, signal.signal(number, receive))
+        for observer in observers:
+            stack.callback(observer.close)
+        stack.enter_context(Messages(observers))
+        yield lambda: bool(received)
 
 
 class Recorder:
@@ -214,7 +215,6 @@ def run(
     overwrite: bool = False,
     observers: Iterable[Observer] = (),
     simulate: Callable,
-    stopped: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Run a scene and write its directory.
 
@@ -227,7 +227,6 @@ def run(
         resume: continue from the checkpoint in the directory; the result equals an uninterrupted run bit for bit.
         observers: receive every step.
         simulate: (model, device) -> `abd.Simulation`.
-        stopped: queried before every step; the run ends if it returns True.
 
     Raises:
         SceneError, DirectoryError, ResumeError, DeviceError: the run did not start. OSError: writing failed.
@@ -236,22 +235,16 @@ def run(
     steps = model.settings.frames if steps is None else steps
     every = scene.output.every
     observers = list(observers)
-    with RunDirectory(directory, resume, overwrite) as folder, Interruption() as interruption, ExitStack() as stack:
-        for observer in observers:
-            stack.callback(observer.close)
-        stack.enter_context(Messages(observers))
+    with run_directory(directory, resume, overwrite) as folder, observed(observers) as is_interrupted:
         sim = simulate(model, device)
         attributes = {"scene": model.name, "device": sim.device, "digest": model_digest(model), "every": every}
         start = Recorder.resumed if resume else partial(Recorder.fresh, contacts=scene.output.contacts)
-        recorder = start(sim, folder.trajectory, every, steps, attributes)
+        recorder = start(sim, folder / TRAJECTORY, every, steps, attributes)
         with recorder.writer, recorder.queue:
-            scene.resolved(model.settings).save(folder.path / "scene.toml", explicit=True)
-            for observer in observers:
-                observer.begin(sim, sim.frame, steps)
-            first = sim.frame
-            failure = None
+            scene.resolved(model.settings).save(folder / "scene.toml", explicit=True)
+            first, failure = sim.frame, None
             try:
-                status = advance(sim, steps, recorder.step, recorder.tally, observers, interruption, stopped)
+                status = advance(sim, steps, recorder.step, recorder.tally, observers, is_interrupted)
             except StepFailure as error:
                 status, failure = Status.FAILED, error
             except OutOfMemory as error:
@@ -259,29 +252,25 @@ def run(
             recorder.flush()
             recorder.queue.close()
         report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)
-        write_report(folder.path / "report.json", report)
-        outcome = Outcome(status, report, folder.path, failure, sim.frame - first)
+        write_report(folder / "report.json", report)
+        outcome = Outcome(status, report, folder, failure, sim.frame - first)
         for observer in observers:
             observer.end(outcome)
     return outcome
 
 
 def advance(
-    sim,
-    last: int,
-    step: Callable,
-    tally: Tally,
-    observers: list[Observer],
-    interruption: Interruption,
-    stopped: Callable[[], bool],
+    sim, last: int, step: Callable, tally: Tally, observers: list[Observer], is_interrupted: Callable[[], bool]
 ) -> Status:
-    """Call `step` until step number `last`, an interruption, or `stopped`; observers may pause the run."""
-    while sim.frame < last and not stopped():
-        while not interruption.requested and any(observer.waits() for observer in observers):
+    """Call `step` until step number `last` or an interruption; observers may pause or end the run."""
+    for observer in observers:
+        observer.begin(sim, sim.frame, last)
+    is_running = True
+    while is_running and sim.frame < last:
+        while not is_interrupted() and any(observer.waits() for observer in observers):
             sleep(_PAUSE)
-        if interruption.requested:
+        if is_interrupted():
             return Status.INTERRUPTED
         report = step()
-        for observer in observers:
-            observer.step(report, tally)
+        is_running = False not in [observer.step(report, tally) for observer in observers]
     return Status.DONE

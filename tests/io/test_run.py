@@ -13,7 +13,7 @@ from two_bodies import Failing, scene
 from abd.errors import StepFailure
 from abd.io import run as runs
 from abd.io.checkpoint import to_bytes
-from abd.io.directory import DirectoryError, RunDirectory, latest_directory, new_directory
+from abd.io.directory import DirectoryError, latest_directory, new_directory, run_directory
 from abd.io.fingerprint import model_digest
 from abd.io.frame_queue import FrameQueue
 from abd.io.run import Observer, ResumeError, Status, run
@@ -193,22 +193,23 @@ def test_directories(tmp_path, monkeypatch):
     for name in ("chain-2", "chain-10", "chain-net-40", "chain-x"):
         (tmp_path / "runs" / name).mkdir(parents=True)
     assert new_directory("chain").name == "chain-11" and latest_directory("chain").name == "chain-10"
-    with pytest.raises(DirectoryError, match=r"no trajectory\.h5"):
-        RunDirectory("runs/chain-2", resume=True)
+    with pytest.raises(DirectoryError, match=r"no trajectory\.h5"), run_directory("runs/chain-2", resume=True):
+        pass
     (tmp_path / "runs" / "chain-2" / "trajectory.h5").touch()
-    with pytest.raises(DirectoryError, match="--resume"):
-        RunDirectory("runs/chain-2", resume=False)
+    with pytest.raises(DirectoryError, match="--resume"), run_directory("runs/chain-2", resume=False):
+        pass
     (tmp_path / "file").touch()
-    with pytest.raises(DirectoryError, match="cannot make"):
-        RunDirectory("file/run", resume=False)
+    with pytest.raises(DirectoryError, match="cannot make"), run_directory("file/run", resume=False):
+        pass
 
 
 def test_one_writer_per_directory(tmp_path):
-    with RunDirectory(tmp_path, resume=False):
-        with pytest.raises(DirectoryError, match="another process"):
-            RunDirectory(tmp_path, resume=False)
+    with run_directory(tmp_path, resume=False):
+        with pytest.raises(DirectoryError, match="another process"), run_directory(tmp_path, resume=False):
+            pass
         with h5py.File(tmp_path / "trajectory.h5", "w") as file:
             file["a"] = 1
         with h5py.File(tmp_path / "trajectory.h5") as file:
             assert file["a"][()] == 1
-    RunDirectory(tmp_path, resume=True).release()
+    with run_directory(tmp_path, resume=True):
+        pass
