@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import resource
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from time import perf_counter
@@ -14,7 +13,6 @@ from time import perf_counter
 import numpy as np
 
 from abd.api.simulation import Simulation
-from abd.api.step_report import StepReport
 from abd.errors import StepFailure
 from abd.io.report import finite, versions
 
@@ -25,106 +23,65 @@ WARM_UP = 3
 """Untimed steps at the start: they load kernels and allocate arrays."""
 
 
-@dataclass
-class Row:
-    """Cost of one scene on one device; medians over steps, times in milliseconds.
+def measure(name: str, simulation: Simulation, steps: int) -> dict:
+    """Time the steps of a simulation after `WARM_UP` untimed ones, until one fails.
 
-    Attributes:
-        contacts: mean number of active contacts; newton, linear: iterations per step.
-        ms, ms_p95: wall time of a call of `Simulation.step`, median and 95th percentile; ms_solving: without reading results;
-            ms_per_newton: that per iteration.
+    Returns:
+        scene, device, bodies, joints; steps: number of timed steps; failure: reason why the scene stopped early, else empty.
+        contacts: mean number of active contacts; newton, linear: mean iterations per step.
+        ms, ms_p95: wall time of a call of `Simulation.step` [ms], median and 95th percentile; ms_solving: median without reading
+        results; ms_per_newton: that per iteration; stages: medians by stage.
         tolerance, reached: requested, and the largest that a step ended with [m/s].
-        min_gap: smallest [m], None without contact; joint_error: largest [m], [rad].
-        solver, solver_facts: the linear solver, and the size of its factors; stages: milliseconds per stage.
-        memory: peak of the process so far [MiB]; device_memory: the same on a CUDA device.
-        failure: reason why the scene stopped early, else empty.
+        min_gap: smallest [m], infinite without contact; joint_error: largest [m], [rad].
+        solver, solver_facts: the linear solver, and the size of its factors.
+        memory: peak of the process so far [MiB]; device_memory: the same on a CUDA device, None elsewhere.
+        Statistics are None without timed steps.
     """
-
-    scene: str
-    device: str
-    bodies: int
-    joints: int
-    steps: int
-    contacts: float = 0.0
-    newton: float = 0.0
-    linear: float = 0.0
-    ms: float | None = None
-    ms_p95: float | None = None
-    ms_solving: float | None = None
-    ms_per_newton: float | None = None
-    tolerance: float = 0.0
-    reached: float | None = None
-    min_gap: float | None = None
-    joint_error: tuple[float, float] | None = None
-    solver: str = ""
-    solver_facts: dict = field(default_factory=dict)
-    stages: dict[str, float] = field(default_factory=dict)
-    memory: float = 0.0
-    device_memory: float | None = None
-    failure: str = ""
-
-
-@dataclass
-class Run:
-    """Steps of one simulation: reports, wall time of each call [s], and the reason of an early stop."""
-
-    reports: list[StepReport] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    failure: str = ""
-
-
-def advance(simulation: Simulation, steps: int) -> Run:
-    """Advance a simulation by `WARM_UP` untimed steps and then by timed steps, until one fails."""
-    run = Run()
+    model, reports, seconds, failure = simulation.model, [], [], ""
     try:
-        for _ in range(WARM_UP):
-            simulation.step()
-        for _ in range(steps):
+        for step in range(-WARM_UP, steps):
             begin = perf_counter()
             report = simulation.step()
-            run.seconds.append(perf_counter() - begin)
-            run.reports.append(report)
+            if step >= 0:
+                seconds.append(perf_counter() - begin)
+                reports.append(report)
     except StepFailure as error:
-        run.failure = f"{error.reason}: {error}"
-    return run
-
-
-def summary(name: str, simulation: Simulation, run: Run) -> Row:
-    """Summarise the steps of a simulation as a row."""
-    model, reports = simulation.model, run.reports
-    facts = solver_facts(simulation)
-    row = Row(
-        name, simulation.device, len(model.bodies), len(model.joints), len(reports),
-        tolerance=model.settings.tolerance, failure=run.failure, solver=facts.get("name", ""), solver_facts=facts,
-        memory=peak_memory(), device_memory=device_memory(simulation),
-    )  # fmt: skip
-    if not reports:
-        return row
+        failure = f"{error.reason}: {error}"
 
     def of(attribute: str) -> np.ndarray:
         return np.array([getattr(report, attribute) for report in reports], dtype=float)
 
-    def median(values: np.ndarray) -> float:
-        return round(float(np.median(values)), 4)
+    def statistic(function: Callable, values: np.ndarray, *arguments) -> float | None:
+        return round(float(function(values, *arguments)), 4) if len(reports) else None
 
-    milliseconds, solving = 1e3 * np.array(run.seconds), 1e3 * of("wall_seconds")
-    row.contacts, row.newton, row.linear = (
-        round(float(of(one).mean()), 3) for one in ("contacts", "newton_iterations", "linear_iterations")
-    )
-    row.ms, row.ms_p95 = median(milliseconds), round(float(np.percentile(milliseconds, 95)), 4)
-    row.ms_solving = median(solving)
-    row.ms_per_newton = median(solving / np.maximum(of("newton_iterations"), 1))
-    row.reached, row.min_gap = float(of("tolerance_achieved").max()), float(of("min_gap").min())
-    row.joint_error = tuple(of("max_joint_residual").max(axis=0).tolist())
+    milliseconds, solving, newton = 1e3 * np.array(seconds), 1e3 * of("wall_seconds"), of("newton_iterations")
     names = dict.fromkeys(name for report in reports for name in report.stages)
-    row.stages = {name: median(1e3 * np.array([report.stages.get(name, 0.0) for report in reports])) for name in names}
-    return row
-
-
-def solver_facts(simulation: Simulation) -> dict:
-    """Name, reason for the selection and size of the last linear solver; empty on `numpy`, which has a single solver."""
-    linear = getattr(simulation.backend, "linear", None)
-    return {} if linear is None else linear.describe()
+    stages = {name: 1e3 * np.array([report.stages.get(name, 0.0) for report in reports]) for name in names}
+    facts = simulation.linear_solver
+    return {
+        "scene": name,
+        "device": simulation.device,
+        "bodies": len(model.bodies),
+        "joints": len(model.joints),
+        "steps": len(reports),
+        "contacts": statistic(np.mean, of("contacts")),
+        "newton": statistic(np.mean, newton),
+        "linear": statistic(np.mean, of("linear_iterations")),
+        "ms": statistic(np.median, milliseconds),
+        "ms_p95": statistic(np.percentile, milliseconds, 95),
+        "ms_solving": statistic(np.median, solving),
+        "ms_per_newton": statistic(np.median, solving / np.maximum(newton, 1)),
+        "tolerance": model.settings.tolerance,
+        "reached": max((report.tolerance_achieved for report in reports), default=None),
+        "min_gap": min((report.min_gap for report in reports), default=None),
+        "joint_error": of("max_joint_residual").max(axis=0) if reports else None,
+        "solver": facts.get("name", ""),
+        "solver_facts": facts,
+        "stages": {name: statistic(np.median, values) for name, values in stages.items()},
+        "memory": peak_memory(),
+        "device_memory": device_memory(simulation),
+        "failure": failure,
+    }
 
 
 def peak_memory() -> float:
@@ -177,8 +134,7 @@ def bench(scenes: Sequence[str], overrides: Sequence[str], device: str, steps: i
     rows = []
     for source in scenes or SHIPPED:
         simulation = Simulation(load(source, overrides), device=device)
-        name = Path(source).stem
-        rows.append(finite(asdict(summary(name, simulation, advance(simulation, steps)))))
+        rows.append(finite(measure(Path(source).stem, simulation, steps)))
     return {"facts": {**circumstances(simulation.device), "steps": steps, "warm_up": WARM_UP}, "rows": rows}
 
 
