@@ -140,11 +140,14 @@ def sweep(
     rows = {job.folder: row for job in jobs if (row := _finished(job)) is not None}
     waiting = [job for job in jobs if job.folder not in rows]
     if waiting:
-        show = _Progress(len(jobs), len(rows), progress)
+        done, begin = len(rows), perf_counter()
+        if progress and done:
+            print(f"{done} of {len(jobs)} runs are already done", file=sys.stderr)
         with _client(min(workers or os.cpu_count() or 1, len(waiting)), scheduler) as client:
             for job, row in _run_all(client, waiting):
                 rows[job.folder] = row
-                show.add(row)
+                if progress:
+                    _print_progress(row, [*rows.values()], len(jobs), (perf_counter() - begin) / (len(rows) - done))
     return _tabulate([rows[job.folder] for job in jobs], out)
 
 
@@ -332,21 +335,9 @@ def _tabulate(rows: Sequence[Mapping[str, Any]], out: Path) -> pandas.DataFrame:
     return table
 
 
-class _Progress:
-    """Print finished and failed runs and the remaining time on standard error."""
-
-    def __init__(self, total: int, finished: int, shown: bool):
-        self.total, self.ended, self.failed, self.shown = total, finished, 0, shown
-        self.skipped, self.begun = finished, perf_counter()
-        if shown and finished:
-            print(f"{finished} of {total} runs are already done", file=sys.stderr)
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Count and print a finished run."""
-        self.ended += 1
-        self.failed += row["status"] == "failed"
-        if not self.shown:
-            return
-        seconds = (perf_counter() - self.begun) / (self.ended - self.skipped) * (self.total - self.ended)
-        failed = f"  {self.failed} failed" if self.failed else ""
-        print(f"run {self.ended}/{self.total}  {row['run']} {row['status']}{failed}  left {clock_time(seconds)}", file=sys.stderr)
+def _print_progress(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], total: int, seconds_per_run: float) -> None:
+    """Print a finished run, the number of failed ones among the `rows` of ended runs, and the remaining time."""
+    count = sum(one["status"] == "failed" for one in rows)
+    failed = f"  {count} failed" if count else ""
+    left = clock_time(seconds_per_run * (total - len(rows)))
+    print(f"run {len(rows)}/{total}  {row['run']} {row['status']}{failed}  left {left}", file=sys.stderr)
