@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,16 +73,3 @@ def export(run: str | Path, to: str, out: str | Path | None = None) -> Exported:
         write = importlib.import_module(form.module).write
         path.parent.mkdir(parents=True, exist_ok=True)
         return Exported(path, write(scenery, path))
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Temporary file or folder that replaces `path` on success and is removed on failure."""
-    part = path.with_name(path.name + ".part")
-    try:
-        yield part
-        part.replace(path)
-    finally:
-        if part.is_dir():
-            shutil.rmtree(part)
-        part.unlink(missing_ok=True)

@@ -20,8 +20,9 @@ from tempfile import TemporaryFile
 import numpy as np
 
 from abd.colors import to_linear
-from abd.export.formats import ExportError, replacing
+from abd.export.formats import ExportError
 from abd.export.scenery import Scenery, distinct_colors
+from abd.io.directory import replacing
 from abd.rotations import polar, quaternions
 
 SCALE_TOLERANCE = 1e-6

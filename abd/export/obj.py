@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.export.formats import ExportError, replacing
-from abd.export.scenery import Scenery
+from abd.export.formats import ExportError
+from abd.export.scenery import Scenery, distinct_colors
 from abd.export.whole import WholeMesh
+from abd.io.directory import replacing
 
 MATERIALS = "scene.mtl"
 
@@ -23,13 +24,14 @@ def write(scenery: Scenery, path: Path) -> list[str]:
     if path.exists() and not _is_earlier_export(path):
         raise ExportError(f"{path} exists and is not a folder of an earlier export: give another --out")
     mesh = WholeMesh(scenery, len(scenery.time))
-    faces = _faces(mesh)
+    colors, color = distinct_colors(mesh.colors, len(mesh.colors))
+    faces = _faces(mesh, color)
     places = decimals(scenery.extent)
     width = max(5, len(str(max(len(scenery.time) - 1, 0))))
     with replacing(path) as part:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        (part / MATERIALS).write_text(_materials(mesh), encoding="utf-8")
+        (part / MATERIALS).write_text(_materials(colors), encoding="utf-8")
         for frames, poses in scenery.by_frames():
             for frame, pose in zip(frames, poses):
                 heading = f"# {scenery.name}, t = {scenery.time[frame]:.9g} s\nmtllib {MATERIALS}\n"
@@ -54,13 +56,12 @@ def vertex_lines(vertices: np.ndarray, places: int) -> bytes:
     return (line * len(vertices) % tuple(vertices.ravel().tolist())).encode()
 
 
-def _faces(mesh: WholeMesh) -> bytes:
-    """Objects and their faces, equal in all frames."""
-    number = _colors(mesh)[1]
+def _faces(mesh: WholeMesh, color: np.ndarray) -> bytes:
+    """Objects with indices of their colours (p,), and their faces, equal in all frames."""
     blocks, taken = [], set()
     for k, part in enumerate(mesh.parts):
         first, last = mesh.triangle_starts[k : k + 2]
-        blocks.append(f"o {_unique_name(part.title.replace(' ', '_'), taken)}\nusemtl color_{number[k]}\n")
+        blocks.append(f"o {_unique_name(part.title.replace(' ', '_'), taken)}\nusemtl color_{color[k]}\n")
         blocks += [f"f {a} {b} {c}\n" for a, b, c in (mesh.triangles[first:last] + 1).tolist()]
     return "".join(blocks).encode()
 
@@ -74,18 +75,10 @@ def _unique_name(name: str, taken: set[str]) -> str:
     return new
 
 
-def _materials(mesh: WholeMesh) -> str:
-    """Materials of all colours."""
-    return "".join(
-        f"newmtl color_{k}\nKd {r:.6g} {g:.6g} {b:.6g}\nd {opacity:.6g}\n"
-        for k, (r, g, b, opacity) in enumerate(_colors(mesh)[0] / 255.0)
-    )
-
-
-def _colors(mesh: WholeMesh) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct colours (c, 4) in 8 bits, and the index of the colour of each part."""
-    colors, number = np.unique(np.round(255.0 * mesh.colors).astype(int), axis=0, return_inverse=True)
-    return colors, number.reshape(-1)
+def _materials(colors: np.ndarray) -> str:
+    """Materials of colours (c, 4)."""
+    lines = "newmtl color_{}\nKd {:.6g} {:.6g} {:.6g}\nd {:.6g}\n"
+    return "".join(lines.format(k, *color) for k, color in enumerate(colors))
 
 
 def _is_earlier_export(path: Path) -> bool:

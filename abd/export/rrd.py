@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.export.formats import replacing
 from abd.export.scenery import Scenery, distinct_colors
+from abd.io.directory import replacing
 from abd.optional import required
 
 CLOCK, COUNT = "time", "frame"

@@ -19,8 +19,8 @@ import numpy as np
 from abd.colors import JOINT, ROPE, SPRING
 from abd.io.trajectory import Trajectory
 from abd.model import WORLD
-from abd.pictures.cast import Cast, JointGroup, Recorded
-from abd.pictures.shapes import Shape, creased, joined, turned_from_z, unit
+from abd.pictures.cast import Cast, JointGroup, Recorded, evenly_spaced
+from abd.pictures.shapes import Shape, creased, joined, perpendicular, turned_from_z, unit
 from abd.scene.geometry.shapes import cylinder, sphere
 
 PORTION = 1 << 23
@@ -189,9 +189,7 @@ class Scenery:
         """Corners of the bounding box of all bodies in a sample of frames."""
         bodies = ~cast.is_plane
         corners = []
-        for frame in (
-            np.unique(np.linspace(0, len(self.time) - 1, SAMPLED_FRAMES).astype(int)) if len(self.time) else []
-        ):
+        for frame in evenly_spaced(range(len(self.time)), SAMPLED_FRAMES):
             middle, radius = cast.bounding_balls(self.trajectory.transform(int(frame)))
             corners += [(middle - radius[:, None])[bodies], (middle + radius[:, None])[bodies]]
         points = np.concatenate([np.zeros((0, 3)), *corners])
@@ -200,16 +198,16 @@ class Scenery:
         return points.min(axis=0), points.max(axis=0)
 
 
-def distinct_colors(colors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def distinct_colors(colors: np.ndarray, most: int = MOST_COLORS) -> tuple[np.ndarray, np.ndarray]:
     """Distinct colours (c, 4) of colours (n, 4), and the index of each.
 
-    They are rounded to 8 bits, or coarser if more than `MOST_COLORS` remain.
+    They are rounded to 8 bits, or coarser if more than `most` remain.
     """
     step = 1
     while True:
         levels = np.round(255.0 * colors / step).astype(int)
         first, number = np.unique(levels.reshape(-1, 4), axis=0, return_inverse=True)
-        if len(first) <= MOST_COLORS or step >= 64:
+        if len(first) <= most or step >= 64:
             return np.clip(first * step / 255.0, 0.0, 1.0), number.reshape(-1)
         step *= 2
 
@@ -218,9 +216,7 @@ def square(plane: np.ndarray, middle: np.ndarray, extent: float) -> Figure:
     """World square in the plane (4,) of a half-space, larger than the scene [m], about its middle (3,)."""
     normal, offset = plane[:3], plane[3]
     foot = middle - (middle @ normal - offset) * normal
-    x = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
-    x /= np.linalg.norm(x)
-    y = np.cross(normal, x)
+    (x,), (y,) = perpendicular(normal[None])
     vertices = foot + 1.5 * extent * np.array([-x - y, x - y, x + y, y - x])
     return Figure(*creased(vertices, np.array([[0, 1, 2], [0, 2, 3]])), open=True)
 

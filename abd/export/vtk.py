@@ -14,10 +14,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from abd.export.formats import replacing
 from abd.export.scenery import Scenery
 from abd.export.whole import WholeMesh
 from abd.io.datasets import reserve, write_whole
+from abd.io.directory import replacing
 
 TOPOLOGIES = ("Vertices", "Lines", "Polygons", "Strips")
 

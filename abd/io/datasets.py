@@ -37,7 +37,7 @@ class DiskFull(AbdError):
 
     def __init__(self, path: str | Path, count: int, reason: str):
         remedy = "The file has not been written: free some space"
-        if Path(path).suffix != ".part":
+        if ".part" not in Path(path).suffixes:
             remedy = "The file contains all data flushed before: free some space, then continue with --resume"
         super().__init__(f"{path}: {reason}; {count} bytes do not fit. {remedy}")
 

@@ -1,9 +1,10 @@
-"""Directory of a run: its name, its allowed contents and the lock that admits one writing process."""
+"""Directory of a run: its name, its allowed contents and the lock that admits one writing process; replacement of files."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,6 +74,19 @@ def run_directory(path: str | Path, resume: bool, overwrite: bool = False) -> It
             path.rmdir()
         if lock is not None:
             os.close(lock)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Temporary file or folder of the same suffix that replaces `path` on success and is removed on failure."""
+    part = path.with_name(f"{path.stem}.part{path.suffix}")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        if part.is_dir():
+            shutil.rmtree(part)
+        part.unlink(missing_ok=True)
 
 
 def _locked(path: Path) -> int | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from abd.backends.device.launcher import threads_available
+from abd.io.directory import replacing
 from abd.optional import required
 from abd.pictures.camera import Camera, View
 from abd.pictures.cast import Moment, PictureError, Recorded, evenly_spaced
@@ -110,13 +111,9 @@ def write_film(
     Raises:
         MissingLibrary: the library for mp4 is not installed. PictureError: mp4 does not support the size.
     """
-    part = path.with_name(f"{path.stem}.part{path.suffix}")
     writer = _write_mp4 if kind == "mp4" else _write_gif
-    try:
+    with replacing(path) as part:
         writer(part, studio, frames, report)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _write_mp4(path: Path, studio: Studio, frames: np.ndarray, report) -> None:

@@ -17,6 +17,7 @@ from abd.backends.device.cuda_support import start_warp
 from abd.pictures.camera import Camera, Lens, axes_of
 from abd.pictures.cast import Cast, Moment
 from abd.pictures.kernels import cover, shade
+from abd.pictures.shapes import perpendicular
 from abd.pictures.symbols import symbols
 
 SAMPLES = 2
@@ -130,8 +131,7 @@ class Rasterizer:
     def _planes(self, lens: Lens) -> wp.array:
         """Half-spaces as kernel input (`shade.Things`)."""
         normal, offset = self.cast.planes[:, :3], self.cast.planes[:, 3:]
-        u = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal), axis=1)])
-        u /= np.linalg.norm(u, axis=1, keepdims=True)
+        u, _ = perpendicular(normal)
         color = colors.to_linear(self.cast.colors[self.cast.plane_bodies, :3])
         return _array(np.stack([normal, normal * offset - lens.eye, u, color], axis=1), wp.vec3)
 

@@ -2,7 +2,7 @@
 
 The surface of a body with radius r is the Minkowski sum of its mesh with a ball: faces offset by r, rods about sharp
 edges, balls about isolated points. An affine map moves segments and points, but does not stretch r, as in contact. A
-sphere is one ball and a capsule one rod, both exact.
+sphere is one ball and a capsule one rod, both exact. Viewers and exports draw these as triangles (`skin`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.pictures.skin import moved_faces, sharp_edges, skin
 from abd.scene.geometry import mass
+from abd.scene.geometry.shapes import sphere
 
 CREASE = np.cos(np.radians(40.0))
 """Cosine of the angle between two faces above which they are shaded as one smooth surface."""
+AROUND = 16
+"""Facets of a tube."""
+FLAT = 0.98
+"""Cosine of the angle between two normals above which faces have no tube between them."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,64 @@ def shape_of(mesh, radius: float) -> Shape:
     )
 
 
+def skin(
+    vertices: np.ndarray, triangles: np.ndarray, loose: np.ndarray, points: np.ndarray, radius: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices (v, 3) [m] and triangles (f, 3) of the surface around a mesh: moved faces, tubes about edges and balls.
+
+    Hidden parts inside are kept. Tubes and balls are omitted where faces meet almost flat, because they would close a slit
+    narrower than r/5.
+
+    Args:
+        vertices: (v, 3) [m]; triangles: (f, 3); loose: (c, 2) edges of no triangle; points: (p,) of no edge; radius: [m].
+    """
+    edges = np.concatenate([sharp_edges(vertices, triangles), loose])
+    middles = np.unique(np.concatenate([edges.ravel(), points])).astype(int)
+    ball, round_faces = sphere(radius, 3 if len(middles) <= 8 else 2)
+    return joined(
+        copies(moved_faces(vertices[triangles], radius).reshape(-1, 3, 3), np.array([[0, 1, 2]])),
+        copies(*_tubes(vertices[edges], radius)),
+        copies(vertices[middles][:, None] + ball, round_faces),
+    )
+
+
+def copies(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One mesh of k meshes with vertices (k, v, 3) and the same triangles (f, 3)."""
+    starts = vertices.shape[1] * np.arange(len(vertices))
+    return vertices.reshape(-1, 3), (triangles + starts[:, None, None]).reshape(-1, 3)
+
+
+def sharp_edges(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """(k, 2) edges of triangles (f, 3) at which faces end or meet at an angle."""
+    if len(triangles) == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    a, b, c = np.moveaxis(vertices[triangles], 1, 0)
+    normal = unit(np.cross(b - a, c - a), 0.0)
+    edges, number, count = np.unique(_sides(triangles), axis=0, return_inverse=True, return_counts=True)
+    total = np.zeros((len(edges), 3))
+    np.add.at(total, number.reshape(-1), np.tile(normal, (3, 1)))
+    # two unit normals at the angle t add up to 2 cos t/2
+    flat = (count == 2) & (np.einsum("ei,ei->e", total, total) > 2.0 + 2.0 * FLAT)
+    return edges[~flat]
+
+
+def moved_faces(corners: np.ndarray, radius: float) -> np.ndarray:
+    """(2, f, 3, 3) faces (f, 3, 3) moved outwards by a radius, and to the other side, turned."""
+    out = radius * unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), 0.0)[:, None]
+    return np.stack([corners + out, (corners - out)[:, ::-1]])
+
+
+def _tubes(ends: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Open tubes about segments (e, 2, 3): vertices (e, v, 3), triangles (f, 3) of one tube."""
+    x, y = perpendicular(unit(ends[:, 1] - ends[:, 0]))
+    angle = 2.0 * np.pi * np.arange(AROUND) / AROUND
+    ring = radius * (np.cos(angle)[:, None] * x[:, None] + np.sin(angle)[:, None] * y[:, None])
+    here, following = np.arange(AROUND), (np.arange(AROUND) + 1) % AROUND
+    lower = np.stack([here, following, AROUND + following], axis=1)
+    upper = np.stack([here, AROUND + following, AROUND + here], axis=1)
+    return np.concatenate([ends[:, :1] + ring, ends[:, 1:] + ring], axis=1), np.concatenate([lower, upper])
+
+
 def corner_normals(corners: np.ndarray) -> np.ndarray:
     """(f, 3, 3) unit normals at the corners (f, 3, 3) of triangles; zeros for a face without area.
 
@@ -140,6 +202,12 @@ def unit(vectors: np.ndarray, otherwise: float | tuple[float, ...] = (0.0, 0.0, 
     """(..., 3) unit vectors, and `otherwise` for zero vectors."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.divide(vectors, length, out=np.full_like(vectors, otherwise), where=length > 0.0)
+
+
+def perpendicular(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two unit vectors (k, 3) perpendicular to unit vectors (k, 3) and to each other."""
+    x = unit(np.cross(axis, np.eye(3)[np.argmin(np.abs(axis), axis=1)]))
+    return x, np.cross(axis, x)
 
 
 def _welded(points: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from abd import colors
 from abd.pictures.cast import Cast, Contacts, JointGroup, Moment
-from abd.pictures.shapes import unit
+from abd.pictures.shapes import perpendicular, unit
 from abd.scene.geometry.shapes import sphere
 
 LINES = 18
@@ -61,7 +61,7 @@ class Symbols:
         """Arrow heads as triangles (a LINES 2, 3, 3), their normals, and their arrows."""
         neck, tip = np.moveaxis(self.arrow_parts()[1], 1, 0)
         axis = unit(tip - neck)
-        x, y = _perpendicular(axis)
+        x, y = perpendicular(axis)
         angle = 2.0 * np.pi * np.arange(LINES + 1) / LINES
         out = np.cos(angle)[:, None] * x[:, None] + np.sin(angle)[:, None] * y[:, None]
         ring = neck[:, None] + HEAD * self.arrow_radius[:, None, None] * out
@@ -249,7 +249,7 @@ def draw_ropes(a: np.ndarray, b: np.ndarray, length: float, radius: np.ndarray, 
 def draw_springs(a: np.ndarray, b: np.ndarray, radius: np.ndarray, color: np.ndarray) -> Symbols:
     """Coils of `COILS` turns between points (k, 3)."""
     span = b - a
-    x, y = _perpendicular(unit(span))
+    x, y = perpendicular(unit(span))
     s = np.linspace(0.0, 1.0, COILS * STEPS + 1)
     wide = 4.0 * radius[:, None] * np.clip(np.minimum(s, 1.0 - s) * 2.0 * COILS, 0.0, 1.0)
     phi = 2.0 * np.pi * COILS * s
@@ -289,9 +289,3 @@ def _broadcast(value, things: np.ndarray, *shape: int) -> np.ndarray:
 def _transformed(points: np.ndarray, frames: np.ndarray) -> np.ndarray:
     """(k, c, 3) world positions of points (c, 3) of frames (k, 4, 4)."""
     return points @ np.swapaxes(frames[:, :3, :3], 1, 2) + frames[:, None, :3, 3]
-
-
-def _perpendicular(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two unit vectors (k, 3) perpendicular to unit vectors (k, 3)."""
-    x = unit(np.cross(axis, np.eye(3)[np.argmin(np.abs(axis), axis=1)]))
-    return x, np.cross(axis, x)

@@ -23,6 +23,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from abd.errors import AbdError, SceneError
+from abd.io.directory import replacing
 from abd.io.progress import clock_time
 from abd.io.report import finite, read_json
 from abd.optional import required
@@ -170,9 +171,8 @@ def run_job(job: Job) -> dict[str, Any]:
         row |= _figures(read_json(report)) | _sensors(job.folder)
     row |= measured
     job.folder.mkdir(parents=True, exist_ok=True)
-    unfinished = job.folder / f"{ROW}.part"
-    unfinished.write_text(json.dumps(finite(row)), encoding="utf-8")
-    unfinished.replace(job.folder / ROW)
+    with replacing(job.folder / ROW) as part:
+        part.write_text(json.dumps(finite(row)), encoding="utf-8")
     return row
 
 

@@ -17,7 +17,7 @@ from abd.contact.pairs import body_pairs
 from abd.contact.path import direction_path, standing
 from abd.contact.surfaces import Surfaces
 from abd.io.run import run
-from abd.pictures.skin import skin
+from abd.pictures.shapes import skin
 from abd.potentials import contact
 from abd.potentials.contact import ContactParameters
 from abd.scene.compile.compile import compile_scene
