@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import struct
 from pathlib import Path
 
 import h5py
@@ -27,8 +26,6 @@ SPARE = 1 << 16
 """Bytes of headers and attributes that a write may add to its data."""
 PER_CHUNK = 1 << 12
 """Bytes that HDF5's index may grow by for one more chunk."""
-EOF_PLACES = {0: 40, 1: 44, 2: 28, 3: 28}
-"""Offset of the file's end, an address of 8 bytes, in each version of the superblock."""
 _CHUNK_BYTES = 1 << 16
 
 
@@ -107,15 +104,10 @@ def reserve(file: h5py.File, count: int) -> None:
     Raises:
         DiskFull: the file system, the quota or the limit on files has no space; the file is as it was.
     """
-    if count <= 0 or not hasattr(os, "posix_fallocate"):
+    if count <= 0 or not hasattr(os, "posix_fallocate") or file.driver != "sec2":  # other drivers write to memory
         return
-    if file.driver != "sec2":
-        return  # files in memory and files written through other drivers
-    handle = file.id.get_vfd_handle()
-    head = os.pread(handle, 64, 0)
-    (end,) = struct.unpack_from("<Q", head, EOF_PLACES[head[8]])
     try:
-        os.posix_fallocate(handle, end, count + SPARE)
+        os.posix_fallocate(file.id.get_vfd_handle(), file.id.get_filesize(), count + SPARE)
     except OSError as error:
         if error.errno in FULL:
             raise DiskFull(file.filename, count + SPARE, error.strerror) from None
