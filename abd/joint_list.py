@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 import numpy as np
 
 from abd.model import WORLD, Joint, Model
-from abd.names import CopyNames, Names
+from abd.names import CopyNames, Names, Parts
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,7 @@ class JointCopies:
     def __len__(self) -> int:
         return len(self.child)
 
-    def joint(self, k: int) -> Joint:
-        """Return joint number k."""
+    def __getitem__(self, k: int) -> Joint:
         frame = self.first.parent_frame.copy()
         frame[:3, 3] += self.shift[k]
         bodies = {"parent": int(self.parent[k]), "child": int(self.child[k])}
@@ -51,24 +48,19 @@ class JointCopies:
         return frames
 
 
-class JointList(Sequence):
-    """The joints of a model in order; single joints can be replaced.
+class JointList(Parts):
+    """The joints of a model in order, single ones and `JointCopies`; single joints can be replaced.
 
-    Args:
-        parts: single joints, and `JointCopies`.
+    Attributes:
+        permanent: parts of the scene; others are temporary (`append`).
     """
 
+    SINGLE = Joint
+
     def __init__(self, parts: Iterable[Joint | JointCopies] = ()):
-        self.parts = tuple(parts)
-        self.starts = list(accumulate((1 if isinstance(p, Joint) else len(p) for p in self.parts), initial=0))
+        super().__init__(parts)
         self.replaced: dict[int, Joint] = {}
         self.permanent = self.parts
-        """Parts of the scene; others are temporary (`append`)."""
-
-    @classmethod
-    def of(cls, joints: Sequence[Joint]) -> JointList:
-        """Return the list itself, or a list of these joints."""
-        return joints if isinstance(joints, cls) else cls(joints)
 
     def copy(self) -> JointList:
         """Return an independent list of the same joints."""
@@ -78,20 +70,8 @@ class JointList(Sequence):
         out.replaced = dict(self.replaced)
         return out
 
-    def __len__(self) -> int:
-        return self.starts[-1]
-
-    def __getitem__(self, k):
-        if isinstance(k, slice):
-            return [self[i] for i in range(*k.indices(len(self)))]
-        if not -len(self) <= k < len(self):
-            raise IndexError(k)
-        k = int(k) % len(self)
-        if k in self.replaced:
-            return self.replaced[k]
-        place = bisect_right(self.starts, k) - 1
-        part = self.parts[place]
-        return part if isinstance(part, Joint) else part.joint(k - self.starts[place])
+    def item(self, k: int) -> Joint:
+        return self.replaced[k] if k in self.replaced else super().item(k)
 
     def __setitem__(self, k: int, joint: Joint) -> None:
         """Replace a joint by one of the same name."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, product
+from typing import ClassVar, Self
 
 
 @dataclass(frozen=True)
@@ -54,34 +55,48 @@ def copy_place(name: str) -> tuple[str, tuple[int, int, int]] | None:
     return original, tuple(int(text) for text in numbers)
 
 
-class Names(Sequence[str]):
-    """Unique names in order.
+class Parts(Sequence):
+    """Items in order, of which some are copies of one that are created on demand.
 
     Args:
-        parts: single names, and `CopyNames`.
+        parts: single items of the type `SINGLE`, and sequences of copies.
+
+    Attributes:
+        starts: (p + 1,) number of the first item of every part, then the number of items.
     """
 
-    def __init__(self, parts: Sequence[str | CopyNames]):
+    SINGLE: ClassVar[type]
+
+    def __init__(self, parts: Iterable):
         self.parts = tuple(parts)
-        self._starts = list(accumulate((_size(part) for part in self.parts), initial=0))
+        self.starts = list(accumulate((1 if isinstance(part, self.SINGLE) else len(part) for part in self.parts), initial=0))
 
     @classmethod
-    def of(cls, names: Sequence[str]) -> Names:
-        """Return the names themselves, or `Names` of a list."""
-        return names if isinstance(names, cls) else cls(names)
+    def of(cls, items: Sequence) -> Self:
+        """Return the items themselves if they have this type, else convert them."""
+        return items if isinstance(items, cls) else cls(items)
 
     def __len__(self) -> int:
-        return self._starts[-1]
+        return self.starts[-1]
 
     def __getitem__(self, k):
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(len(self)))]
         if not -len(self) <= k < len(self):
             raise IndexError(k)
-        k = int(k) % len(self)
-        part = bisect_right(self._starts, k) - 1
-        found = self.parts[part]
-        return found if isinstance(found, str) else found[k - self._starts[part]]
+        return self.item(int(k) % len(self))
+
+    def item(self, k: int):
+        """Return item number k, which is not negative."""
+        place = bisect_right(self.starts, k) - 1
+        part = self.parts[place]
+        return part if isinstance(part, self.SINGLE) else part[k - self.starts[place]]
+
+
+class Names(Parts):
+    """Unique names in order: single names, and `CopyNames`."""
+
+    SINGLE = str
 
     def __iter__(self) -> Iterator[str]:
         for part in self.parts:
@@ -107,7 +122,7 @@ class Names(Sequence[str]):
             return None
         part = self._copied[place[0]]
         number = self.parts[part].number(place[1])
-        return None if number is None else self._starts[part] + number
+        return None if number is None else self.starts[part] + number
 
     def numbers(self, names: Iterable[str]) -> list[int]:
         """Return the numbers of names; -1 for unknown names."""
@@ -115,12 +130,8 @@ class Names(Sequence[str]):
 
     @cached_property
     def _single(self) -> dict[str, int]:
-        return {part: self._starts[k] for k, part in enumerate(self.parts) if isinstance(part, str)}
+        return {part: self.starts[k] for k, part in enumerate(self.parts) if isinstance(part, str)}
 
     @cached_property
     def _copied(self) -> dict[str, int]:
         return {part.name: k for k, part in enumerate(self.parts) if not isinstance(part, str)}
-
-
-def _size(part: str | CopyNames) -> int:
-    return 1 if isinstance(part, str) else len(part)

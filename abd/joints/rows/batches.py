@@ -42,7 +42,7 @@ def batches(joints: JointList) -> list[Batch]:
             alike.setdefault(_kind(joints.replaced[k]), []).append((k, joints.replaced[k]))
         unchanged = np.delete(np.arange(len(part)), np.array(own, dtype=int) - start)
         if len(unchanged):
-            first = merged = part.joint(int(unchanged[0]))
+            first = merged = part[int(unchanged[0])]
             if first.parent == WORLD and len(unchanged) > 1:
                 merged = replace(first, parent_frame=part.column("parent_frame")[unchanged])
             found.append(Batch(start + unchanged, first, merged))
