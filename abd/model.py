@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -126,6 +126,11 @@ class Bodies:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def kind_names(self) -> np.ndarray:
+        """(n,) "dynamic", "kinematic" or "static"."""
+        return np.array([kind.name.lower() for kind in Kind], dtype=object)[self.kind]
 
     @property
     def mass_matrix(self) -> np.ndarray:
@@ -418,6 +423,19 @@ class Model:
         """(n,) time step [s] of the world of every body."""
         given, world = self.settings.world_dt, self.bodies.world
         return np.array(given, dtype=float)[world] if given else np.full(len(world), self.settings.dt)
+
+    def user_mesh(self, k: int) -> Mesh:
+        """Mesh k in the user's mesh frame, x = R^T (X - t) for X = R x + t.
+
+        Raises:
+            ValueError: two bodies of the mesh have different frames, so that it has no vertices in a common user frame.
+        """
+        mesh, frames = self.meshes[k], self.bodies.body_frame[self.bodies.mesh == k]
+        if not len(frames):
+            return mesh
+        if not (frames == frames[0]).all():
+            raise ValueError(f"bodies that share mesh '{mesh.name}' have different body frames")
+        return replace(mesh, vertices=(mesh.vertices - frames[0, :3, 3]) @ frames[0, :3, :3])
 
     def user_transform(self, q: np.ndarray) -> np.ndarray:
         """(n, 4, 4) transforms of the user's mesh frames [m] for a state q (n, 12)."""

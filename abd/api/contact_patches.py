@@ -102,17 +102,11 @@ class Patches(PairTable):
         if not -len(self) <= k < len(self):
             raise IndexError(f"patch {k} is out of range; there are {len(self)} patches")
         k %= len(self)
-        return ContactPatch(
-            bodies=(self.names[self.pair[k, 0]], self.names[self.pair[k, 1]]),
-            points=self.order[self._ends[k] : self._ends[k + 1]],
-            force=self.force[k],
-            torque=self.torque[k],
-            normal_force=self.normal_force[k],
-            friction=self.friction[k],
-            center=self.center[k],
-            gap=float(self.gap[k]),
-            sticks=bool(self.sticks[k]),
-        )
+        first, second = self.pair[k].tolist()
+        points = self.order[self._ends[k] : self._ends[k + 1]]
+        vectors = self.force[k], self.torque[k], self.normal_force[k], self.friction[k], self.center[k]
+        names = self.names[first], self.names[second]
+        return ContactPatch(names, points, *vectors, gap=float(self.gap[k]), sticks=bool(self.sticks[k]))
 
     def __iter__(self) -> Iterator[ContactPatch]:
         return (self[k] for k in range(len(self)))

@@ -28,7 +28,7 @@ import numpy as np
 from abd.contact.pair_law import widest_activation
 from abd.joint_list import JointCopies, JointList
 from abd.joints.types import TYPES
-from abd.model import WORLD, Joint, Kind, Mesh, Model
+from abd.model import WORLD, Joint, Mesh, Model
 
 FORMAT = "abd trajectory 2"
 
@@ -41,14 +41,14 @@ def write_constants(file, model: Model, attributes: dict) -> None:
     bodies, settings = model.bodies, model.settings
     group = file.create_group("bodies")
     group["name"] = _strings(bodies.names)
-    group["kind"] = _strings(np.array([kind.name.lower() for kind in Kind], dtype=object)[bodies.kind])
+    group["kind"] = _strings(bodies.kind_names)
     for name in ("mesh", "mass", "group", "plane", "radius", "world", "material", "color"):
         group[name] = getattr(bodies, name)
     group["filtered"] = model.filtered
     group["center"] = np.linalg.inv(bodies.body_frame)[:, :3, 3]
     meshes = file.create_group("meshes")
-    for k, mesh in enumerate(model.meshes):
-        _write_mesh(meshes.create_group(str(k)), mesh, _mesh_frame(model, k))
+    for k in range(len(model.meshes)):
+        _write_mesh(meshes.create_group(str(k)), model.user_mesh(k))
     group = file.create_group("materials")
     group["name"] = _strings(model.materials.names)
     group["enabled"] = np.asarray(model.materials.enabled, dtype=bool)
@@ -127,26 +127,10 @@ def name_of(model: Model, body: int) -> str:
     return "world" if body == WORLD else model.bodies.names[body]
 
 
-def _mesh_frame(model: Model, mesh: int) -> np.ndarray:
-    """(4, 4) map from the user's mesh frame to the internal frame that all bodies of a mesh share.
-
-    Raises:
-        ValueError: two bodies of one mesh have different frames, so that it has no vertices in a common user frame.
-    """
-    frames = model.bodies.body_frame[model.bodies.mesh == mesh]
-    if len(frames) == 0:
-        return np.eye(4)
-    if not (frames == frames[0]).all():
-        raise ValueError(f"bodies that share mesh '{model.meshes[mesh].name}' have different body frames")
-    return frames[0]
-
-
-def _write_mesh(group, mesh: Mesh, frame: np.ndarray) -> None:
-    """One mesh with its vertices in the user's mesh frame: x = R^T (X - t) for X = R x + t."""
-    group["vertices"] = (mesh.vertices - frame[:3, 3]) @ frame[:3, :3]
-    group["triangles"] = mesh.triangles
-    group["edges"] = mesh.edges
-    group["points"] = mesh.points
+def _write_mesh(group, mesh: Mesh) -> None:
+    """Write one mesh in the user's mesh frame."""
+    for name in ("vertices", "triangles", "edges", "points"):
+        group[name] = getattr(mesh, name)
     group.attrs["name"] = mesh.name
     group.attrs["closed"] = mesh.closed
 

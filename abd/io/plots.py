@@ -37,9 +37,28 @@ class Run:
     trajectory: Trajectory
     style: str
 
+    @property
+    def time(self) -> np.ndarray:
+        """(T,) times of the frames [s]."""
+        return self.trajectory.time
+
+    @property
+    def joints(self) -> list[tuple[str, str, object]]:
+        """Path, name and group of the joints, or of the copies of one."""
+        return [(path, str(group.attrs["name"]), group) for path, group in self.trajectory.joint_groups()]
+
+    def of_joint(self, path: str, what: str, columns: int) -> np.ndarray:
+        """(T, copies, columns) values of a joint or of the copies of one."""
+        return self.trajectory.series(f"{path}/{what}").reshape(len(self.time), -1, columns)
+
     def label(self, text: str) -> str:
         """An entry of the legend."""
         return f"{text} ({self.name})" if self.name else text
+
+    def line(self, axes, values: np.ndarray, label: str, **style) -> None:
+        """Draw a line of values (T,), or of those after the first frame (T - 1,), over time."""
+        time = self.time[len(self.time) - len(values) :]
+        axes.plot(time, values, linestyle=self.style, linewidth=_WIDTH, label=self.label(label), **style)
 
 
 def runs_of(trajectories: Sequence[Trajectory]) -> list[Run]:
@@ -62,15 +81,15 @@ def energy_figure(runs: list[Run]) -> Figure:
     """
     figure, axes = _axes("energy [J]")
     for run in runs:
-        time, energies = _time(run), run.trajectory.energies()
+        energies = run.trajectory.energies()
         total = sum(energies[name] for name in STORED)
         axes.set_prop_cycle(None)
         for k, (name, values) in enumerate(energies.items()):
             if np.any(values):
                 shown = values - values[0] if name == "gravity" else values
-                _line(axes, run, time, shown, name.replace("_", " "), color=f"C{k}")
-        balance = total - energies["external_work"] - (energies["gravity"][0] if len(time) else 0.0)
-        _line(axes, run, time, balance, "total minus external work", color="k")
+                run.line(axes, shown, name.replace("_", " "), color=f"C{k}")
+        balance = total - energies["external_work"] - energies["gravity"][0]
+        run.line(axes, balance, "total minus external work", color="k")
     return _finished(figure)
 
 
@@ -81,7 +100,7 @@ def momentum_figure(runs: list[Run]) -> Figure:
         for axes, name in ((upper, "linear"), (lower, "angular")):
             values = run.trajectory.series(f"/momentum/{name}")
             for axis in range(3):
-                _line(axes, run, _time(run), values[:, axis], "xyz"[axis], color=f"C{axis}")
+                run.line(axes, values[:, axis], "xyz"[axis], color=f"C{axis}")
     return _finished(figure)
 
 
@@ -94,11 +113,11 @@ def gap_figure(runs: list[Run]) -> Figure | None:
         gap = run.trajectory.series("/solver/min_gap")
         near = np.isfinite(gap) & (gap > 0.0)
         line = np.where(near, gap, np.nan)
-        _line(axes, run, _time(run), line, "smallest gap", color=f"C{k}", marker=".", markersize=2.5)
+        run.line(axes, line, "smallest gap", color=f"C{k}", marker=".", markersize=2.5)
         d_hat = float(run.trajectory.solver_settings["d_hat"])
         axes.axhline(d_hat, color="0.6", linewidth=0.8, linestyle=run.style, label=run.label("largest activation"))
     axes.set_yscale("log")
-    time = np.concatenate([_time(run) for run in runs])
+    time = np.concatenate([run.time for run in runs])
     axes.set_xlim(time.min(), max(time.max(), time.min() + 1e-9))
     return _finished(figure)
 
@@ -109,12 +128,12 @@ def residual_figure(runs: list[Run]) -> Figure | None:
     for part, axes in enumerate(both):
         lines, worst = [], []
         for run in runs:
-            residuals = {name: _of_copies(run, path, "residual", 2) for path, name, _ in _joints(run)}
+            residuals = {name: run.of_joint(path, "residual", 2) for path, name, _ in run.joints}
             lines.append({name: _positive(np.abs(one[..., part]).max(axis=1)) for name, one in residuals.items()})
             worst.append(run.trajectory.series("/solver/max_joint_residual")[:, part])
         _largest_lines(axes, runs, lines, lambda line: np.nan_to_num(line).max())
         for run, values in zip(runs, worst):
-            _line(axes, run, _time(run), _positive(values), "all", color="k")
+            run.line(axes, _positive(values), "all", color="k")
         axes.set_yscale("log")
         largest = float(np.concatenate(worst).max(initial=0.0))
         if largest > 0.0:
@@ -127,10 +146,10 @@ def coordinate_figure(runs: list[Run]) -> Figure | None:
     figure, *both = _axes("coordinate [m]", "coordinate [deg]")
     lines: tuple[list[dict], ...] = ([{} for _ in runs], [{} for _ in runs])
     for k, run in enumerate(runs):
-        for path, name, group in _joints(run):
+        for path, name, group in run.joints:
             labels = [one.decode() if isinstance(one, bytes) else str(one) for one in group.attrs["coordinates"]]
             if labels:
-                values = _of_copies(run, path, "coordinates", len(labels))
+                values = run.of_joint(path, "coordinates", len(labels))
                 for copy, c in np.ndindex(values.shape[1:]):
                     own = f"{name}[{copy}].{labels[c]}" if values.shape[1] > 1 else f"{name}.{labels[c]}"
                     rotary = bool(group.attrs["rotary"][c])
@@ -146,7 +165,7 @@ def wrench_figure(runs: list[Run]) -> Figure | None:
     for axes, part in zip(both, (slice(0, 3), slice(3, 6))):
         lines = []
         for run in runs:
-            wrenches = {name: _of_copies(run, path, "wrench", 6)[..., part] for path, name, _ in _joints(run)}
+            wrenches = {name: run.of_joint(path, "wrench", 6)[..., part] for path, name, _ in run.joints}
             sizes = {name: np.linalg.norm(one, axis=2).max(axis=1) for name, one in wrenches.items()}
             lines.append({name: size for name, size in sizes.items() if size.any()})
         _largest_lines(axes, runs, lines, np.max)
@@ -157,15 +176,15 @@ def contact_figure(runs: list[Run]) -> Figure | None:
     """Sum and largest of the contact forces, and number of contacts, over time; None if no run has stored contacts."""
     figure, upper, lower = _axes("contact force [N]", "contacts")
     for run in (run for run in runs if run.trajectory.has_contacts):
-        count = len(_time(run))
+        count = len(run.time)
         offset = run.trajectory.rows("contacts/offset", 0, count + 1).astype(int)
         force = np.linalg.norm(run.trajectory.rows("contacts/force", 0, int(offset[-1])).reshape(-1, 3), axis=1)
         of_frame = np.repeat(np.arange(count), np.diff(offset))
         largest = np.zeros(count)
         np.maximum.at(largest, of_frame, force)
-        _line(upper, run, _time(run), np.bincount(of_frame, force, minlength=count), "sum of sizes", color="C0")
-        _line(upper, run, _time(run), largest, "largest", color="C1")
-        _line(lower, run, _time(run), np.diff(offset), "number", color="C2")
+        run.line(upper, np.bincount(of_frame, force, minlength=count), "sum of sizes", color="C0")
+        run.line(upper, largest, "largest", color="C1")
+        run.line(lower, np.diff(offset), "number", color="C2")
     return _finished(figure)
 
 
@@ -183,7 +202,7 @@ def sensor_figure(runs: list[Run]) -> Figure | None:
                 label = _COLUMNS[k] if len(columns) in (3, 6) else str(k)
                 if len(columns) == 1:
                     label = name if run.name else "_"  # the axes have the label
-                _line(axes, run, _time(run), values, label, color=f"C{k % 10}")
+                run.line(axes, values, label, color=f"C{k % 10}")
     if len(names) > len(every):
         figure.suptitle(f"{len(every)} of {len(names)} sensors", fontsize="small")
     return _finished(figure)
@@ -193,11 +212,10 @@ def iterations_figure(runs: list[Run]) -> Figure:
     """Newton iterations per step, and linear iterations of an iterative solver."""
     figure, axes = _axes("iterations per step")
     for run in runs:
-        time = _time(run)[1:]
-        _line(axes, run, time, run.trajectory.series("/solver/newton_iterations")[1:], "Newton", color="C0")
+        run.line(axes, run.trajectory.series("/solver/newton_iterations")[1:], "Newton", color="C0")
         linear = run.trajectory.series("/solver/linear_iterations")[1:]
         if np.any(linear):
-            _line(axes, run, time, linear, "linear", color="C1")
+            run.line(axes, linear, "linear", color="C1")
             axes.set_yscale("symlog", linthresh=10)
     axes.set_ylim(bottom=0)
     return _finished(figure)
@@ -251,15 +269,6 @@ def draw(trajectories: Sequence[Trajectory], name: str, path: Path) -> bool:
     return True
 
 
-def _time(run: Run) -> np.ndarray:
-    return run.trajectory.time
-
-
-def _joints(run: Run) -> list[tuple[str, str, object]]:
-    """Path, name and group of the joints, or of the copies of one."""
-    return [(path, str(group.attrs["name"]), group) for path, group in run.trajectory.joint_groups()]
-
-
 def _stage_times(run: Run) -> dict[str, float]:
     """Mean times per step [ms] by stage; empty without report."""
     path = run.trajectory.path.with_name("report.json")
@@ -272,11 +281,6 @@ def _stage_times(run: Run) -> dict[str, float]:
         raise AbdError(f"{path} has no times of stages and number of steps") from error
 
 
-def _of_copies(run: Run, path: str, what: str, columns: int) -> np.ndarray:
-    """(T, copies, columns) values of a joint or of the copies of one."""
-    return run.trajectory.series(f"{path}/{what}").reshape(len(_time(run)), -1, columns)
-
-
 def _largest_lines(axes, runs: list[Run], lines: list[dict[str, np.ndarray]], size: Callable) -> None:
     """Draw the largest lines of each run, one colour per name."""
     colors: dict[str, str] = {}
@@ -287,16 +291,12 @@ def _largest_lines(axes, runs: list[Run], lines: list[dict[str, np.ndarray]], si
         for name in own:
             if name in found:
                 color = colors.setdefault(name, f"C{len(colors) % 10}")
-                _line(axes, run, _time(run), own[name], name, color=color)
+                run.line(axes, own[name], name, color=color)
 
 
 def _positive(values: np.ndarray) -> np.ndarray:
     """Positive values, NaN for others."""
     return np.where(values > 0.0, values, np.nan)
-
-
-def _line(axes, run: Run, time: np.ndarray, values: np.ndarray, label: str, **style) -> None:
-    axes.plot(time, values, linestyle=run.style, linewidth=_WIDTH, label=run.label(label), **style)
 
 
 def _axes(*labels: str) -> list:

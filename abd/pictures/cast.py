@@ -7,7 +7,7 @@ running simulation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from abd.io.trajectory import Trajectory
 from abd.joint_list import JointCopies, JointList
 from abd.joints.joint_type import JointType
 from abd.joints.types import TYPES
-from abd.model import WORLD, Kind, Model
+from abd.model import WORLD, Bodies, Model
 from abd.names import CopyNames
 from abd.pictures.shapes import Shape, shape_of
 
@@ -38,6 +38,7 @@ class JointGroup:
         parent_frame, child_frame: (k, 4, 4) frames D and C in the mesh frames of the bodies, or in the world.
         parameters, drawing: values of the scene by name.
         coordinates: names of the coordinates; rotary: (c,) whether they are angles.
+        path: group of the joints in a trajectory.
     """
 
     names: Sequence[str]
@@ -50,6 +51,7 @@ class JointGroup:
     drawing: dict
     coordinates: tuple[str, ...]
     rotary: np.ndarray
+    path: str = ""
 
     @property
     def kind(self) -> JointType:
@@ -81,7 +83,25 @@ class Cast:
     colors: np.ndarray
     planes: np.ndarray
     plane_bodies: np.ndarray
-    joints: list[JointGroup] = field(default_factory=list)
+    joints: list[JointGroup]
+
+    @classmethod
+    def of(cls, name: str, bodies: Bodies | Trajectory, kind: Sequence[str], meshes: Sequence, joints: list[JointGroup]) -> Cast:
+        """Return the drawn objects of a run or a scene; bodies with the same mesh and radius share one shape.
+
+        Args:
+            bodies: their names, mesh, radius, plane and color; meshes: in the mesh frames of the bodies.
+        """
+        has = np.flatnonzero(bodies.mesh >= 0)
+        keys = np.stack([bodies.mesh[has].astype(float), bodies.radius[has]], axis=1)
+        used, index = np.unique(keys, axis=0, return_inverse=True) if len(has) else (np.zeros((0, 2)), has)
+        shape = np.full(len(bodies.mesh), -1)
+        shape[has] = index.reshape(-1)
+        shapes = [shape_of(meshes[int(k)], float(radius)) for k, radius in used]
+        half_spaces = np.flatnonzero(np.isfinite(bodies.plane[:, 3]))
+        kind = np.array(kind, dtype=object)
+        colors = body_colors(bodies.color, shape, kind, half_spaces)
+        return cls(name, bodies.names, kind, shape, shapes, colors, bodies.plane[half_spaces], half_spaces, joints)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -156,15 +176,8 @@ class Recorded:
 
     def __init__(self, trajectory: Trajectory):
         self.trajectory, self.time = trajectory, trajectory.time
-        self._paths: list[str] = []
-        self.cast = Cast(
-            name=str(trajectory.attributes.get("scene", "")),
-            names=trajectory.names,
-            kind=np.array(trajectory.kind, dtype=object),
-            joints=self._joints(),
-            **_bodies(trajectory.mesh, trajectory.meshes, trajectory.radius, trajectory.kind, trajectory.plane,
-                      trajectory.color),
-        )  # fmt: skip
+        name = str(trajectory.attributes.get("scene", ""))
+        self.cast = Cast.of(name, trajectory, trajectory.kind, trajectory.meshes, self._joints())
 
     def __len__(self) -> int:
         return len(self.time)
@@ -176,7 +189,8 @@ class Recorded:
     def moment(self, frame: int) -> Moment:
         """Moment of one frame; -1 is the last."""
         frame = range(len(self))[frame]
-        active = [np.ravel(self.trajectory.row(f"{path}/active", frame)).astype(bool) for path in self._paths]
+        row = self.trajectory.row
+        active = [np.ravel(row(f"{group.path}/active", frame)).astype(bool) for group in self.cast.joints]
         contacts = None
         if self.trajectory.has_contacts:
             found = self.trajectory.contacts(frame)
@@ -201,7 +215,6 @@ class Recorded:
                 {key: _plain_value(value) for key, value in group[part].attrs.items()}
                 for part in ("parameters", "drawing")
             )
-            self._paths.append(path)
             groups.append(
                 JointGroup(
                     names=names,
@@ -214,19 +227,21 @@ class Recorded:
                     drawing=drawing,
                     coordinates=tuple(_plain_value(one) for one in attributes["coordinates"]),
                     rotary=np.asarray(attributes["rotary"], dtype=bool),
+                    path=path,
                 )
             )
         return groups
 
     def joint_series(self, group: int, what: str, frame: int) -> np.ndarray:
         """(k, ...) coordinates, rates, residuals or wrenches of a group's joints in one frame."""
-        values = np.asarray(self.trajectory.row(f"{self._paths[group]}/{what}", frame))
-        return values.reshape(len(self.cast.joints[group].child), -1)
+        joints = self.cast.joints[group]
+        return np.reshape(self.trajectory.row(f"{joints.path}/{what}", frame), (len(joints.child), -1))
 
     def coordinate_series(self, group: int, joint: int, coordinate: int) -> np.ndarray:
         """(T,) one coordinate of one joint of a group over all frames [m or rad]."""
-        values = self.trajectory.series(f"{self._paths[group]}/coordinates")
-        return values.reshape(len(values), len(self.cast.joints[group].child), -1)[:, joint, coordinate]
+        joints = self.cast.joints[group]
+        values = self.trajectory.series(f"{joints.path}/coordinates")
+        return values.reshape(len(values), len(joints.child), -1)[:, joint, coordinate]
 
 
 def evenly_spaced(frames: Sequence[int], count: int) -> np.ndarray:
@@ -236,14 +251,10 @@ def evenly_spaced(frames: Sequence[int], count: int) -> np.ndarray:
 
 def of_model(model: Model) -> tuple[Cast, Moment]:
     """Cast and initial moment of a compiled scene."""
-    from abd.joints.types import TYPES
-
     bodies, joints = model.bodies, JointList.of(model.joints)
     inverse, groups = np.linalg.inv(bodies.body_frame), []
     parent, child = (joints.column(name).astype(int) for name in ("parent", "child"))
-    parent_frame = np.where((parent == WORLD)[:, None, None], np.eye(4), inverse[parent]) @ joints.column(
-        "parent_frame"
-    )
+    parent_frame = np.where((parent == WORLD)[:, None, None], np.eye(4), inverse[parent]) @ joints.column("parent_frame")
     child_frame = inverse[child] @ joints.column("child_frame")
     for part, first, last in zip(joints.parts, joints.starts, joints.starts[1:]):
         joint, copies = joints[first], slice(first, last)
@@ -262,19 +273,8 @@ def of_model(model: Model) -> tuple[Cast, Moment]:
                 rotary=np.array([one.rotary for one in measures], dtype=bool),
             )
         )
-    kind = [Kind(int(k)).name.lower() for k in bodies.kind]
-    meshes = []
-    for k, mesh in enumerate(model.meshes):
-        # the vertices in the user's mesh frame
-        frame = next(iter(bodies.body_frame[bodies.mesh == k]), np.eye(4))
-        meshes.append(replace(mesh, vertices=(mesh.vertices - frame[:3, 3]) @ frame[:3, :3]))
-    cast = Cast(
-        name=model.name,
-        names=bodies.names,
-        kind=np.array(kind, dtype=object),
-        joints=groups,
-        **_bodies(bodies.mesh, meshes, bodies.radius, kind, bodies.plane, bodies.color),
-    )
+    meshes = [model.user_mesh(k) for k in range(len(model.meshes))]
+    cast = Cast.of(model.name, bodies, bodies.kind_names, meshes, groups)
     return cast, moment_of(model, cast, 0.0, bodies.q)
 
 
@@ -283,23 +283,6 @@ def moment_of(model: Model, cast: Cast, time: float, q: np.ndarray) -> Moment:
     active = JointList.of(model.joints).column("active").astype(bool)
     cuts = np.cumsum([len(group.child) for group in cast.joints])
     return Moment(time, model.user_transform(q), np.split(active, cuts)[:-1])
-
-
-def _bodies(mesh, meshes, radius, kind, plane, color) -> dict:
-    """Bodies of a `Cast`; bodies with the same mesh and radius share one shape."""
-    has = np.flatnonzero(mesh >= 0)
-    keys = np.stack([mesh[has].astype(float), radius[has]], axis=1)
-    used, index = np.unique(keys, axis=0, return_inverse=True) if len(has) else (np.zeros((0, 2)), has)
-    shape = np.full(len(mesh), -1)
-    shape[has] = index.reshape(-1)
-    half_spaces = np.flatnonzero(np.isfinite(plane[:, 3]))
-    return {
-        "shape": shape,
-        "shapes": [shape_of(meshes[int(k)], float(r)) for k, r in used],
-        "colors": body_colors(color, shape, kind, half_spaces),
-        "planes": plane[half_spaces],
-        "plane_bodies": half_spaces,
-    }
 
 
 def _plain_value(value):
