@@ -104,6 +104,7 @@ def render(arguments) -> int:
 def _render(arguments, kind: str, trajectory) -> int:
     import numpy as np
 
+    from abd.io.progress import progress_bar
     from abd.pictures.cast import Recorded
     from abd.pictures.films import Film, Studio, frames_of, write_film, write_picture
 
@@ -115,42 +116,22 @@ def _render(arguments, kind: str, trajectory) -> int:
         raise RenderError(f"there is no frame {frame}: the run has frames 0 to {len(run) - 1}")
     frames = np.array([range(len(run))[frame]]) if kind == "png" else frames_of(run.time, film)
     studio = Studio(run, film, frames)
-    target = (
-        Path(arguments.out)
-        if arguments.out
-        else folder / (f"frame-{frames[0]}.png" if kind == "png" else f"film.{kind}")
-    )
+    default = f"frame-{frames[0]}.png" if kind == "png" else f"film.{kind}"
+    target = Path(arguments.out) if arguments.out else folder / default
     target.parent.mkdir(parents=True, exist_ok=True)
     if kind == "png":
         write_picture(target, studio.draw(run.moment(int(frames[0]))))
     elif arguments.quiet:
         write_film(target, studio, frames, kind)
     else:
-        _with_progress(lambda report: write_film(target, studio, frames, kind, report), len(frames))
+        with progress_bar("picture", sys.stderr) as progress:
+            task = progress.add_task("", total=len(frames))
+            write_film(target, studio, frames, kind, lambda done: progress.update(task, completed=done))
     if not studio.shown:
-        print(
-            "note: no body is in the picture: remove the position or the target of the camera",
-            file=sys.stderr,
-        )
+        print("note: no body is in the picture: remove the position or the target of the camera", file=sys.stderr)
     if not arguments.quiet:
         print(target)
     return 0
-
-
-def _with_progress(work, count: int) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("picture"),
-        MofNCompleteColumn(),
-        BarColumn(bar_width=30),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("", total=count)
-        work(lambda done: progress.update(task, completed=done))
 
 
 def _kind(arguments) -> str:

@@ -41,31 +41,32 @@ class Bar(Observer):
     """A progress bar on a terminal."""
 
     def __init__(self, stream: TextIO):
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self.progress = Progress(
-            TextColumn("step"),
-            MofNCompleteColumn(),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[physics]}", markup=False),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=Console(file=stream),
-        )
+        self.progress = progress_bar("step", stream)
 
     def begin(self, sim, first: int, last: int) -> None:
-        self.task = self.progress.add_task("", total=last, completed=first, physics="")
+        self.task = self.progress.add_task("", total=last, completed=first)
         self.progress.start()
 
     def step(self, report, tally) -> None:
-        self.progress.update(self.task, completed=report.step, physics=physics(report))
+        self.progress.update(self.task, completed=report.step, description=physics(report))
 
     def note(self, text: str) -> None:
         self.progress.console.print(f"note: {text}", markup=False, highlight=False, soft_wrap=True)
 
     def close(self) -> None:
         self.progress.stop()
+
+
+def progress_bar(unit: str, stream: TextIO):
+    """Return a `rich.progress.Progress` of numbered units with description and remaining time; hidden without a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn(unit), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}", markup=False),
+        TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    return Progress(*columns, console=Console(file=stream), disable=not stream.isatty())
 
 
 class JsonLines(Observer):
