@@ -234,7 +234,8 @@ class BodyView(KnownAttributes):
             at: (3,) point of the body in its mesh frame [m]; by default the origin.
 
         Raises:
-            ValueError: the body is not dynamic, stiffness or damping is negative, or a point is not three finite numbers.
+            ValueError: the body is not dynamic, stiffness or damping is negative or both are zero, or a point is not three finite
+                numbers.
         """
         return self._simulation._springs.add(self, point, stiffness, damping, at)
 

@@ -84,11 +84,7 @@ class JointControl:
         self.replace_joint(index, with_settings(self.joint(index), settings))
 
     def set_frames(self, index: int, T_CW: np.ndarray | None = None, T_DW: np.ndarray | None = None) -> None:
-        """Move the frames of a joint to poses (4, 4) in the world without moving its bodies; None keeps a frame.
-
-        Raises:
-            ValueError: a pose is not a rotation and a translation.
-        """
+        """Move the frames of a joint to poses (4, 4) in the world without moving its bodies; None keeps a frame."""
         stepper = self._stepper
         q, _ = rigid_motion(stepper.q, stepper.qd)
         self._model.joints[index] = with_frames(self.joint(index), q, T_CW, T_DW)

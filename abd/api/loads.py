@@ -52,9 +52,6 @@ class Load:
         at: (3,) point of application in the mesh frame [m]; None for the centre of mass.
         frame: "world", or "body" for a vector that rotates with the body.
         left: remaining steps; None for a load that acts until it is removed.
-
-    Raises:
-        ValueError: the vector is not three finite numbers, the frame is unknown, or the body is not dynamic.
     """
 
     __slots__ = ("_loads", "_view", "at", "body", "couple", "frame", "left", "vector")

@@ -187,11 +187,7 @@ def _places(old: Sequence[str], new: Sequence[str]) -> np.ndarray:
 
 
 def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
-    """Transfer the state of a simulation to a simulation of a changed scene.
-
-    Raises:
-        SceneError: bodies overlap in the resulting state.
-    """
+    """Transfer the state of a simulation to a simulation of a changed scene; see `Simulation.recompiled`."""
     saved = checkpoint(old)
     joints, switches, names = saved["joints"], saved["switches"], set(new.model.joints.names)
     joints["changes"] = {name: change for name, change in joints["changes"].items() if name in names}

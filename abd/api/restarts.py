@@ -283,11 +283,7 @@ def reset_worlds(
 
 
 def selected_worlds(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarray:
-    """Return the numbers of worlds that are given as numbers or as a mask of the `known` worlds.
-
-    Raises:
-        ValueError: a world is unknown.
-    """
+    """Return the numbers of worlds that are given as numbers or as a mask of the `known` worlds; check that they are known."""
     selected = np.atleast_1d(np.asarray(worlds if np.ndim(worlds) == 0 else list(worlds)))
     if selected.dtype == bool and selected.shape == known.shape:
         return known[selected]

@@ -121,11 +121,7 @@ class Sensor:
 
 
 def sensor(simulation: RunningSimulation, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
-    """Create a sensor and its first record.
-
-    Raises:
-        ValueError: the quantity, joint, coordinate or body is unknown.
-    """
+    """Create a sensor and its first record; see `Simulation.add_sensor`."""
     if callable(what):
         return Sensor(simulation, name, lambda: what(simulation), (), every)
     if what not in _QUANTITIES:

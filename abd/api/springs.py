@@ -97,11 +97,7 @@ class Springs:
         self.given = len(model.joints)
 
     def add(self, view: Body, point: Vector, stiffness: float, damping: float, at: Vector | None) -> Spring:
-        """Add a spring to a body.
-
-        Raises:
-            ValueError: the body is not dynamic, stiffness or damping is negative or both are zero, or a point is invalid.
-        """
+        """Add a spring to a body; see `BodyView.spring_to`."""
         require_dynamic(view, "springs")
         for name, value in (("stiffness", stiffness), ("damping", damping)):
             if not (np.isfinite(value) and value >= 0.0):

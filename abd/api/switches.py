@@ -145,11 +145,7 @@ class Switches:
     # changes --------------------------------------------------------------------------------------------------------
 
     def set_body(self, body: int, enabled: bool) -> None:
-        """Enable or disable a body.
-
-        Raises:
-            SceneError: the body overlaps others in its pose; it stays disabled.
-        """
+        """Enable or disable a body; see `BodyView.enabled`."""
         if enabled != self.off[body]:
             return
         state = self._stepper.state()
@@ -169,11 +165,7 @@ class Switches:
         self._continue(state, [body] if enabled else [])
 
     def set_pair(self, first: int, second: int, enabled: bool) -> None:
-        """Enable or disable contact of a pair first < second.
-
-        Raises:
-            SceneError: the bodies overlap; the pair is unchanged.
-        """
+        """Enable or disable contact of a pair first < second; see `PairView.enabled`."""
         key = first * len(self.off) + second
         with self.tried():
             self.parting = np.setdiff1d(self.parting, key)

@@ -55,7 +55,8 @@ class Part(ABC):
         for kind, first, second in close:
             i, j = self.owner[first[:, 0]], self.owner[second[:, 0]]
             least = scene.radius[i] + scene.radius[j] + scene.minimum_separation + away[i] + away[j]
-            near = _box_distances(first, second, x, y) <= least
+            (low, high), (other_low, other_high) = _boxes(first, x, y), _boxes(second, x, y)
+            near = np.linalg.norm(np.maximum(0.0, np.maximum(low - other_high, other_low - high)), axis=1) <= least
             near[near] = scene.may_touch(i[near], j[near])
             near[near] = ~_separated(first[near], second[near], x, y, least[near])
             if near.any():
@@ -241,12 +242,6 @@ def _meeting(first: tuple, second: tuple, reach: float) -> tuple[np.ndarray, np.
         near = (low[i, axis] <= other_high[j, axis] + reach) & (high[i, axis] >= other_low[j, axis] - reach)
         i, j = i[near], j[near]
     return i, j
-
-
-def _box_distances(first: np.ndarray, second: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """(k,) distances [m] of the boxes around primitives, vertices (k, a) and (k, b)."""
-    (low, high), (other_low, other_high) = _boxes(first, x, y), _boxes(second, x, y)
-    return np.linalg.norm(np.maximum(0.0, np.maximum(low - other_high, other_low - high)), axis=1)
 
 
 def _separated(first: np.ndarray, second: np.ndarray, x: np.ndarray, y: np.ndarray, least: np.ndarray) -> np.ndarray:

@@ -124,11 +124,7 @@ def _processor() -> str:
 
 
 def bench(scenes: Sequence[str], overrides: Sequence[str], device: str, steps: int) -> dict:
-    """Run scenes one after the other; returns ``{"facts", "rows"}``.
-
-    Raises:
-        SceneError: a scene has problems. DeviceError: the device is not available.
-    """
+    """Run scenes one after the other; returns ``{"facts", "rows"}``."""
     from abd.scene.scene import load
 
     rows = []

@@ -33,11 +33,7 @@ def certify(arguments) -> int:
 
 
 def certified(run, every: int = 1) -> Certificate:
-    """Verify the hashes of a trajectory and certify the run.
-
-    Raises:
-        TrajectoryError: the file does not exist or is damaged.
-    """
+    """Verify the hashes of a trajectory and certify the run."""
     from abd.certificate.certificate import certify
     from abd.io.trajectory import Trajectory
 

@@ -30,7 +30,9 @@ def findings() -> list[tuple[str, str]]:
     found.append(("CUDA driver", f"supports CUDA up to {cuda.dotted(driver)}" if driver else "none"))
     found.append(("CUDA toolkit of Warp", cuda.dotted(toolkit) if toolkit else "none"))
     gpus = [] if problem else wp.get_cuda_devices()
-    found += [(str(device), _described(device)) for device in gpus]
+    for gpu in gpus:
+        free, total = gpu.free_memory / 2**30, gpu.total_memory / 2**30
+        found.append((str(gpu), f"{gpu.name}, sm_{gpu.arch}, {total:.1f} GiB, {free:.1f} GiB free"))
     found.append(("graphs", cuda.graph_problem() or "loops and branches run on the device"))
     raw, reason = raw_kernels((gpus or [wp.get_device("cpu")])[0])
     found.append(("hand-written kernels", reason if raw is None else "on"))
@@ -47,12 +49,6 @@ def text() -> str:
     found = findings()
     width = max(len(topic) for topic, _ in found)
     return "\n".join(f"{topic:<{width}}  {what}" for topic, what in found)
-
-
-def _described(device) -> str:
-    """Name, architecture and memory of a CUDA device."""
-    free, total = device.free_memory / 2**30, device.total_memory / 2**30
-    return f"{device.name}, sm_{device.arch}, {total:.1f} GiB, {free:.1f} GiB free"
 
 
 def _advice(remedy: str, lost: str) -> str:

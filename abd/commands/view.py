@@ -39,11 +39,7 @@ def port_argument(parser) -> None:
 
 @contextlib.contextmanager
 def serve(host: str, port: int):
-    """Run a server for browsers while the context is open.
-
-    Raises:
-        MissingLibrary: viser is not installed.
-    """
+    """Run a server for browsers while the context is open."""
     from abd.optional import required
 
     viser = required("viser", "view", "viser", "the viewer")

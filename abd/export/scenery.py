@@ -128,22 +128,22 @@ class Scenery:
         bodies = self.trajectory.transforms(slice(first, last))
         return np.concatenate([bodies, self._struts(bodies)], axis=1) if len(self._radius) else bodies
 
-    def by_frames(self, most: int = PORTION) -> Iterator[tuple[range, np.ndarray]]:
+    def by_frames(self) -> Iterator[tuple[range, np.ndarray]]:
         """All frames in portions: indices of frames, and `poses`."""
-        for frames in _portions(0, len(self.time), most // (128 * max(len(self), 1))):
+        for frames in _portions(0, len(self.time), PORTION // (128 * max(len(self), 1))):
             yield frames, self.poses(frames.start, frames.stop)
 
-    def by_things(self, most: int = PORTION) -> Iterator[tuple[range, np.ndarray]]:
+    def by_things(self) -> Iterator[tuple[range, np.ndarray]]:
         """All things in portions: indices of things, and poses (T, g, 4, 4) in all frames."""
-        count = max(1, most // (128 * max(len(self.time), 1)))
+        count = max(1, PORTION // (128 * max(len(self.time), 1)))
         # each frame is one chunk of the file; large reads are faster
-        for block in _portions(0, self.bodies, count * max(1, READ_BYTES // most)):
+        for block in _portions(0, self.bodies, count * (READ_BYTES // PORTION)):
             poses = self.trajectory.transforms(slice(None), slice(block.start, block.stop))
             for things in _portions(block.start, block.stop, count):
                 yield things, poses[:, things.start - block.start : things.stop - block.start]
         for things in _portions(self.bodies, len(self), count):
             which = slice(things.start - self.bodies, things.stop - self.bodies)
-            frames = _portions(0, len(self.time), most // (128 * max(self.bodies, 1)))
+            frames = _portions(0, len(self.time), PORTION // (128 * max(self.bodies, 1)))
             parts = [self._struts(self.trajectory.transforms(slice(some.start, some.stop)), which) for some in frames]
             yield things, np.concatenate([np.zeros((0, len(things), 4, 4)), *parts])
 
@@ -171,9 +171,7 @@ class Scenery:
         return out
 
     def _size(self, group: JointGroup, cast: Cast) -> float:
-        """Size [m] of the smaller body at the first joint of a group, or a fraction of the scene's size without
-        surfaces.
-        """
+        """Size [m] of the smaller body at the first joint of a group, or a fraction of the scene's size without surfaces."""
         ends = [int(body) for body in (group.parent[0], group.child[0]) if body != WORLD]
         sizes = [2.0 * cast.shapes[cast.shape[body]].extent for body in ends if cast.shape[body] >= 0]
         return min(sizes, default=0.02 * self.extent)
@@ -240,9 +238,7 @@ def strut(spring: bool) -> Figure:
 
 
 def marker(group: JointGroup, size: float) -> tuple[tuple, Figure]:
-    """Key of equal drawings, and drawing of the joints of a group in the mesh frames of their children for a body size
-    [m].
-    """
+    """Key of equal drawings, and drawing of the joints of a group in the mesh frames of their children for a body size [m]."""
     frame, drawing = group.child_frame[0], group.drawing
     ball, length, radius = (float(drawing.get(key, 0.0)) for key in ("joint_radius", "shaft_length", "shaft_radius"))
     if not ball and not length:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from abd.errors import AbdError
 
-TRAJECTORY = "trajectory.h5"
+TRAJECTORY, RUNS = "trajectory.h5", Path("runs")
 
 
 class DirectoryError(AbdError):
@@ -20,22 +20,21 @@ class DirectoryError(AbdError):
     exit_status = 2
 
 
-def new_directory(scene: str, parent: str | Path = "runs") -> Path:
+def new_directory(scene: str, parent: Path = RUNS) -> Path:
     """Return `runs/<scene>-<k>` with k one above the largest existing number."""
-    taken = _numbered(Path(parent), scene)
-    return Path(parent) / f"{_plain(scene)}-{max(taken, default=0) + 1}"
+    return parent / f"{_plain(scene)}-{max(_numbered(parent, scene), default=0) + 1}"
 
 
-def latest_directory(scene: str, parent: str | Path = "runs") -> Path:
+def latest_directory(scene: str) -> Path:
     """Return `runs/<scene>-<k>` with the largest existing k.
 
     Raises:
         DirectoryError: no such directory exists.
     """
-    taken = _numbered(Path(parent), scene)
+    taken = _numbered(RUNS, scene)
     if not taken:
-        raise DirectoryError(f"there is no run of '{scene}' under {parent} to resume; give its directory with --out")
-    return Path(parent) / f"{_plain(scene)}-{max(taken)}"
+        raise DirectoryError(f"there is no run of '{scene}' under {RUNS} to resume; give its directory with --out")
+    return RUNS / f"{_plain(scene)}-{max(taken)}"
 
 
 def free_directory(path: str | Path) -> Path:

@@ -124,15 +124,10 @@ class FrameReader:
         if self.several:
             values["/worlds/time"] = self.sim.worlds.time
         if self.contacts:
-            values |= self._contact_values()
+            found = self.sim.contacts()
+            values |= {f"{CONTACTS}{name}": getattr(found, name) for name in ("point", "normal", "gap", "force")}
+            values |= {f"{CONTACTS}pair": found.pair.astype(np.int32), CONTACTS + COUNTS: np.array([len(found)], dtype=np.int64)}
         return Frame(self.sim.model, read, values, path)
-
-    def _contact_values(self) -> dict[str, np.ndarray]:
-        """Return contact points, and the forces on the first bodies."""
-        found = self.sim.contacts()
-        values = {f"{CONTACTS}{name}": getattr(found, name) for name in ("point", "normal", "gap", "force")}
-        values[f"{CONTACTS}pair"] = found.pair.astype(np.int32)
-        return values | {CONTACTS + COUNTS: np.array([len(found.gap)], dtype=np.int64)}
 
     def _joint_values(self) -> dict[str, np.ndarray]:
         """Return the values of all joints by path in the file."""

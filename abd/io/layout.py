@@ -28,7 +28,7 @@ import numpy as np
 from abd.contact.pair_law import widest_activation
 from abd.joint_list import JointCopies, JointList
 from abd.joints.types import TYPES
-from abd.model import WORLD, Joint, Mesh, Model
+from abd.model import WORLD, Joint, Model
 
 FORMAT = "abd trajectory 2"
 
@@ -48,7 +48,10 @@ def write_constants(file, model: Model, attributes: dict) -> None:
     group["center"] = np.linalg.inv(bodies.body_frame)[:, :3, 3]
     meshes = file.create_group("meshes")
     for k in range(len(model.meshes)):
-        _write_mesh(meshes.create_group(str(k)), model.user_mesh(k))
+        mesh, part = model.user_mesh(k), meshes.create_group(str(k))
+        for name in ("vertices", "triangles", "edges", "points"):
+            part[name] = getattr(mesh, name)
+        part.attrs["name"], part.attrs["closed"] = mesh.name, mesh.closed
     group = file.create_group("materials")
     group["name"] = _strings(model.materials.names)
     group["enabled"] = np.asarray(model.materials.enabled, dtype=bool)
@@ -125,14 +128,6 @@ def plain_name(member: str) -> str:
 def name_of(model: Model, body: int) -> str:
     """Name of a body, or "world"."""
     return "world" if body == WORLD else model.bodies.names[body]
-
-
-def _write_mesh(group, mesh: Mesh) -> None:
-    """Write one mesh in the user's mesh frame."""
-    for name in ("vertices", "triangles", "edges", "points"):
-        group[name] = getattr(mesh, name)
-    group.attrs["name"] = mesh.name
-    group.attrs["closed"] = mesh.closed
 
 
 def _strings(values: Sequence[str] | np.ndarray) -> np.ndarray:

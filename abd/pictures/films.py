@@ -58,9 +58,6 @@ class Studio:
 
     Args:
         run: the run; film: options; frames: frames that must fit into the picture.
-
-    Raises:
-        PictureError: there is no body with the name to follow.
     """
 
     def __init__(self, run: Recorded, film: Film, frames: np.ndarray):

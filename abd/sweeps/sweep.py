@@ -130,8 +130,8 @@ def sweep(
         SweepError: invalid parameters, or a folder with another sweep.
         MissingLibrary: Dask, pandas or pyarrow is not installed.
     """
-    for name, package in (("distributed", "dask[distributed]"), ("pandas", "pandas"), ("pyarrow", "pyarrow")):
-        required(name, "sweep", package, "a sweep")
+    packages = {"distributed": "dask[distributed]", "pyarrow": "pyarrow", "pandas": "pandas"}
+    *_, pandas = [required(name, "sweep", package, "a sweep") for name, package in packages.items()]
     out = Path(out).absolute()
     jobs = [
         Job(scene, point, tuple(overrides), duration, steps, device, out / f"run-{k:04d}", measure)
@@ -149,7 +149,9 @@ def sweep(
                 rows[job.folder] = row
                 if progress:
                     _print_progress(row, [*rows.values()], len(jobs), (perf_counter() - begin) / (len(rows) - done))
-    return _tabulate([rows[job.folder] for job in jobs], out)
+    table = pandas.DataFrame([finite(dict(rows[job.folder])) for job in jobs])
+    table.to_parquet(out / TABLE, index=False)
+    return table
 
 
 def run_job(job: Job) -> dict[str, Any]:
@@ -325,14 +327,6 @@ def _pickled(job: Job) -> bytes:
 
 def _run_pickled(job: bytes) -> dict[str, Any]:
     return run_job(pickle.loads(job))
-
-
-def _tabulate(rows: Sequence[Mapping[str, Any]], out: Path) -> pandas.DataFrame:
-    import pandas
-
-    table = pandas.DataFrame([finite(dict(row)) for row in rows])
-    table.to_parquet(out / TABLE, index=False)
-    return table
 
 
 def _print_progress(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], total: int, seconds_per_run: float) -> None:
