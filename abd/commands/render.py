@@ -73,7 +73,6 @@ def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = No
     Raises:
         SceneError: unknown keys or values.
     """
-    from abd.pictures.camera import View
     from abd.scene.schema.schema import CameraSpec
     from abd.scene.schema.tables import table
 
@@ -83,11 +82,7 @@ def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = No
         raise RenderError(f"--camera {text!r}: {error}; use KEY=VALUE, KEY=VALUE with values as in TOML") from None
     given |= {"follow": follow} if follow is not None else {}
     given |= {"orbit_deg": orbit} if orbit is not None else {}
-    spec = table(CameraSpec, "camera", {**saved, **given})
-    return View(
-        spec.position, spec.target, spec.azimuth_deg, spec.elevation_deg, spec.zoom, spec.fov_deg, spec.follow or "",
-        spec.orbit_deg,
-    )  # fmt: skip
+    return table(CameraSpec, "camera", {**saved, **given})
 
 
 def render(arguments) -> int:

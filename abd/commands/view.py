@@ -69,7 +69,7 @@ def live(scene, port: int):
 
     with serve("127.0.0.1", port) as server:
         print(f"http://{server.get_host()}:{server.get_port()}", file=sys.stderr, flush=True)
-        yield LiveView(server, view_of(scene.camera.model_dump(exclude_defaults=True), "", None))
+        yield LiveView(server, scene.camera)
 
 
 def _view_run(arguments, trajectory) -> int:

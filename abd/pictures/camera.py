@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from abd.pictures.cast import Cast, Moment
+from abd.scene.schema.schema import CameraSpec
 
 DISTANCE_MARGIN = 1.06
 """Ratio of the camera distance to the distance at which everything just fits."""
@@ -46,32 +47,11 @@ class Lens:
         return np.stack([0.5 * self.width + factor * x, 0.5 * self.height - factor * y, z], axis=-1)
 
 
-@dataclass(frozen=True)
-class View:
-    """Camera keys of a scene or a user; other values are computed (`abd schema`, table camera).
-
-    Attributes:
-        position, target: (3,) [m] or None; azimuth, elevation: direction from the target to the camera [deg].
-        zoom: 1 shows everything; fov: vertical field of view [deg].
-        follow: name of a body that stays in the middle, "" for none; orbit: rotation about the target over the film
-            [deg].
-    """
-
-    position: tuple[float, float, float] | None = None
-    target: tuple[float, float, float] | None = None
-    azimuth: float = -60.0
-    elevation: float = 16.0
-    zoom: float = 1.0
-    fov: float = 38.0
-    follow: str = ""
-    orbit: float = 0.0
-
-
 class Camera:
-    """Camera of a view; missing values are computed from the visible bodies.
+    """Camera of a scene or a user; missing values are computed from the visible bodies.
 
     Args:
-        view: camera keys; cast: drawn objects.
+        view: keys of the table camera; cast: drawn objects.
         moments: instants that must fit into the picture.
         size: width and height in pixels; covered: fraction of the width, at the right, that a panel covers.
 
@@ -83,7 +63,7 @@ class Camera:
         PictureError: there is no body with the name to follow.
     """
 
-    def __init__(self, view: View, cast: Cast, moments: list[Moment], size: tuple[int, int], covered: float = 0.0):
+    def __init__(self, view: CameraSpec, cast: Cast, moments: list[Moment], size: tuple[int, int], covered: float = 0.0):
         self.view, self.cast, self.size, self.covered = view, cast, size, covered
         self.followed = cast.index(view.follow) if view.follow else None
         points, radii = (np.concatenate(parts) for parts in zip(*(_visible_bounds(cast, one) for one in moments)))
@@ -104,7 +84,7 @@ class Camera:
 
     def lens(self, moment: Moment, progress: float = 0.0) -> Lens:
         """Camera at one instant; `progress` in the film, 0 to 1, determines the orbit."""
-        turn = self.view.orbit * progress
+        turn = self.view.orbit_deg * progress
         if turn not in self._known:
             self._known[turn] = self._lens(np.radians(turn))
         lens = self._known[turn]
@@ -115,11 +95,11 @@ class Camera:
     def _lens(self, turn: float) -> Lens:
         """Camera after an orbit angle [rad], with a followed body at its initial position."""
         view, (width, height) = self.view, self.size
-        focal = 1.0 / np.tan(np.radians(0.5 * view.fov))
+        focal = 1.0 / np.tan(np.radians(0.5 * view.fov_deg))
         low, high = self._focus
         middle = 0.5 * (low + high) if view.target is None else np.array(view.target, dtype=float)
         if view.position is None:
-            azimuth, rise = np.radians(view.azimuth) + turn, np.radians(view.elevation)
+            azimuth, rise = np.radians(view.azimuth_deg) + turn, np.radians(view.elevation_deg)
             axes = axes_of(-np.array([np.cos(rise) * np.cos(azimuth), np.cos(rise) * np.sin(azimuth), np.sin(rise)]))
             eye = self._fitting_eye(middle, axes, focal)
         else:

@@ -14,10 +14,11 @@ import numpy as np
 from abd.backends.device.launcher import threads_available
 from abd.io.directory import replacing
 from abd.optional import required
-from abd.pictures.camera import Camera, View
+from abd.pictures.camera import Camera
 from abd.pictures.cast import Moment, PictureError, Recorded, evenly_spaced
 from abd.pictures.rasterizer import Rasterizer
 from abd.pictures.symbols import force_scale
+from abd.scene.schema.schema import CameraSpec
 
 CAMERA_FRAMES = 24
 """Number of frames of a film that determine the camera position."""
@@ -34,7 +35,7 @@ class Film:
         joints, contacts: whether they are drawn.
     """
 
-    view: View
+    view: CameraSpec
     size: tuple[int, int] = (1280, 720)
     fps: float = 30.0
     speed: float = 1.0

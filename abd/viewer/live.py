@@ -19,9 +19,9 @@ import numpy as np
 from abd import colors
 from abd.io.run import Observer
 from abd.joint_list import JointList
-from abd.pictures.camera import View
 from abd.pictures.cast import Contacts, Moment, moment_of, of_model
 from abd.pictures.symbols import Symbols, draw_arrows, force_scale
+from abd.scene.schema.schema import CameraSpec
 from abd.viewer.panels import DrawingControls, Plots, Tables
 from abd.viewer.stage import PANEL, Stage
 
@@ -53,7 +53,7 @@ class LiveView(Observer):
         server: `viser.ViserServer`; view: the camera; patient: wait for the first browser before the first step.
     """
 
-    def __init__(self, server, view: View, patient: bool = True):
+    def __init__(self, server, view: CameraSpec, patient: bool = True):
         self.server, self.view, self.patient = server, view, patient
         self._actions: deque[Callable[[], None]] = deque()
         self._due, self._paid, self._steps_left = 0.0, 0.0, 0

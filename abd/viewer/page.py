@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from abd.pictures.camera import View
 from abd.pictures.cast import Recorded, evenly_spaced
 from abd.pictures.symbols import force_scale
+from abd.scene.schema.schema import CameraSpec
 from abd.viewer.stage import CAMERA_FRAMES, Stage
 
 LARGEST_REPLAY = 400 * 2**20
@@ -26,7 +26,7 @@ def frames_for(run: Recorded, fps: float) -> np.ndarray:
     return evenly_spaced(range(len(time)), min(wanted, most))
 
 
-def write_page(server, run: Recorded, view: View, path: Path, fps: float = 30.0) -> int:
+def write_page(server, run: Recorded, view: CameraSpec, path: Path, fps: float = 30.0) -> int:
     """Write the file; returns its number of frames.
 
     Args:

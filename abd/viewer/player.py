@@ -10,9 +10,9 @@ from time import monotonic
 
 import numpy as np
 
-from abd.pictures.camera import View
 from abd.pictures.cast import Recorded, evenly_spaced
 from abd.pictures.symbols import force_scale
+from abd.scene.schema.schema import CameraSpec
 from abd.viewer.panels import MOST_LISTED, DrawingControls, Plots, Tables
 from abd.viewer.stage import CAMERA_FRAMES, PANEL, Stage
 
@@ -33,7 +33,7 @@ class Player:
         frame: the frame on display.
     """
 
-    def __init__(self, server, run: Recorded, view: View):
+    def __init__(self, server, run: Recorded, view: CameraSpec):
         self.server, self.run, self.frame = server, run, 0
         moments = run.moments(evenly_spaced(range(len(run)), CAMERA_FRAMES))
         self.stage = Stage(server, run.cast, view, moments, PANEL)
@@ -62,7 +62,7 @@ class Player:
         self._thread = threading.Thread(target=self._loop, name="abd-player", daemon=True)
         self._thread.start()
 
-    def _controls(self, view: View) -> None:
+    def _controls(self, view: CameraSpec) -> None:
         gui, last = self.server.gui, max(len(self.run) - 1, 1)
         gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
         with gui.add_folder(f"{self.run.cast.name}: {len(self.run)} frames, {len(self.run.cast)} bodies"):

@@ -11,12 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from abd.colors import to_linear
-from abd.pictures.camera import Camera, View
+from abd.pictures.camera import Camera
 from abd.pictures.cast import Cast, Moment
 from abd.pictures.shapes import creased, turned_from_z, unit
 from abd.pictures.symbols import HEAD, Symbols, symbols
 from abd.rotations import polar, quaternions
 from abd.scene.geometry.shapes import cone, cylinder, sphere
+from abd.scene.schema.schema import CameraSpec
 
 SHEAR = 3e-4
 """Largest shear of an instance: a third of a pixel of a body that is 1000 pixels wide."""
@@ -43,7 +44,7 @@ class Stage:
         batches: handle and bodies of the batch of each shape.
     """
 
-    def __init__(self, server, cast: Cast, view: View, moments: list[Moment], covered: float = 0.0):
+    def __init__(self, server, cast: Cast, view: CameraSpec, moments: list[Moment], covered: float = 0.0):
         self.server, self.cast = server, cast
         self.joints, self.forces, self.names, self.axes = True, None, False, False
         self.extra: Symbols | None = None
@@ -142,7 +143,7 @@ class Stage:
         start = self.server.initial_camera
         start.position, start.look_at, start.up = lens.eye, lens.eye + depth * lens.axes[2], (0.0, 0.0, 1.0)
         start.near, start.far = 1e-3 * min(size, depth), 1e3 * max(size, depth)
-        start.fov = float(np.radians(self.camera.view.fov))
+        start.fov = float(np.radians(self.camera.view.fov_deg))
         if self.camera.followed is not None:
             self._shift = self.camera.place(moment)[0]
 

@@ -12,11 +12,12 @@ from abd.api.simulation import Simulation
 from abd.cli import main
 from abd.errors import SceneError
 from abd.io.trajectory import Trajectory
-from abd.pictures.camera import Camera, View
+from abd.pictures.camera import Camera
 from abd.pictures.cast import Cast, Contacts, Moment, PictureError, Recorded, of_model
 from abd.pictures.films import Film, Studio
 from abd.pictures.rasterizer import Rasterizer
 from abd.pictures.symbols import Symbols, symbols
+from abd.scene.schema.schema import CameraSpec
 
 SIZE = (160, 90)
 
@@ -31,7 +32,7 @@ def staged(*bodies: dict) -> tuple[Cast, Moment]:
 
 def taken(cast: Cast, moment: Moment, size=SIZE, **view) -> tuple[np.ndarray, Rasterizer]:
     """Pixels (h, w, 3) and who drew them."""
-    rasterizer = Rasterizer(cast, Camera(View(**view), cast, [moment], size))
+    rasterizer = Rasterizer(cast, Camera(CameraSpec(**view), cast, [moment], size))
     return rasterizer.picture(moment).astype(int), rasterizer
 
 
@@ -42,7 +43,7 @@ def items(rasterizer: Rasterizer) -> np.ndarray:
 
 def test_box_is_in_the_middle_above_its_shadow():
     cast, moment = staged({"name": "ground", "half_space": {}}, {"box": (1, 1, 1), "position": (0, 0, 1), "color": (0, 0.6, 0)})
-    pixels, _ = taken(cast, moment, elevation=10.0, zoom=0.4)
+    pixels, _ = taken(cast, moment, elevation_deg=10.0, zoom=0.4)
     box = pixels[..., 1] > pixels[..., 0] + 25
     rows, columns = np.nonzero(box)
     assert abs(columns.mean() - 79.5) < 1.5 and abs(rows.mean() - 44.5) < 3.0
@@ -56,7 +57,7 @@ def test_box_is_in_the_middle_above_its_shadow():
 def test_balls_and_capsules_are_round_at_any_size():
     cast, moment = staged({"sphere": {"radius": 0.5}}, {"capsule": {"radius": 0.2, "length": 1.0}, "position": (2, 0, 0)})
     assert all(len(shape.corners) == 0 for shape in cast.shapes), "no triangles: rays meet the surfaces themselves"
-    _, rasterizer = taken(cast, moment, (320, 180), azimuth=-90.0, elevation=0.0)
+    _, rasterizer = taken(cast, moment, (320, 180), azimuth_deg=-90.0, elevation_deg=0.0)
     lens = rasterizer.camera.lens(moment)
     rows, columns = (np.indices((360, 640)) + 0.5) / 2.0
     directions = lens.axes[2] + ((columns - 160) / lens.scale)[..., None] * lens.axes[0]
@@ -77,9 +78,9 @@ def test_nearer_bodies_hide_farther_ones_and_back_faces_of_closed_surfaces_are_c
     ]
     cast, moment = staged(*bodies, {"box": (0.8, 0.8, 0.8), "position": (0, 0, 0)})
     for azimuth, seen in ((0.0, 0), (180.0, 2)):
-        pixels, _ = taken(cast, moment, azimuth=azimuth, elevation=0.0)
+        pixels, _ = taken(cast, moment, azimuth_deg=azimuth, elevation_deg=0.0)
         assert np.argmax(pixels[45, 80]) == seen, "open surfaces show both sides"
-    _, rasterizer = taken(*staged({"box": (1, 1, 1)}), azimuth=30.0, elevation=40.0)
+    _, rasterizer = taken(*staged({"box": (1, 1, 1)}), azimuth_deg=30.0, elevation_deg=40.0)
     front = np.unique(items(rasterizer)[items(rasterizer) >= 0])
     assert len(front) == 6, "two triangles of each of three sides"
 
@@ -89,7 +90,7 @@ def test_translucent_bodies_show_a_fraction_of_the_bodies_behind():
         {"name": "front", "box": (0.1, 2, 2), "position": (1, 0, 0), "color": (1, 0, 0, 0.5)},
         {"name": "back", "box": (0.1, 2, 2), "position": (-1, 0, 0), "color": (0, 0, 1)},
     )
-    _, rasterizer = taken(cast, moment, azimuth=0.0, elevation=0.0)
+    _, rasterizer = taken(cast, moment, azimuth_deg=0.0, elevation_deg=0.0)
     middle = items(rasterizer)[60:120, 120:200]
     assert np.mean(middle < 12) == pytest.approx(0.5, abs=0.01)
 
@@ -102,7 +103,7 @@ def test_camera_shows_all_bodies(azimuth, elevation, covered):
     cast, moment = staged(
         {"box": (1, 1, 4)}, {"sphere": {"radius": 0.4}, "position": (6, -2, 1)}, {"box": (1, 1, 1), "position": (3, 9, 0)},
     )
-    lens = Camera(View(azimuth=azimuth, elevation=elevation), cast, [moment], SIZE, covered).lens(moment)
+    lens = Camera(CameraSpec(azimuth_deg=azimuth, elevation_deg=elevation), cast, [moment], SIZE, covered).lens(moment)
     free = ((1.0 - covered) * SIZE[0], SIZE[1])
     corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
     for body, shape in enumerate(cast.shape):
@@ -115,16 +116,16 @@ def test_followed_bodies_stay_in_place_and_orbits_rotate():
     cast, moment = staged({"name": "a", "box": (1, 1, 1)}, {"name": "b", "box": (1, 1, 1), "position": (9, 0, 0)})
     later = replace(moment, transform=moment.transform.copy())
     later.transform[1, :3, 3] += (5.0, 3.0, 2.0)
-    camera = Camera(View(follow="b"), cast, [moment, later], SIZE)
+    camera = Camera(CameraSpec(follow="b"), cast, [moment, later], SIZE)
     for one in (moment, later):
         np.testing.assert_allclose(camera.lens(one).seen(one.transform[1, :3, 3])[:2], (80, 45), atol=1e-6)
-    beside = Camera(View(follow="b"), cast, [moment, later], SIZE, covered=0.25)
+    beside = Camera(CameraSpec(follow="b"), cast, [moment, later], SIZE, covered=0.25)
     np.testing.assert_allclose(beside.lens(later).seen(later.transform[1, :3, 3])[:2], (60, 45), atol=1e-6)
-    camera = Camera(View(orbit=180.0, target=(0, 0, 0)), cast, [moment], SIZE)
+    camera = Camera(CameraSpec(orbit_deg=180.0, target=(0, 0, 0)), cast, [moment], SIZE)
     ends = [camera.lens(moment, progress).axes[2] for progress in (0.0, 1.0)]
     np.testing.assert_allclose(ends[0][:2], -ends[1][:2], atol=1e-12)
     with pytest.raises(PictureError, match="'bb'"):
-        Camera(View(follow="bb"), cast, [moment], SIZE)
+        Camera(CameraSpec(follow="bb"), cast, [moment], SIZE)
 
 
 def test_joints_ropes_and_springs_are_drawn_between_their_points(folder):
@@ -159,7 +160,7 @@ def test_contacts_are_arrows_along_their_forces():
     np.testing.assert_allclose(drawn.arrows[0], [(0, 0, 0), (0, 0, 1)])
     assert len(symbols(cast, moment).arrows) == 0
     plain, _ = taken(cast, moment, (320, 180))
-    rasterizer = Rasterizer(cast, Camera(View(), cast, [moment], (320, 180)), contacts=0.2)
+    rasterizer = Rasterizer(cast, Camera(CameraSpec(), cast, [moment], (320, 180)), contacts=0.2)
     pixels = rasterizer.picture(moment).astype(int)
     red = (pixels[..., 0] > pixels[..., 1] + 60) & (pixels[..., 0] > pixels[..., 2] + 60)
     assert red.sum() > 20 and not (plain != pixels).all()
@@ -176,7 +177,7 @@ def test_pictures_are_the_same_for_any_number_of_threads(folder, monkeypatch):
         with Trajectory(folder) as trajectory:
             run = Recorded(trajectory)
             frames = np.arange(len(run))
-            films.append(list(Studio(run, Film(View(orbit=90.0), SIZE), frames).film_of(frames)))
+            films.append(list(Studio(run, Film(CameraSpec(orbit_deg=90.0), SIZE), frames).film_of(frames)))
     np.testing.assert_array_equal(*films)
     assert len(films[0]) == exported_run.FRAMES and (films[0][0] != films[0][-1]).any()
 

@@ -15,12 +15,12 @@ from scipy.spatial.transform import Rotation
 import abd
 from abd.cli import main
 from abd.colors import PALETTE
-from abd.commands.render import view_of
 from abd.io.trajectory import Trajectory
-from abd.pictures.camera import Camera, View
+from abd.pictures.camera import Camera
 from abd.pictures.cast import Recorded, of_model
 from abd.pictures.shapes import turned_from_z, unit
 from abd.scene.importers.formats import shipped_scenes
+from abd.scene.schema.schema import CameraSpec
 
 viser = pytest.importorskip("viser", reason="needs viser: pip install 'abd-solver[view]'")
 
@@ -97,7 +97,7 @@ def test_moving_bodies_of_shipped_scenes_are_beside_the_panel(scene):
 
     loaded, size = abd.load(scene), (1280, 720)
     cast, moment = of_model(loaded.started())
-    view = view_of(loaded.camera.model_dump(exclude_defaults=True), "", None)
+    view = loaded.camera
     lens = Camera(view, cast, [moment], size, PANEL).lens(moment)
     moving = np.flatnonzero((cast.kind != "static") & (cast.shape >= 0))
     corners = np.stack([cast.boxes[moving][:, sides, range(3)] for sides in np.ndindex(2, 2, 2)], axis=1)
@@ -112,7 +112,7 @@ def test_sheared_bodies_are_meshes_with_their_vertices_where_they_are(server):
     scene = abd.Scene(gravity=(0, 0, 0))
     scene.add_body("box", box=(1, 0.5, 0.2), repeat={"count": (3, 1, 1), "step": (2, 0, 0)})
     cast, moment = of_model(scene.compile())
-    stage = Stage(server, cast, View(), [moment])
+    stage = Stage(server, cast, CameraSpec(), [moment])
     stage.show(moment)
     handle, members = stage.batches[0]
     np.testing.assert_allclose(handle.batched_positions, moment.transform[:, :3, 3])
@@ -136,7 +136,7 @@ def test_the_player_seeks_follows_and_fills_its_tables(server, folder):
 
     with Trajectory(folder) as trajectory:
         run = Recorded(trajectory)
-        player = Player(server, run, View())
+        player = Player(server, run, CameraSpec())
         try:
             player._seek(4)
             wait_for(lambda: player.frame == 4)
@@ -167,7 +167,7 @@ class Watched:
 
         server.get_clients = lambda: {0: object()} if looking else {}
         self.sim = abd.Simulation(scene, device="cpu")
-        self.live = LiveView(server, View(), patient=True)
+        self.live = LiveView(server, CameraSpec(), patient=True)
         self.live.begin(self.sim, 0, 100)
         self.live.pace.value = "as fast as possible"
         self.live.stage._follow = lambda moment: None
@@ -303,7 +303,7 @@ def test_a_browser_plays_a_run(folder):
         Trajectory(folder) as trajectory,
         serve("127.0.0.1", 8330) as server,
         page(900, 400) as (opened, errors),
-        closing(Player(server, Recorded(trajectory), View())) as player,
+        closing(Player(server, Recorded(trajectory), CameraSpec())) as player,
     ):
         opened.goto(f"http://127.0.0.1:{server.get_port()}")
         opened.wait_for_selector("canvas")
