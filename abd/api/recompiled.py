@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abd.api.protocol import RunningSimulation
-from abd.api.restarts import restore, restore_joints, without_contacts
-from abd.api.restarts import saved as checkpoint
+from abd.api.restarts import restore_joints, without_contacts
 from abd.api.views import ByName
 from abd.joint_list import JointList
 from abd.joints.rows.change import transfer_memory
@@ -188,7 +187,7 @@ def _places(old: Sequence[str], new: Sequence[str]) -> np.ndarray:
 
 def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     """Transfer the state of a simulation to a simulation of a changed scene; see `Simulation.recompiled`."""
-    saved = checkpoint(old)
+    saved = old.checkpoint()
     joints, switches, names = saved["joints"], saved["switches"], set(new.model.joints.names)
     joints["changes"] = {name: change for name, change in joints["changes"].items() if name in names}
     joints["broken"] = {name: time for name, time in joints["broken"].items() if name in names}
@@ -224,7 +223,7 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     for key in ("force", "torque"):
         saved[key] = match.rows(saved[key], getattr(new.model.bodies, key))
     saved["energy"] = None  # belongs to the old bodies
-    restore(new, saved)
+    new.restore(saved)
     new.loads.take_functions(old.loads)
     fresh = np.flatnonzero(match.body < 0).tolist()
     if fresh:

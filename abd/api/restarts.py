@@ -23,6 +23,7 @@ from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.rows.table import values
 from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_states
+from abd.scene.schema.attributes import KnownAttributes
 from abd.scene.schema.values import LARGEST
 from abd.state import BodyHistory, State, merged, read_tables, saved_tables
 from abd.tables import arrays_of
@@ -69,27 +70,133 @@ def _read_only(values: np.ndarray) -> np.ndarray:
     return view
 
 
+class StateChanges(KnownAttributes):
+    """State of a simulation that is set, saved and restored between steps; base of `Simulation`."""
+
+    __slots__ = ()
+
+    def set_coordinates(self, values: Mapping[tuple[str | int, str | int], float]) -> Assembly:
+        """Set coordinates of several joints outside of a step, ``{("elbow", "theta"): 0.5}`` [m or rad].
+
+        The freer side of each joint moves with its subtree, and loops are closed; see `JointView.set_coordinate`.
+
+        Raises:
+            SceneError: a joint or coordinate is unknown, or bodies would overlap; no body is moved.
+        """
+        setter = CoordinateSetter(self.model, self.stepper.q, self.coordinates)
+        for (joint, coordinate), value in values.items():
+            setter.request(joint, coordinate, value)
+        result = setter.solve()
+        if result.converged and (at_ends := _at_ends(self, result.values)):
+            result = replace(setter.set_coordinates(at_ends), status=result.status, requested=result.requested)
+        if result.converged:
+            self.move_to(result.q, result.values)
+        return result
+
+    def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
+        """Set the poses of all bodies between steps; linear and angular velocities stay.
+
+        Where joints are open then, or velocities violate them, the next step closes them as in an inelastic impact.
+
+        Args:
+            q: (n, 12) states; coordinates: (c,) values near which angles are counted there.
+
+        Raises:
+            SceneError: bodies overlap there; no body is moved. Touching bodies are separated, with a log message.
+            ValueError: another shape, or a value that is not finite.
+        """
+        state = self.stepper.state()
+        q = separate(self, finite(q, state.q.shape, "q"))
+        old, new = (one[:, 3:].reshape(-1, 3, 3) for one in (state.q, q))
+        turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
+        qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)
+        self.coordinates = self.reader.coordinates(q, self.coordinates if coordinates is None else coordinates)
+        restart(self, state, q.copy(), qd)
+
+    def set_velocities(self, qd: Any) -> None:
+        """Set the velocities of the dynamic bodies between steps; static and prescribed bodies keep theirs.
+
+        The integrator restarts as in the first step. The energy balance does not include the change of kinetic energy.
+        Velocities that violate joints are projected by the next step as in an inelastic impact.
+
+        Args:
+            qd: (n, 12) float64 time derivatives of `state.q` [m/s, 1/s], for instance `state.qd` after changes: an array
+                of numpy, or of Warp, cupy, torch or jax on the host or on the simulation's device. It is copied through
+                the host.
+
+        Raises:
+            ValueError: another shape, another type, a value that is not finite, or an array on another device.
+        """
+        state = self.stepper.state()
+        given = host_rows(qd, state.qd.shape, "velocities", self.device)
+        dynamic = self.model.bodies.kind == Kind.DYNAMIC
+        restart(self, state, state.q, np.where(dynamic[:, None], given, state.qd))
+
+    def reset(self, worlds: int | Iterable[int] | None = None) -> None:
+        """Return to the initial state; the following steps are bitwise equal to those of a new simulation.
+
+        Joints, friction and gravity return to the values of the scene, and added loads are removed. Sensors stay and restart.
+        A `recompiled` simulation returns to the time of its recompilation.
+
+        With `worlds` (numbers as in `Scene.replicate`, or a mask of all), only these worlds return: their bodies, the history of
+        bodies and joints, and their time, which prescribed motions and targets follow. Other worlds continue unchanged.
+        `time`, manual changes, broken joints, loads and sensors stay too.
+
+        Raises:
+            ValueError: a world is unknown, or the simulation was recompiled.
+            SceneError: enabled bodies overlap in the initial state; the simulation is unchanged.
+        """
+        if worlds is not None:
+            reset_worlds(self, worlds)
+            return
+        self.loads.keep(lambda load: False)
+        if self._reset_checkpoint is not None:
+            self.restore(self._reset_checkpoint)
+        else:
+            if self._switches.read(self._changes_of_scene["switches"]):
+                self._switches.apply()
+            restore_changes(self, self._changes_of_scene)
+            start = self.model.bodies
+            self.stepper.reset(State(q=start.q.copy(), qd=start.qd.copy()))
+            self.coordinates = self.reader.coordinates(start.q)
+        for one in self.sensors.values():
+            one.restart()
+
+    def checkpoint(self) -> dict[str, Any]:
+        """Return arrays and numbers from which a simulation continues bitwise."""
+        state, worlds = self.stepper.state(), self.stepper.worlds
+        of_worlds = {"dt": worlds.lengths, "time": state.time, "previous_h": state.previous_h}
+        return {
+            "q": state.q,
+            "qd": state.qd,
+            "previous_q": state.previous_q,
+            "previous_qd": state.previous_qd,
+            "time": worlds.clock,
+            "step": state.step,
+            "worlds": {name: worlds.world_values(one) for name, one in of_worlds.items()} | {"number": worlds.numbers},
+            "tables": saved_tables(state),
+            "coordinates": self.coordinates.copy(),
+            **changes_of(self),
+            "work": asdict(self.stepper.work),
+            "energy": self.stepper.energy_balance.energy,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Continue from a checkpoint. It does not contain sensors and function loads; the present ones stay.
+
+        Raises:
+            SceneError: bodies overlap there; the state is unchanged. Touching bodies are separated, with a log message.
+            CheckpointError: the checkpoint does not match this scene, or contains numbers that are not finite.
+        """
+        try:
+            _check(self, saved)
+            _restore(self, saved)
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise CheckpointError(f"the checkpoint does not fit this scene, or is damaged ({reason})") from error
+
+
 # checkpoints ------------------------------------------------------------------------------------------------------------
-
-
-def saved(sim: RunningSimulation) -> dict[str, Any]:
-    """See `Simulation.checkpoint`."""
-    state, worlds = sim.stepper.state(), sim.stepper.worlds
-    of_worlds = {"dt": worlds.lengths, "time": state.time, "previous_h": state.previous_h}
-    return {
-        "q": state.q,
-        "qd": state.qd,
-        "previous_q": state.previous_q,
-        "previous_qd": state.previous_qd,
-        "time": worlds.clock,
-        "step": state.step,
-        "worlds": {name: worlds.world_values(one) for name, one in of_worlds.items()} | {"number": worlds.numbers},
-        "tables": saved_tables(state),
-        "coordinates": sim.coordinates.copy(),
-        **changes_of(sim),
-        "work": asdict(sim.stepper.work),
-        "energy": sim.stepper.energy_balance.energy,
-    }
 
 
 def changes_of(sim: RunningSimulation) -> dict[str, Any]:
@@ -119,16 +226,6 @@ def restore_changes(sim: RunningSimulation, saved: dict[str, Any]) -> None:
 def restore_joints(sim: RunningSimulation, saved: dict[str, Any]) -> None:
     """Restore the joints and springs of a checkpoint."""
     sim.control.restore(saved, sim._springs.restore(saved["springs"]))
-
-
-def restore(sim: RunningSimulation, saved: dict[str, Any]) -> None:
-    """See `Simulation.restore`."""
-    try:
-        _check(sim, saved)
-        _restore(sim, saved)
-    except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise CheckpointError(f"the checkpoint does not fit this scene, or is damaged ({reason})") from error
 
 
 def _check(sim: RunningSimulation, saved: dict[str, Any]) -> None:
@@ -188,45 +285,7 @@ def _times(sim: RunningSimulation, saved: dict[str, Any]) -> dict[str, PerBody]:
     return {name: worlds.of_bodies(times) for name, times in out.items()}
 
 
-# resets and given states ------------------------------------------------------------------------------------------------
-
-
-def reset(sim: RunningSimulation) -> None:
-    """See `Simulation.reset`."""
-    sim.loads.keep(lambda load: False)
-    if sim._reset_checkpoint is not None:
-        restore(sim, sim._reset_checkpoint)
-    else:
-        if sim._switches.read(sim._changes_of_scene["switches"]):
-            sim._switches.apply()
-        restore_changes(sim, sim._changes_of_scene)
-        start = sim.model.bodies
-        sim.stepper.reset(State(q=start.q.copy(), qd=start.qd.copy()))
-        sim.coordinates = sim.reader.coordinates(start.q)
-
-
-def move_to(sim: RunningSimulation, q: np.ndarray, coordinates: np.ndarray | None) -> None:
-    """See `Simulation.move_to`."""
-    state = sim.stepper.state()
-    q = separate(sim, finite(q, state.q.shape, "q"))
-    old, new = (one[:, 3:].reshape(-1, 3, 3) for one in (state.q, q))
-    turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
-    qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)
-    sim.coordinates = sim.reader.coordinates(q, sim.coordinates if coordinates is None else coordinates)
-    restart(sim, state, q.copy(), qd)
-
-
-def set_coordinates(sim: RunningSimulation, requests: Mapping[tuple[int | str, int | str], float]) -> Assembly:
-    """See `Simulation.set_coordinates`."""
-    setter = CoordinateSetter(sim.model, sim.stepper.q, sim.coordinates)
-    for (joint, coordinate), value in requests.items():
-        setter.request(joint, coordinate, value)
-    result = setter.solve()
-    if result.converged and (at_ends := _at_ends(sim, result.values)):
-        result = replace(setter.set_coordinates(at_ends), status=result.status, requested=result.requested)
-    if result.converged:
-        move_to(sim, result.q, result.values)
-    return result
+# given states and resets of worlds --------------------------------------------------------------------------------------
 
 
 def _at_ends(sim: RunningSimulation, values: np.ndarray) -> dict[tuple[int | str, int | str], float]:
@@ -242,14 +301,6 @@ def _at_ends(sim: RunningSimulation, values: np.ndarray) -> dict[tuple[int | str
                 if inside != value:
                     out[index, one.name] = inside
     return out
-
-
-def set_velocities(sim: RunningSimulation, qd: Any) -> None:
-    """See `Simulation.set_velocities`."""
-    state = sim.stepper.state()
-    given = host_rows(qd, state.qd.shape, "velocities", sim.device)
-    dynamic = sim.model.bodies.kind == Kind.DYNAMIC
-    restart(sim, state, state.q, np.where(dynamic[:, None], given, state.qd))
 
 
 def reset_worlds(

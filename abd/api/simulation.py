@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abd import backends
-from abd.api import restarts
 from abd.api.body_view import BodyView, MaterialView
 from abd.api.causes import explained
 from abd.api.contact_view import Contacts
@@ -22,7 +21,7 @@ from abd.api.joint_control import JointControl
 from abd.api.joints.joint_view import CouplingView, JointView
 from abd.api.loads import Loads, Moves
 from abd.api.recompiled import start_of, transfer
-from abd.api.restarts import own, started
+from abd.api.restarts import StateChanges, changes_of, own, started, without_contacts
 from abd.api.sensors import Observed, Sensor, sensor
 from abd.api.springs import Springs
 from abd.api.step_report import StepReport
@@ -35,14 +34,12 @@ from abd.errors import Problem, SceneError, StepFailure
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_start
-from abd.scene.schema.attributes import KnownAttributes
 from abd.scene.schema.schema import OutputSpec, SolverSpec
 from abd.state import State
 from abd.step.step import Stepper
 
 if TYPE_CHECKING:
     from abd.api.reduced import Reduced
-    from abd.joints.closure.assembly import Assembly
     from abd.scene.scene import Scene
     from abd.scene.schema.schema import SceneSpec
 
@@ -51,7 +48,7 @@ INTERNAL = ("backend", "compiled", "control", "loads", "reader", "stepper")
 """Attributes that `dir` does not list: parts of the implementation."""
 
 
-class Simulation(KnownAttributes):
+class Simulation(StateChanges):
     """Simulate a scene on a device.
 
     Args:
@@ -141,7 +138,7 @@ class Simulation(KnownAttributes):
         self._switches, self._springs = Switches(*changes), Springs(*changes)
         self.loads, self._moves = Loads(self.model, self.stepper, self.bodies), Moves(self.model, self.stepper)
         self.stepper.loads, self.stepper.loads_are_constant = self.loads.of_substep, lambda: self.loads.loads_are_constant
-        self._changes_of_scene = restarts.changes_of(self)
+        self._changes_of_scene = changes_of(self)
         for one in self.scene.spec.sensor if self.scene is not None else []:
             try:
                 self.add_sensor(one.name, one.what, one.of, one.every)
@@ -327,46 +324,6 @@ class Simulation(KnownAttributes):
         self.sensors[name] = sensor(self, name, what, of, every)
         return self.sensors[name]
 
-    def set_coordinates(self, values: Mapping[tuple[str, str | int], float]) -> Assembly:
-        """Set coordinates of several joints outside of a step, ``{("elbow", "theta"): 0.5}`` [m or rad].
-
-        The freer side of each joint moves with its subtree, and loops are closed; see `JointView.set_coordinate`.
-
-        Raises:
-            SceneError: a joint or coordinate is unknown, or bodies would overlap; no body is moved.
-        """
-        return restarts.set_coordinates(self, values)
-
-    def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
-        """Set the poses of all bodies between steps; linear and angular velocities stay.
-
-        Where joints are open then, or velocities violate them, the next step closes them as in an inelastic impact.
-
-        Args:
-            q: (n, 12) states; coordinates: (c,) values near which angles are counted there.
-
-        Raises:
-            SceneError: bodies overlap there; no body is moved. Touching bodies are separated, with a log message.
-            ValueError: another shape, or a value that is not finite.
-        """
-        restarts.move_to(self, q, coordinates)
-
-    def set_velocities(self, qd: Any) -> None:
-        """Set the velocities of the dynamic bodies between steps; static and prescribed bodies keep theirs.
-
-        The integrator restarts as in the first step. The energy balance does not include the change of kinetic energy.
-        Velocities that violate joints are projected by the next step as in an inelastic impact.
-
-        Args:
-            qd: (n, 12) float64 time derivatives of `state.q` [m/s, 1/s], for instance `state.qd` after changes: an array
-                of numpy, or of Warp, cupy, torch or jax on the host or on the simulation's device. It is copied through
-                the host.
-
-        Raises:
-            ValueError: another shape, another type, a value that is not finite, or an array on another device.
-        """
-        restarts.set_velocities(self, qd)
-
     @property
     def stopped_worlds(self) -> list[int]:
         """Worlds whose step failed while others continued. Their bodies rest in the state before that step until `reset`.
@@ -403,44 +360,10 @@ class Simulation(KnownAttributes):
         out._reset_checkpoint = out.checkpoint()
         return out
 
-    def reset(self, worlds: int | Iterable[int] | None = None) -> None:
-        """Return to the initial state; the following steps are bitwise equal to those of a new simulation.
-
-        Joints, friction and gravity return to the values of the scene, and added loads are removed. Sensors stay and restart.
-        A `recompiled` simulation returns to the time of its recompilation.
-
-        With `worlds` (numbers as in `Scene.replicate`, or a mask of all), only these worlds return: their bodies, the history of
-        bodies and joints, and their time, which prescribed motions and targets follow. Other worlds continue unchanged.
-        `time`, manual changes, broken joints, loads and sensors stay too.
-
-        Raises:
-            ValueError: a world is unknown, or the simulation was recompiled.
-            SceneError: enabled bodies overlap in the initial state; the simulation is unchanged.
-        """
-        if worlds is not None:
-            restarts.reset_worlds(self, worlds)
-            return
-        restarts.reset(self)
-        for one in self.sensors.values():
-            one.restart()
-
-    def checkpoint(self) -> dict[str, Any]:
-        """Return arrays and numbers from which a simulation continues bitwise."""
-        return restarts.saved(self)
-
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Continue from a checkpoint. It does not contain sensors and function loads; the present ones stay.
-
-        Raises:
-            SceneError: bodies overlap there; the state is unchanged. Touching bodies are separated, with a log message.
-            CheckpointError: the checkpoint does not match this scene, or contains numbers that are not finite.
-        """
-        restarts.restore(self, saved)
-
     @classmethod
     def _resumed(cls, scene: Scene | None, model: Model, device: str, saved: dict, reset_checkpoint: dict | None) -> Simulation:
         """Return a simulation that continues from a checkpoint; `reset` returns to `reset_checkpoint`, None for the start."""
-        out = cls.__new__(cls)._open(scene, model, device, restarts.without_contacts(saved["q"], saved["qd"]))
+        out = cls.__new__(cls)._open(scene, model, device, without_contacts(saved["q"], saved["qd"]))
         out.restore(saved)
         out._reset_checkpoint = reset_checkpoint
         return out
