@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def arrays_of(values) -> dict[str, np.ndarray]:
-    """Return the arrays of a dataclass of arrays, by field."""
+    """Return the arrays, or other values, of a dataclass by field."""
     return {one.name: getattr(values, one.name) for one in fields(values)}
 
 

@@ -149,8 +149,7 @@ class _Writer:
         if np.abs(scale - 1.0).max(initial=0.0) > SCALE_TOLERANCE:
             written["scale"] = scale
         for name, value in written.items():
-            if len(value):
-                node[name] = value[0].tolist()
+            node[name] = value[0].tolist()
             if clock is not None and (value != value[0]).any():
                 output = self._accessor(value, f"VEC{value.shape[1]}")
                 self.channels.append({"sampler": len(self.samplers), "target": {"node": len(self.nodes), "path": name}})

@@ -190,7 +190,7 @@ class Scenery:
         for frame in evenly_spaced(range(len(self.time)), SAMPLED_FRAMES):
             middle, radius = cast.bounding_balls(self.trajectory.transform(int(frame)))
             corners += [(middle - radius[:, None])[bodies], (middle + radius[:, None])[bodies]]
-        points = np.concatenate([np.zeros((0, 3)), *corners])
+        points = np.concatenate(corners)
         if not len(points) or not np.isfinite(points).all():
             return -np.ones(3), np.ones(3)
         return points.min(axis=0), points.max(axis=0)

@@ -69,13 +69,13 @@ def _package(part: Path, path: Path) -> None:
 
 def _rate(time: np.ndarray) -> float:
     """Time codes per second, one code per frame."""
-    span = float(time[-1] - time[0]) if len(time) > 1 else 0.0
+    span = float(time[-1] - time[0])
     return (len(time) - 1) / span if span > 0.0 else 24.0
 
 
 def _codes(time: np.ndarray) -> list[float]:
     """Time code of each frame; integers for equidistant frames."""
-    codes = (time - time[0]) * _rate(time) if len(time) else time
+    codes = (time - time[0]) * _rate(time)
     whole = np.round(codes)
     return np.where(np.abs(codes - whole) < 1e-6, whole, codes).tolist()
 
@@ -123,7 +123,7 @@ class _Writer:
         for key, value in (("metersPerUnit", 1.0), ("kilogramsPerUnit", 1.0), ("upAxis", self.scenery.up)):
             root.SetInfo(key, value)
         layer.timeCodesPerSecond = layer.framesPerSecond = _rate(self.scenery.time)
-        layer.startTimeCode, layer.endTimeCode = (self.codes[0], self.codes[-1]) if self.codes else (0.0, 0.0)
+        layer.startTimeCode, layer.endTimeCode = self.codes[0], self.codes[-1]
         for path in (ROOT, BODIES, JOINTS):
             self._prim(path, "Xform")
         self._prim(ROOT, "Xform").SetInfo("kind", "assembly")
@@ -136,11 +136,9 @@ class _Writer:
         return prim
 
     def _attribute(self, prim, name: str, kind: str, value, uniform: bool = False, **info):
-        spec = Sdf.AttributeSpec(
-            prim, name, getattr(Sdf.ValueTypeNames, kind), Sdf.VariabilityUniform if uniform else Sdf.VariabilityVarying
-        )
-        if value is not None:
-            spec.default = value
+        variability = Sdf.VariabilityUniform if uniform else Sdf.VariabilityVarying
+        spec = Sdf.AttributeSpec(prim, name, getattr(Sdf.ValueTypeNames, kind), variability)
+        spec.default = value
         for key, text in info.items():
             spec.SetInfo(key, text)
         return spec
@@ -158,8 +156,8 @@ class _Writer:
         path, prim = self._named(parent, scenery.names[thing], "Xform")
         # row vectors: USD's matrices are transposed
         matrices = Vt.Matrix4dArray.FromNumpy(np.ascontiguousarray(np.swapaxes(poses, 1, 2)))
-        spec = self._attribute(prim, "xformOp:transform", "Matrix4d", matrices[0] if len(matrices) else None)
-        if len(matrices) > 1 and (poses != poses[0]).any():
+        spec = self._attribute(prim, "xformOp:transform", "Matrix4d", matrices[0])
+        if (poses != poses[0]).any():
             deque(map(self.layer.SetTimeSample, repeat(spec.path), self.codes, matrices), maxlen=0)
         self._attribute(prim, "xformOpOrder", "TokenArray", Vt.TokenArray(["xformOp:transform"]), uniform=True)
         self._color(prim, color)

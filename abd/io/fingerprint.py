@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from abd.joint_list import JointCopies, JointList
 from abd.joints.types import TYPES
 from abd.model import Joint, Model
 from abd.names import Names
+from abd.tables import arrays_of
 
 _INSTANTS = 2.0 ** np.arange(-4, 12)
 """Instants at which prescribed motions are sampled, in time steps of the scene."""
@@ -25,8 +26,8 @@ def model_digest(model: Model) -> str:
     """
     instants = _INSTANTS * model.settings.dt
     digest = hashlib.sha256()
-    bodies = {entry.name: getattr(model.bodies, entry.name) for entry in fields(model.bodies) if entry.name != "color"}
-    bodies["names"] = list(Names.of(model.bodies.names).parts)
+    bodies = arrays_of(model.bodies) | {"names": list(Names.of(model.bodies.names).parts)}
+    del bodies["color"]
     _take(digest, "bodies", bodies)
     for mesh in model.meshes:
         _take(digest, "mesh", [mesh.vertices, mesh.triangles, mesh.edges, mesh.codim_edges, mesh.points])
@@ -39,9 +40,8 @@ def model_digest(model: Model) -> str:
     for coupling in model.couplings:
         _take(digest, "coupling", coupling)
     _take(digest, "filtered", model.filtered)
-    _take(digest, "materials", {entry.name: getattr(model.materials, entry.name) for entry in fields(model.materials)})
-    settings = replace(model.settings, frames=0)
-    _take(digest, "settings", {entry.name: getattr(settings, entry.name) for entry in fields(settings)})
+    _take(digest, "materials", model.materials)
+    _take(digest, "settings", replace(model.settings, frames=0))
     for body, motion in sorted(model.motions.items()):
         _take(digest, f"motion {body}", [motion(float(t)) for t in instants])
     return digest.hexdigest()
@@ -83,7 +83,7 @@ def _source(function) -> str:
 def _take(digest, label: str, value) -> None:
     """Feed one value with its label, so that neighbouring values cannot run into each other."""
     if is_dataclass(value):
-        value = {entry.name: getattr(value, entry.name) for entry in fields(value)}
+        value = arrays_of(value)
     if isinstance(value, dict):
         for name, inner in value.items():
             _take(digest, f"{label}.{name}", inner)
