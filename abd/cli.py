@@ -20,7 +20,7 @@ from abd.commands.arguments import (
     scene_of,
 )
 from abd.commands.run import run_scene
-from abd.errors import AbdError, Problem, SceneError
+from abd.errors import AbdError, SceneError
 
 GARBAGE = (50_000, 20, 50)
 """Thresholds of Python's garbage collector: its defaults take 0.35 s of 2.2 s of a short run, because imports allocate much."""
@@ -173,9 +173,9 @@ def _check(arguments) -> int:
 def _convert(arguments) -> int:
     out = Path(arguments.out)
     if out.suffix.lower() != ".toml":
-        raise SceneError([Problem(f"'{out}' must end in .toml", value=str(out), remedy=f"write {out.stem}.toml")])
+        raise SceneError.of(f"'{out}' must end in .toml", value=str(out), remedy=f"write {out.stem}.toml")
     if out.exists() and not arguments.force:
-        raise SceneError([Problem("file already exists", file=str(out), remedy="choose another name, or add --force")])
+        raise SceneError.of("file already exists", file=str(out), remedy="choose another name, or add --force")
     scene = scene_of(arguments)
     scene.compile()
     scene.save(out)

@@ -34,21 +34,15 @@ class Coordinates:
         stepper.after_substep = self._count
         self.watch()
 
-    def watch(self, near: np.ndarray | None = None) -> None:
-        """Read the current joints; angles continue near the values `near` (c,)."""
+    def watch(self, kept: np.ndarray | tuple = ()) -> None:
+        """Read the current joints; angles of the first coordinates continue near the values `kept` (k,)."""
         self.reader = JointReader(self.model)
         self._turns = self.backend.rows.watch_turns(self.reader.table)
         self._counts = bool(self.reader.table.counts_turns.any())
+        near = self.reader.initial.copy()
+        count = min(len(kept), len(near))
+        near[:count] = kept[:count]
         self.values = self.reader.coordinates(self.stepper.q, near)
-
-    def watch_changed(self) -> None:
-        """Read the current joints after joints were appended or removed; the other joints keep their coordinates."""
-        kept = self.values
-        self.watch()
-        count = min(len(kept), len(self.values))
-        values = self.values.copy()
-        values[:count] = kept[:count]
-        self.values = values
 
     @property
     def values(self) -> np.ndarray:

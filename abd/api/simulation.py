@@ -30,7 +30,7 @@ from abd.api.views import ByName, Vector, finite
 from abd.api.worlds import DeviceState, Worlds
 from abd.backends.device.memory import memory_watched
 from abd.energies import InitialContacts
-from abd.errors import Problem, SceneError, StepFailure
+from abd.errors import SceneError, StepFailure
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.model import Kind, Model
 from abd.scene.overlaps.starts import free_start
@@ -143,7 +143,7 @@ class Simulation(StateChanges):
             try:
                 self.add_sensor(one.name, one.what, one.of, one.every)
             except ValueError as error:
-                raise SceneError([Problem(str(error), key=f"sensor.{one.name}")]) from None
+                raise SceneError.of(str(error), f"sensor.{one.name}") from None
         return self
 
     def __dir__(self) -> list[str]:

@@ -108,7 +108,7 @@ class Springs:
         end = finite(point, (3,), f"the world point of the spring of body '{view.name}'")
         index = len(self.model.joints)
         self._append(view.index, np.array([*place, *end, stiffness, damping, True]))
-        self.coordinates.watch_changed()
+        self.coordinates.watch(self.coordinates.values)
         self.control.rebuild([])
         self.stepper.modes.jump([view.index])
         return Spring(self, index)
@@ -155,5 +155,5 @@ class Springs:
         self.model.joints.truncate(self.given)
         for name, numbers in zip(saved["body"].tolist(), saved["numbers"], strict=True):
             self._append(self.model.bodies.names.index(name), numbers)
-        self.coordinates.watch_changed()
+        self.coordinates.watch(self.coordinates.values)
         return True

@@ -23,7 +23,7 @@ from abd.api.joint_control import JointControl
 from abd.by_bodies import of_body
 from abd.contact.pair_rows import bodies_of, distinct
 from abd.contact.pair_rows import keys as keys_of
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.joint_list import JointList, excluded_pairs
 from abd.model import Kind, Model, affine_state
 from abd.names import Names
@@ -240,7 +240,7 @@ class Switches:
         if found.touching:
             pair, names = found.touching[0], self._model.bodies.names
             message = f"'{names[pair.first]}' touches '{names[pair.second]}' when it is enabled"
-            raise SceneError([Problem(message, key=f"body.{names[pair.first]}", remedy="move the bodies apart")])
+            raise SceneError.of(message, f"body.{names[pair.first]}", remedy="move the bodies apart")
 
     def _switch_joints(self, body: int) -> None:
         """Suspend the active joints of a disabled body; resume them when both bodies are enabled."""

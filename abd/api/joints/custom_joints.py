@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.joints.custom.custom import CustomType, RowFlags, check_declaration, check_duality
 from abd.joints.custom.numpy_rows import NumpyRows
 from abd.joints.custom.wrench_rows import mixed_residual, stacked, wrench_residual, wrench_slopes
@@ -62,7 +62,7 @@ def joint_type(
     """
     own, numbers = dict(coordinates or {}), dict(parameters or {})
     if name in ALIASES or (name in TYPES and not isinstance(TYPES[name], CustomType)):
-        raise SceneError([Problem(f"joint type {name!r} already exists", remedy="choose another name")])
+        raise SceneError.of(f"joint type {name!r} already exists", remedy="choose another name")
     check_declaration(name, rows, own, numbers, ranges or {}, limits or {})
     names = [*rows, *(key for key, one in own.items() if not isinstance(one, Measure))]
     p = np.array(list(numbers.values()), dtype=float)
@@ -89,17 +89,15 @@ def _all_wrenches(wrenches) -> Callable:
 def _row_function(name, names, p, function, jacobian, wrenches, project, by_wrench, gaps) -> RowFunction:
     mixed = isinstance(wrenches, Mapping)
     if function is None and wrenches is None:
-        raise SceneError([Problem(f"joint type {name!r} needs a function or wrenches")])
+        raise SceneError.of(f"joint type {name!r} needs a function or wrenches")
     if function is not None and wrenches is not None and not mixed:
-        remedy = "pass a mapping from row names to wrenches"
         message = f"joint type {name!r}: a function cannot be combined with wrenches of all rows"
-        raise SceneError([Problem(message, remedy=remedy)])
+        raise SceneError.of(message, remedy="pass a mapping from row names to wrenches")
     warp = sys.modules.get("warp")
     is_warp = warp is not None and isinstance(function, warp.Function)
     if wrenches is not None:
         if project is None:
-            remedy = "pass project(T_CD, p) -> T_GD"
-            raise SceneError([Problem(f"joint type {name!r}: wrenches need a projection", remedy=remedy)])
+            raise SceneError.of(f"joint type {name!r}: wrenches need a projection", remedy="pass project(T_CD, p) -> T_GD")
         all_wrenches = _all_wrenches(wrenches)
         if mixed:
             _check_mixed(name, names, wrenches, function, is_warp or jacobian is not None)
@@ -113,8 +111,8 @@ def _row_function(name, names, p, function, jacobian, wrenches, project, by_wren
     if not is_warp:
         return NumpyRows(name, names, function, p, jacobian)
     if jacobian is not None:
-        remedy = "remove it: Warp's adjoint computes it"
-        raise SceneError([Problem(f"joint type {name!r}: a Warp function cannot have a Jacobian", remedy=remedy)])
+        message = f"joint type {name!r}: a Warp function cannot have a Jacobian"
+        raise SceneError.of(message, remedy="remove it: Warp's adjoint computes it")
     from abd.backends.warp.terms.custom_measures import WarpRows
 
     return WarpRows(name, names, function, p)
@@ -131,4 +129,4 @@ def _check_mixed(name, names, wrenches, function, other: bool) -> None:
     elif other:
         message = "can combine wrenches only with a NumPy function without a Jacobian"
     if message:
-        raise SceneError([Problem(f"joint type {name!r} {message}", remedy=f"its rows are {', '.join(names)}")])
+        raise SceneError.of(f"joint type {name!r} {message}", remedy=f"its rows are {', '.join(names)}")
