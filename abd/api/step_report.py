@@ -128,7 +128,7 @@ class StepReport:
                 row |= {f"{key}.{name}.{axis}": float(one[k]) for name, one in value.items() for k, axis in enumerate(XYZ)}
             elif key == "max_joint_residual":
                 row |= {f"{key}.m": float(value[0]), f"{key}.rad": float(value[1])}
-            elif not isinstance(value, tuple | np.ndarray):
+            elif not isinstance(value, tuple | dict | np.ndarray):
                 row[key] = value
         return row
 

@@ -103,6 +103,7 @@ def test_missing_pandas_is_reported_with_its_install_command(monkeypatch):
     sim = abd.Simulation(falling(ICOSPHERE), device="numpy")
     row = sim.step().row()
     assert row["step"] == 1 and {"energy.kinetic", "momentum.angular.z", "max_joint_residual.m"} <= row.keys()
+    assert all(np.isscalar(value) for value in row.values())
     with pytest.raises(MissingLibrary, match=r"pip install 'abd-solver\[pandas\]'"):
         sim.contacts().to_pandas()
 
