@@ -31,7 +31,7 @@ def staged(*bodies: dict) -> tuple[Cast, Moment]:
 
 
 def taken(cast: Cast, moment: Moment, size=SIZE, **view) -> tuple[np.ndarray, Rasterizer]:
-    """Pixels (h, w, 3) and who drew them."""
+    """Pixels (h, w, 3) and their rasterizer."""
     rasterizer = Rasterizer(cast, Camera(CameraSpec(**view), cast, [moment], size))
     return rasterizer.picture(moment).astype(int), rasterizer
 

@@ -27,7 +27,7 @@ SERIES = (
 
 
 class At(Observer):
-    """Calls something after a given step, and remembers the steps."""
+    """Calls a function after a given step, and stores the steps."""
 
     def __init__(self, step: int = -1, call=lambda: None):
         self.at, self.call, self.steps, self.closed = step, call, [], False

@@ -62,7 +62,7 @@ def page(width: int = 480, height: int = 300):
 
 
 def pixels(opened) -> np.ndarray:
-    """(h, w, 3) what the page shows."""
+    """(h, w, 3) pixels of the page."""
     from PIL import Image
 
     picture = Image.open(io.BytesIO(opened.screenshot(timeout=2 * PATIENCE)))
@@ -160,7 +160,7 @@ def test_the_player_seeks_follows_and_fills_its_tables(server, folder):
 
 
 class Watched:
-    """A simulation with a `LiveView`, driven by hand; `clients` stands for browsers that look."""
+    """A simulation with a `LiveView`, advanced step by step; `looking`: whether a browser is connected."""
 
     def __init__(self, server, scene, looking: bool = True):
         from abd.viewer.live import LiveView
@@ -188,11 +188,11 @@ def test_a_run_waits_for_a_browser_and_pauses_and_steps(server):
     watched = Watched(server, box_in_space())
     live = watched.live
     server.get_clients = lambda: {}
-    assert live.waits(), "no browser is open yet"
+    assert live.waits(), "no browser is connected"
     server.get_clients = lambda: {0: object()}
     assert not live.waits()
     server.get_clients = lambda: {}
-    assert not live.waits(), "who has looked once may go"
+    assert not live.waits(), "the run continues without the browser that started it"
     live.pause.value = True
     assert live.waits() and live.waits()
     live._actions.append(live._one_step)
@@ -233,7 +233,7 @@ def test_pulled_body_reaches_the_target_and_release_removes_the_force(server):
     before = sim.bodies["box"].linear_velocity
     watched.step(5)
     speed = np.linalg.norm(sim.bodies["box"].linear_velocity - before)
-    assert speed < 0.2, "no force acts any more, but what turns has another velocity of its mesh frame"
+    assert speed < 0.2, "without a force, only the velocity of the mesh frame of a turning body changes"
     assert live._pull is None
 
 
@@ -345,7 +345,7 @@ def test_browser_shows_a_live_run(tmp_path):
             opened.wait_for_timeout(1500)
             first = clock.inner_text()
             opened.wait_for_timeout(700)
-            assert clock.inner_text() == first, "it stands"
+            assert clock.inner_text() == first, "the clock has stopped"
             opened.get_by_role("button", name="one step").dispatch_event("click")
             at = int(first.split(",")[0].removeprefix("step "))
             opened.get_by_text(f"step {at + 1}, ").wait_for()
@@ -358,8 +358,8 @@ def test_browser_shows_a_live_run(tmp_path):
 
 
 def wait_for(there, seconds: float = 10.0) -> None:
-    """Return when it is there."""
+    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not there():
-        assert time.monotonic() < end, "it did not come"
+        assert time.monotonic() < end, "the condition stays false"
         time.sleep(0.02)
