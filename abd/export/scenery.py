@@ -20,7 +20,7 @@ from abd.colors import JOINT, ROPE, SPRING
 from abd.io.trajectory import Trajectory
 from abd.model import WORLD
 from abd.pictures.cast import Cast, JointGroup, Recorded, evenly_spaced
-from abd.pictures.shapes import Shape, creased, joined, perpendicular, turned_from_z, unit
+from abd.pictures.shapes import Shape, creased, joined, perpendicular, segment_poses
 from abd.scene.geometry.shapes import cylinder, sphere
 
 PORTION = 1 << 23
@@ -159,16 +159,8 @@ class Scenery:
         carrier = bodies[:, body]
         placed = np.einsum("ksepq,seq->ksep", carrier[..., :3, :3], point) + carrier[..., :3, 3]
         placed = np.where((body == WORLD)[None, :, :, None], point[None], placed)
-        along = placed[:, :, 1] - placed[:, :, 0]
-        length = np.linalg.norm(along, axis=2, keepdims=True)
-        out = np.zeros((*along.shape[:2], 4, 4))
-        out[..., :3, :3] = turned_from_z(unit(along))
-        out[..., :3, :2] *= self._radius[which][None, :, None, None]
         # a strut of zero length keeps an invertible scale
-        out[..., :3, 2] *= np.maximum(length, 1e-6 * self.extent)
-        out[..., :3, 3] = placed[:, :, 0]
-        out[..., 3, 3] = 1.0
-        return out
+        return segment_poses(placed, self._radius[which], 1e-6 * self.extent)
 
     def _size(self, group: JointGroup, cast: Cast) -> float:
         """Size [m] of the smaller body at the first joint of a group, or a fraction of the scene's size without surfaces."""

@@ -17,8 +17,9 @@ from abd.backends.device.cuda_support import start_warp
 from abd.pictures.camera import Camera, Lens, axes_of
 from abd.pictures.cast import Cast, Moment
 from abd.pictures.kernels import cover, shade
-from abd.pictures.shapes import perpendicular
-from abd.pictures.symbols import symbols
+from abd.pictures.shapes import corner_normals, perpendicular, segment_poses
+from abd.pictures.symbols import HEAD, symbols
+from abd.scene.geometry.shapes import cone
 
 SAMPLES = 2
 """Samples per pixel along each side."""
@@ -31,6 +32,7 @@ SHADOW_BLUR = 2.2
 TAPS = 12
 """Samples of the shadow map per sample of the picture."""
 SUN = np.array([-0.42, -0.50, 0.92]) / np.linalg.norm([-0.42, -0.50, 0.92])
+CONE_SIDES = 18
 TONES = 1 << 16
 """Entries of the table from linear light to sRGB."""
 NEAREST = 1e-4
@@ -70,6 +72,9 @@ class Rasterizer:
         coarse = (-(-height // self._step), -(-width // self._step))
         self._open_sky, self._smooth = _empty(coarse, float), _empty(coarse, float)
         self._tone = _array(tones(), wp.uint8)
+        vertices, faces = cone(1.0, 1.0, CONE_SIDES)
+        corners = vertices[faces] + [0.0, 0.0, 0.5]
+        self._cone = corners, corner_normals(corners)
         self._pixels = _empty((camera.size[1], camera.size[0], 3), wp.uint8)
 
     def picture(self, moment: Moment, progress: float = 0.0) -> np.ndarray:
@@ -105,19 +110,22 @@ class Rasterizer:
     def _items(self, moment: Moment) -> _Items:
         """All items at one instant."""
         cast, triangles, rods = self.cast, [], []
+
+        def add(corners: np.ndarray, normals: np.ndarray, is_open: bool, maps: np.ndarray, rgba: np.ndarray) -> None:
+            placed = _placed(corners, maps), _placed(normals, _cofactors(maps))
+            triangles.append((*placed, is_open, np.repeat(rgba, len(corners), axis=0)))
+
         for k, shape in enumerate(cast.shapes):
             members = np.flatnonzero(cast.shape == k)
             maps, rgba = moment.transform[members], cast.colors[members]
-            corners, normals = _placed(shape.corners, maps), _placed(shape.normals, _cofactors(maps))
-            triangles.append((corners, normals, shape.open, np.repeat(rgba, len(shape.corners), axis=0)))
+            add(shape.corners, shape.normals, shape.open, maps, rgba)
             segments = np.concatenate([shape.rods, np.repeat(shape.balls[:, None], 2, axis=1)])
             rods.append((_placed(segments, maps), shape.radius, np.repeat(rgba, len(segments), axis=0)))
         extra = symbols(cast, moment, self.joints, self.contacts)
-        shafts, _ = extra.arrow_parts()
-        cones, cone_normals, arrow = extra.cones()
+        shafts, heads = extra.arrow_parts()
+        add(*self._cone, False, segment_poses(heads, HEAD * extra.arrow_radius), extra.arrow_colors)
         flat = np.cross(*(extra.triangles[:, k] - extra.triangles[:, 0] for k in (1, 2)))
         triangles.append((extra.triangles, np.repeat(flat[:, None], 3, axis=1), True, extra.triangle_colors))
-        triangles.append((cones, cone_normals, True, extra.arrow_colors[arrow]))
         rods += [(extra.rods, extra.radius, extra.rod_colors), (shafts, extra.arrow_radius, extra.arrow_colors)]
         return _Items(
             corners=np.concatenate([one[0] for one in triangles]),

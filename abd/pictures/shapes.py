@@ -198,6 +198,21 @@ def turned_from_z(direction: np.ndarray) -> np.ndarray:
     return out
 
 
+def segment_poses(ends: np.ndarray, radius: np.ndarray, shortest: float = 0.0) -> np.ndarray:
+    """(..., 4, 4) maps of a shape of radius 1 along z from 0 to 1 onto segments (..., 2, 3) with radii (...,) [m].
+
+    shortest: length of the shapes of shorter segments [m].
+    """
+    along = ends[..., 1, :] - ends[..., 0, :]
+    out = np.zeros((*along.shape[:-1], 4, 4))
+    out[..., :3, :3] = turned_from_z(unit(along))
+    out[..., :3, :2] *= np.asarray(radius)[..., None, None]
+    out[..., :3, 2] *= np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), shortest)
+    out[..., :3, 3] = ends[..., 0, :]
+    out[..., 3, 3] = 1.0
+    return out
+
+
 def unit(vectors: np.ndarray, otherwise: float | tuple[float, ...] = (0.0, 0.0, 1.0)) -> np.ndarray:
     """(..., 3) unit vectors, and `otherwise` for zero vectors."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)

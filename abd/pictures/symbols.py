@@ -13,7 +13,7 @@ from abd.pictures.shapes import perpendicular, unit
 from abd.scene.geometry.shapes import sphere
 
 LINES = 18
-"""Segments of a slack rope, and sides of a cone."""
+"""Segments of a slack rope and of the round end of a slot."""
 COILS, STEPS = 9, 10
 """Turns of a spring, and segments per turn."""
 HEAD, SLIM = 2.6, 2.6
@@ -56,24 +56,6 @@ class Symbols:
         length = np.linalg.norm(tip - foot, axis=1, keepdims=True)
         neck = tip - unit(tip - foot) * np.minimum(SLIM * HEAD * self.arrow_radius[:, None], 0.6 * length)
         return np.stack([foot, neck], axis=1), np.stack([neck, tip], axis=1)
-
-    def cones(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Arrow heads as triangles (a LINES 2, 3, 3), their normals, and their arrows."""
-        neck, tip = np.moveaxis(self.arrow_parts()[1], 1, 0)
-        axis = unit(tip - neck)
-        x, y = perpendicular(axis)
-        angle = 2.0 * np.pi * np.arange(LINES + 1) / LINES
-        out = np.cos(angle)[:, None] * x[:, None] + np.sin(angle)[:, None] * y[:, None]
-        ring = neck[:, None] + HEAD * self.arrow_radius[:, None, None] * out
-        sides = np.stack([ring[:, :-1], ring[:, 1:], np.repeat(tip[:, None], LINES, axis=1)], axis=2)
-        lids = np.stack([ring[:, 1:], ring[:, :-1], np.repeat(neck[:, None], LINES, axis=1)], axis=2)
-        slant = out + axis[:, None] / SLIM
-        slant /= np.linalg.norm(slant, axis=2, keepdims=True)
-        of_sides = np.stack([slant[:, :-1], slant[:, 1:], 0.5 * (slant[:, :-1] + slant[:, 1:])], axis=2)
-        of_lids = np.broadcast_to(-axis[:, None, None], lids.shape)
-        triangles = np.stack([sides, lids], axis=1).reshape(-1, 3, 3)
-        normals = np.stack([of_sides, of_lids], axis=1).reshape(-1, 3, 3)
-        return triangles, normals, np.repeat(np.arange(len(neck)), 2 * LINES)
 
 
 def symbols(cast: Cast, moment: Moment, joints: bool = True, contacts: float | None = None) -> Symbols:

@@ -156,7 +156,7 @@ def test_contacts_are_arrows_along_their_forces():
     found = Contacts(np.zeros((2, 3)), force)
     moment = replace(moment, contacts=found)
     drawn = symbols(cast, moment, contacts=0.1)
-    assert len(drawn.arrows) == 1, "what pushes next to nothing has none"
+    assert len(drawn.arrows) == 1, "a negligible force has no arrow"
     np.testing.assert_allclose(drawn.arrows[0], [(0, 0, 0), (0, 0, 1)])
     assert len(symbols(cast, moment).arrows) == 0
     plain, _ = taken(cast, moment, (320, 180))
@@ -166,7 +166,6 @@ def test_contacts_are_arrows_along_their_forces():
     assert red.sum() > 20 and not (plain != pixels).all()
     shafts, heads = drawn.arrow_parts()
     np.testing.assert_allclose(shafts[:, 1], heads[:, 0])
-    assert len(drawn.cones()[0]) == len(drawn.cones()[1])
     assert len(Symbols.joined([]).rods) == 0
 
 
