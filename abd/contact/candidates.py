@@ -23,6 +23,7 @@ from abd.contact.path import Path
 from abd.contact.surfaces import Surfaces
 from abd.model import Model
 from abd.potentials.contact import Contacts, Stencil
+from abd.tables import Table
 
 VERTEX_TARGET, TARGET_VERTEX, EDGE_EDGE, VERTEX_PLANE = range(4)
 
@@ -31,7 +32,7 @@ _TABLE = 1 << 22
 
 
 @dataclass(frozen=True)
-class Candidates:
+class Candidates(Table):
     """m candidates, sorted by (pair, kind, a, b); all (m,)."""
 
     pair: np.ndarray
@@ -39,18 +40,15 @@ class Candidates:
     a: np.ndarray
     b: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.pair)
-
 
 @dataclass(frozen=True)
-class _Boxes:
+class _Boxes(Table):
     """Axis-aligned boxes: lower and upper corners (k, 3) [m]."""
 
     lower: np.ndarray
     upper: np.ndarray
 
-    def joined(self, index: np.ndarray) -> _Boxes:
+    def around(self, index: np.ndarray) -> _Boxes:
         """Bounding boxes (k,) of the boxes index (k, c)."""
         return _Boxes(self.lower[index].min(axis=1), self.upper[index].max(axis=1))
 
@@ -61,12 +59,6 @@ class _Boxes:
 
     def grown(self, margin: float) -> _Boxes:
         return _Boxes(self.lower - margin, self.upper + margin)
-
-    def __getitem__(self, rows: np.ndarray) -> _Boxes:
-        return _Boxes(self.lower[rows], self.upper[rows])
-
-    def __len__(self) -> int:
-        return len(self.lower)
 
 
 def find_candidates(model: Model, surfaces: Surfaces, pairs: Pairs, path: Path, reach: float | np.ndarray) -> Candidates:
@@ -100,9 +92,9 @@ def _ends(surfaces: Surfaces, states: np.ndarray, body: int) -> _Boxes:
 
 def _body_boxes_overlap(boxes: list[_Boxes], pairs: Pairs, margin: np.ndarray) -> np.ndarray:
     """(P,) whether the boxes of the two bodies of a pair come within its margin (P,) [m]."""
-    hulls = [box.hull() for box in boxes]
-    lower, upper = np.concatenate([h.lower for h in hulls]), np.concatenate([h.upper for h in hulls])
-    apart = np.maximum(lower[pairs.i] - upper[pairs.j], lower[pairs.j] - upper[pairs.i])
+    hulls = _Boxes.joined(*(box.hull() for box in boxes))
+    i, j = hulls[pairs.i], hulls[pairs.j]
+    apart = np.maximum(i.lower - j.upper, j.lower - i.upper)
     return np.all(apart <= margin[:, None], axis=1)
 
 
@@ -124,13 +116,13 @@ def _near_mesh(surfaces: Surfaces, i: int, j: int, vertices_i: _Boxes, vertices_
         corners = surfaces.targets[rows] - surfaces.vertex_range(t).start
         dimension = surfaces.target_dimension[rows]
         least = surfaces.least[surfaces.vertex_range(v)]
-        meet = _overlaps(vertices, others.joined(corners))
+        meet = _overlaps(vertices, others.around(corners))
         # two points are a candidate once, from the side of body i
         lowest = least if kind == VERTEX_TARGET else np.maximum(least, 1)
         meet = meet[dimension[meet[:, 1]] >= lowest[meet[:, 0]]]
         parts.append(np.column_stack([np.full(len(meet), kind), meet]))
     (mine_i, edges_i), (mine_j, edges_j) = (_search_edges(surfaces, body) for body in (i, j))
-    meet = _overlaps(vertices_i.joined(edges_i), vertices_j.joined(edges_j))
+    meet = _overlaps(vertices_i.around(edges_i), vertices_j.around(edges_j))
     parts.append(np.column_stack([np.full(len(meet), EDGE_EDGE), mine_i[meet[:, 0]], mine_j[meet[:, 1]]]))
     return parts
 

@@ -45,7 +45,7 @@ curvature is that of the distances, not of the barriers (`abd.potentials.contact
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -203,100 +203,80 @@ class Minima:
 
 def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Candidates, listed: Contacts) -> Minima:
     """Parts of the candidates `found`; `listed` are these candidates as contacts."""
-    of_vertices = np.flatnonzero((found.kind == VERTEX_TARGET) | (found.kind == TARGET_VERTEX))
-    of_edges = np.flatnonzero(found.kind == EDGE_EDGE)
-    of_planes = np.flatnonzero((found.kind != EDGE_EDGE) & ~np.isin(found.kind, (VERTEX_TARGET, TARGET_VERTEX)))
-    bodies = np.where(found.kind == TARGET_VERTEX, pairs.j[found.pair], pairs.i[found.pair])
-    others = np.where(found.kind == TARGET_VERTEX, pairs.i[found.pair], pairs.j[found.pair])
-    meshes, other_meshes = surfaces.mesh[bodies], surfaces.mesh[others]
-    vertex = surfaces.vertex_start[meshes] + found.a
-    rows: list[_Rows] = [
-        _Rows(listed[of_planes], of_planes, np.full(len(of_planes), INSIDE), constant=np.ones(len(of_planes)))
-    ]
+    has_target = np.isin(found.kind, (VERTEX_TARGET, TARGET_VERTEX))
+    of_vertices, of_edges = np.flatnonzero(has_target), np.flatnonzero(found.kind == EDGE_EDGE)
+    of_planes = np.flatnonzero(~has_target & (found.kind != EDGE_EDGE))
+    rows = [_Rows(listed[of_planes], of_planes, INSIDE, constant=1.0)]
 
-    target = surfaces.target_start[np.maximum(other_meshes, 0)] + np.where(np.isin(found.kind, (0, 1)), found.b, 0)
-    C = topology.vertex_weight[np.where(found.kind == EDGE_EDGE, 0, vertex)] if len(topology.vertex_weight) else vertex
-    v, t = vertex[of_vertices], target[of_vertices]
-    inside = np.array([8, 3, 7])[surfaces.target_dimension[t]]
-    rows.append(_Rows(listed[of_vertices], of_vertices, np.full(len(of_vertices), INSIDE), weight=C[of_vertices]))
-    rows[-1].add_conditions(np.arange(len(of_vertices)), t, inside)
+    flipped, pair = found.kind[of_vertices] == TARGET_VERTEX, found.pair[of_vertices]
+    i, j = pairs.i[pair], pairs.j[pair]
+    v = surfaces.vertex_start[surfaces.mesh[np.where(flipped, j, i)]] + found.a[of_vertices]
+    t = surfaces.target_start[surfaces.mesh[np.where(flipped, i, j)]] + found.b[of_vertices]
+    C = topology.vertex_weight[v]
+    inside = np.arange(len(t)), t, np.array([8, 3, 7])[surfaces.target_dimension[t]]
+    rows.append(_Rows(listed[of_vertices], of_vertices, INSIDE, C, conditions=inside))
     for k in range(3 if len(t) else 0):
-        mine = np.flatnonzero((topology.owned[t] & (1 << (SIDE_BIT + k)) > 0) & (C[of_vertices] > 0.0))
-        side = topology.sides[t[mine], k]
-        ends = topology.side_ends[side]
-        part = _Rows(
-            _vertex_contacts(surfaces, listed[of_vertices[mine]], v[mine], ends[:, [0, 1, 1]]),
-            of_vertices[mine],
-            np.full(len(mine), SIDE),
-            weight=C[of_vertices[mine]],
-            extra=np.diff(topology.side_start)[side] - 1.0,
-        )
+        mine = np.flatnonzero((topology.owned[t] & (1 << (SIDE_BIT + k)) > 0) & (C > 0.0))
+        source, side = of_vertices[mine], topology.sides[t[mine], k]
+        against = _vertex_contacts(surfaces, listed[source], v[mine], topology.side_ends[side][:, [0, 1, 1]])
         index, row = _ranges(topology.side_start, side)
-        part.add_conditions(row, topology.side_target[index], topology.side_pattern[index])
-        rows.append(part)
+        conditions = row, topology.side_target[index], topology.side_pattern[index]
+        extra = np.diff(topology.side_start)[side] - 1.0
+        rows.append(_Rows(against, source, SIDE, C[mine], extra=extra, conditions=conditions))
     for k in range(3 if len(t) else 0):
-        mine = np.flatnonzero((topology.owned[t] & (1 << (CORNER_BIT + k)) > 0) & (C[of_vertices] > 0.0))
-        corner = topology.corners[t[mine], k]
-        part = _Rows(
-            _vertex_contacts(surfaces, listed[of_vertices[mine]], v[mine], np.repeat(corner[:, None], 3, axis=1)),
-            of_vertices[mine],
-            np.full(len(mine), CORNER),
-            weight=C[of_vertices[mine]],
-        )
+        mine = np.flatnonzero((topology.owned[t] & (1 << (CORNER_BIT + k)) > 0) & (C > 0.0))
+        source, corner = of_vertices[mine], topology.corners[t[mine], k]
+        against = _vertex_contacts(surfaces, listed[source], v[mine], np.repeat(corner[:, None], 3, axis=1))
         index, row = _ranges(topology.ring_start, corner)
         # wires are targets of points and ends of wires only
         meant = surfaces.target_dimension[topology.ring_target[index]] >= surfaces.least[v[mine]][row]
         index, row = index[meant], row[meant]
+        conditions = row, topology.ring_target[index], topology.ring_pattern[index]
         mutual = _mutual_corners(surfaces, topology, v[mine], corner)
-        part.constant = 1.0 - np.bincount(row, minlength=len(mine)) - 0.5 * mutual
-        part.add_conditions(row, topology.ring_target[index], topology.ring_pattern[index])
+        constant = 1.0 - np.bincount(row, minlength=len(mine)) - 0.5 * mutual
         index, row = _ranges(topology.spoke_start, corner)
-        part.spokes = corner[row], topology.spoke_end[index], row, topology.spoke_extra[index]
-        rows.append(part)
+        spokes = corner[row], topology.spoke_end[index], row, topology.spoke_extra[index]
+        rows.append(_Rows(against, source, CORNER, C[mine], constant, conditions=conditions, spokes=spokes))
 
     a = surfaces.edge_start[surfaces.mesh[pairs.i[found.pair[of_edges]]]] + found.a[of_edges]
     b = surfaces.edge_start[surfaces.mesh[pairs.j[found.pair[of_edges]]]] + found.b[of_edges]
     weight = topology.edge_weight[a] * topology.edge_weight[b]
     flat = weight == 0.0
-    rows.append(_Rows(listed[of_edges[flat]], of_edges[flat], np.full(flat.sum(), INSIDE), weight=weight[flat]))
+    rows.append(_Rows(listed[of_edges[flat]], of_edges[flat], INSIDE, weight[flat]))
     of_edges, a, b, weight = of_edges[~flat], a[~flat], b[~flat], weight[~flat]
-    rows.append(_Rows(listed[of_edges], of_edges, np.full(len(of_edges), CROSSING), weight=weight))
-    ends_a, ends_b = surfaces.edges[a], surfaces.edges[b]
-    for k in range(4):
-        point = ends_a[:, k] if k < 2 else ends_b[:, k - 2]
-        across, faced = (ends_b, topology.edge_faced[b]) if k < 2 else (ends_a, topology.edge_faced[a])
-        base = listed[of_edges]
-        if k >= 2:
-            base = replace(base, first=base.second, second=base.first, flipped=~base.flipped)
-        share = np.where(faced, 1.0, 1.0 - topology.vertex_share[point])
-        rows.append(
-            _Rows(
-                _vertex_contacts(surfaces, base, point, across[:, [0, 1, 1]]),
-                of_edges,
-                np.full(len(of_edges), END),
-                weight=weight,
-                share=share,
-            )
-        )
+    rows.append(_Rows(listed[of_edges], of_edges, CROSSING, weight))
+    on_first = listed[of_edges]
+    on_second = replace(on_first, first=on_first.second, second=on_first.first, flipped=~on_first.flipped)
+    for base, edge, other in ((on_first, a, b), (on_second, b, a)):
+        for end in surfaces.edges[edge].T:
+            against = _vertex_contacts(surfaces, base, end, surfaces.edges[other][:, [0, 1, 1]])
+            share = np.where(topology.edge_faced[other], 1.0, 1.0 - topology.vertex_share[end])
+            rows.append(_Rows(against, of_edges, END, weight, share=share))
     return _concatenated(surfaces, topology, rows, len(of_edges))
 
 
+NONE = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
 class _Rows:
-    """Parts of one role, with conditions as (row among them, target, pattern)."""
+    """k parts of one role: contacts, sources (k,) and coefficients of `Minima`, (k,) or common.
 
-    def __init__(self, contacts: Contacts, source: np.ndarray, role: np.ndarray, **given: np.ndarray):
-        count = len(source)
-        self.contacts, self.source, self.role = contacts, source, role
-        self.constant = given.get("constant", np.zeros(count))
-        self.extra, self.share = given.get("extra", np.zeros(count)), given.get("share", np.zeros(count))
-        self.weight = given.get("weight", np.ones(count))
-        nothing = np.zeros(0, dtype=np.int64)
-        self.conditions = nothing, nothing, nothing
-        self.spokes = nothing, nothing, nothing, nothing
+    Attributes:
+        conditions: rows among the parts whose coefficient increases by 1 if the closest point of a target has a pattern; these
+            targets and patterns.
+        spokes: corners, other ends of their sides, rows, and `Queries.spoke_extra`.
+    """
 
-    def add_conditions(self, row: np.ndarray, target: np.ndarray, pattern: np.ndarray) -> None:
-        """Add 1 to the coefficient of a row if the closest point of a target has a pattern."""
-        self.conditions = row, target, pattern
+    contacts: Contacts
+    source: np.ndarray
+    role: int
+    weight: np.ndarray | float = 1.0
+    constant: np.ndarray | float = 0.0
+    extra: np.ndarray | float = 0.0
+    share: np.ndarray | float = 0.0
+    conditions: tuple[np.ndarray, np.ndarray, np.ndarray] = (NONE, NONE, NONE)
+    spokes: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] = (NONE, NONE, NONE, NONE)
 
 
 def _concatenated(surfaces: Surfaces, topology: Topology, rows: list[_Rows], crossings: int) -> Minima:
@@ -304,26 +284,25 @@ def _concatenated(surfaces: Surfaces, topology: Topology, rows: list[_Rows], cro
     queries, spokes = [], []
     for part, start in zip(rows, starts, strict=False):
         row, target, pattern = part.conditions
-        base = part.contacts[row]
         first = (topology.owned[target][:, None] >> ACROSS) & 1 > 0
-        queries.append((_retargeted(surfaces, base, surfaces.targets[target]), start + row, pattern, first))
+        against = _retargeted(surfaces, part.contacts[row], surfaces.targets[target])
+        queries.append((against, start + row, pattern, first))
         u, w, row, extra = part.spokes
         low, high = np.minimum(u, w), np.maximum(u, w)
         against = _retargeted(surfaces, part.contacts[row], np.stack([low, high, high], axis=1))
         spokes.append((against, start + row, extra, u == low))
 
     def all_of(name: str) -> np.ndarray:
-        return np.concatenate([getattr(part, name) for part in rows])
+        return np.concatenate([np.broadcast_to(getattr(part, name), len(part.source)) for part in rows])
+
+    def columns(parts: list[tuple]) -> tuple[Contacts, np.ndarray, np.ndarray, np.ndarray]:
+        against, *others = zip(*parts, strict=True)
+        return Contacts.joined(*against), *map(np.concatenate, others)
 
     return Minima(
-        contacts=_stacked([part.contacts for part in rows]),
+        contacts=Contacts.joined(*(part.contacts for part in rows)),
         **{name: all_of(name) for name in ("source", "role", "constant", "extra", "weight", "share")},
-        queries=Queries(
-            _stacked([part[0] for part in queries]),
-            *(np.concatenate([part[k] for part in queries]) for k in (1, 2, 3)),
-            _stacked([part[0] for part in spokes]),
-            *(np.concatenate([part[k] for part in spokes]) for k in (1, 2, 3)),
-        ),
+        queries=Queries(*columns(queries), *columns(spokes)),
         crossing=starts[-6:-1][None, :] + np.arange(crossings)[:, None],
     )
 
@@ -359,7 +338,3 @@ def _ranges(start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
     row = np.repeat(np.arange(len(rows)), count)
     index = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + start[rows][row]
     return index.astype(np.int64), row
-
-
-def _stacked(parts: list[Contacts]) -> Contacts:
-    return Contacts(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Contacts)))

@@ -9,13 +9,14 @@ import numpy as np
 from abd.contact.pair_rows import are_among
 from abd.joint_list import excluded_pairs
 from abd.model import Kind, Model
+from abd.tables import Table
 
 MOST_TESTED = 64
 """Largest number of bodies of a world for which all pairs are tested."""
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(Table):
     """P body pairs (i, j): i is dynamic and has a mesh; j is later in the scene, or is not dynamic.
 
     Attributes:
@@ -29,9 +30,6 @@ class Pairs:
     xi: np.ndarray
     stiffness: np.ndarray
     mu: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.i)
 
 
 def may_collide(model: Model, first: np.ndarray, second: np.ndarray) -> np.ndarray:

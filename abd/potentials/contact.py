@@ -32,7 +32,7 @@ from abd.potentials import distance, mollifier
 from abd.potentials.barrier import barrier
 from abd.potentials.curvature import curvature
 from abd.potentials.distance import dot
-from abd.potentials.elements import Elements, concatenate
+from abd.potentials.elements import Elements
 from abd.tables import Table
 
 
@@ -276,7 +276,7 @@ def contact_elements(
     K = stiffness[:, None, None] * np.einsum("mi,mj->mij", n, n) + tangential + _across(x, near, n, pull)
     plain = _normal_elements(near, contacts, by_distance[:, None] * n, K, np.flatnonzero(active))
     parallel = _angle_elements(x, dc, contacts, by_angle, np.flatnonzero(active & (m1 > 0.0)))
-    elements = concatenate([plain, parallel, tipping])
+    elements = Elements.joined(plain, parallel, tipping)
     return elements.exchanged(contacts.flipped[elements.source])
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.potentials.distance import dot
-from abd.potentials.elements import Elements, concatenate
+from abd.potentials.elements import Elements
 from cuda_kernels.shared.contact import SMALLEST_SQUARED_SINE, TRANSIENT
 
 
@@ -75,7 +75,7 @@ def curvature(
     parts += [
         _edge_elements(np.flatnonzero(bends & free[:, j] & ~facing), normal, E[:, j], owner[:, j]) for j in (0, 1)
     ]
-    return K, concatenate(parts)
+    return K, Elements.joined(*parts)
 
 
 def _edge_elements(rows: np.ndarray, normal: np.ndarray, E: np.ndarray, owner: np.ndarray) -> Elements:

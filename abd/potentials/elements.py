@@ -7,16 +7,18 @@ A point with homogeneous rest coordinates ``Y = (1, X)``, or an edge vector with
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
+
+from abd.tables import Table
 
 STATE_ORDER = np.array([[r if k == 0 else 3 + 3 * r + k - 1 for k in range(4)] for r in range(3)])
 """(3, 4) index in q = (p; row 1; row 2; row 3 of A) of the entry (r, k) of Q."""
 
 
 @dataclass(frozen=True)
-class Elements:
+class Elements(Table):
     """e elements of a potential between two bodies i and j.
 
     Attributes:
@@ -34,9 +36,6 @@ class Elements:
     K_jj: np.ndarray
     Y_i: np.ndarray
     Y_j: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.source)
 
     def exchanged(self, where: np.ndarray) -> Elements:
         """Elements with i and j exchanged where the mask (e,) is true."""
@@ -63,11 +62,6 @@ class Elements:
             body_block(self.K_ij, self.Y_i, self.Y_j),
             body_block(self.K_jj, self.Y_j, self.Y_j),
         )
-
-
-def concatenate(parts: list[Elements]) -> Elements:
-    """Elements of all parts, in their order."""
-    return Elements(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Elements)))
 
 
 def body_gradient(f: np.ndarray, Y: np.ndarray) -> np.ndarray:

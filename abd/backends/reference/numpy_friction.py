@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class NumpyFriction:
         if chosen is not None:
             old, new = ~chosen[before[2]], chosen[self.owners]
             tables = zip(before[:2], (self.lagged, self.candidates), strict=True)
-            self.lagged, self.candidates = (_concatenate(kept, old, fresh, new) for kept, fresh in tables)
+            self.lagged, self.candidates = (type(kept).joined(kept[old], fresh[new]) for kept, fresh in tables)
             self.lagged = replace(self.lagged, source=np.arange(len(self.lagged)))
             self.owners = np.concatenate([before[2][old], self.owners[new]])
 
@@ -164,12 +164,6 @@ class NumpyFriction:
 def signs(lagged: Lagged) -> np.ndarray:
     """Return (l, 1) signs of stretches of bodies i relative to j: slips of flipped contacts change sign, rotations do not."""
     return np.where(lagged.flipped & (lagged.kind == SLIDE), -1.0, 1.0)[:, None]
-
-
-def _concatenate(a, of_a: np.ndarray, b, of_b: np.ndarray):
-    """Concatenate masked rows of two tables a and b."""
-    columns = ((getattr(a, one.name)[of_a], getattr(b, one.name)[of_b]) for one in fields(a))
-    return type(a)(*(np.concatenate(pair) for pair in columns))
 
 
 def _by_pair(candidates: contact.Contacts, load: np.ndarray) -> PairLoads:
