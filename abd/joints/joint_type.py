@@ -11,7 +11,7 @@ from abd.errors import Problem, SceneError
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure
-from abd.joints.measures.motions import Motion
+from abd.joints.measures.motions import product
 from abd.model import Joint
 
 BALL = "quaternion", "mrp"
@@ -94,16 +94,14 @@ class JointType:
         """Coordinates of the free motion [m or rad], in the order of their index."""
         return []
 
-    def motions(self, joint: Joint) -> list[Motion] | None:
-        """Motions, one per coordinate, whose product is T_CD; None if T_CD is not such a product.
-
-        Without `motions` and `transform` the coordinates do not describe the pose.
-        """
+    def motions(self, joint: Joint) -> list[np.ndarray] | None:
+        """Motions (6,), one per coordinate, whose product is T_CD; None if T_CD is not such a product."""
         return None
 
     def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray | None:
-        """T_CD (4, 4) at the coordinates (k,), of types without `motions`; None if the coordinates do not determine it."""
-        return None
+        """T_CD (4, 4) at the coordinates (k,) [m or rad]; None if the coordinates do not determine it."""
+        motions = self.motions(joint)
+        return None if motions is None else product(motions, values)
 
     def project(self, joint: Joint, T: np.ndarray) -> np.ndarray | None:
         """T_GD (4, 4), the admissible pose nearest to T_CD (4, 4); None: `abd.joints.coordinates.transform.project` finds it."""

@@ -192,7 +192,7 @@ def test_principal_values_choose_the_shorter_turn():
     assert_close(shadow, [0.0, -0.5, 0.0], 0.0)
     assert_close(mrp_matrix(shadow), mrp_matrix(np.array([0.0, 2.0, 0.0])), 1e-15)
     assert_close(JointKinematics(PLAIN).principal_value(np.array([7.0])), [7.0 - 2 * np.pi], 1e-15)
-    lead = Coordinates([screw("theta", Z, 0.1)], [])
+    lead = Coordinates([screw(Z, 0.1)], [])
     assert_close(lead.principal(np.array([7.0])), [7.0], 0.0)
 
 

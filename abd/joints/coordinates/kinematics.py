@@ -180,7 +180,7 @@ def flip_direction(joint: Joint) -> Joint:
     if joint.parent == WORLD:
         raise ValueError(f"joint {joint.name!r} has the world as parent, which cannot be a child")
     space = configuration_space(joint)
-    twists = [motion.twist for motion in TYPES[joint.type].motions(joint) or []]
+    twists = TYPES[joint.type].motions(joint) or []
     turns = [F for F in HALF_TURNS if all(np.allclose(np.kron(np.eye(2), F) @ X, -X) for X in twists)]
     if isinstance(space, Analytic) or (twists and not (space.fixed and turns)):
         raise ValueError(f"the inverse of joint {joint.name!r} is not a joint of type {joint.type}")

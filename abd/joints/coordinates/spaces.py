@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from abd.joints.measures.measures import Measure
-from abd.joints.measures.motions import Motion
+from abd.joints.measures.motions import product
 from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP, is_analytic
 from abd.joints.rows.table import value_at
 from abd.rotations import adjoint, cross, exp, inverse
@@ -94,26 +94,22 @@ class Space(ABC):
 class Coordinates(Space):
     """Product of elementary motions, ``T_CD = exp(X_1 q_1) exp(X_2 q_2) ...``."""
 
-    def __init__(self, motions: list[Motion], measures: list[Measure]):
+    def __init__(self, motions: list[np.ndarray], measures: list[Measure]):
         self.motions, self.measures = motions, measures
         self.num_positions = self.num_velocities = len(motions)
-        self.rotary = np.array([motion.rotary for motion in motions], dtype=bool)
-        ads = [cross(motion.twist) for motion in motions]
+        self.rotary = np.array([twist[3:].any() for twist in motions], dtype=bool)
         # The column of a motion is constant if it commutes with all later motions.
-        self.fixed = not any((a @ later.twist).any() for k, a in enumerate(ads) for later in motions[k + 1 :])
+        self.fixed = not any((cross(one) @ later).any() for k, one in enumerate(motions) for later in motions[k + 1 :])
         self.commuting = self.fixed
 
     def transform(self, q: np.ndarray) -> np.ndarray:
-        T = np.eye(4)
-        for motion, value in zip(self.motions, q, strict=True):
-            T = T @ exp(motion.twist * value)
-        return T
+        return product(self.motions, q)
 
     def subspace(self, q: np.ndarray) -> np.ndarray:
         S, tail = np.empty((6, self.num_velocities)), np.eye(6)
         for k in reversed(range(len(self.motions))):
-            S[:, k] = tail @ self.motions[k].twist
-            tail = tail @ adjoint(exp(-self.motions[k].twist * q[k]))
+            S[:, k] = tail @ self.motions[k]
+            tail = tail @ adjoint(exp(-self.motions[k] * q[k]))
         return S
 
     def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -134,14 +130,14 @@ class Coordinates(Space):
 
     def principal(self, q: np.ndarray) -> np.ndarray:
         """Angles in (-pi, pi], except those of screws."""
-        turns = np.array([motion.rotary and not motion.twist[:3].any() for motion in self.motions], dtype=bool)
+        turns = self.rotary & ~np.array([twist[:3].any() for twist in self.motions], dtype=bool)
         return np.where(turns, wrapped(q), q)
 
 
 class Planar(Coordinates):
     """x, y, theta with velocities in axes of C as in RigidBodyDynamics.jl; S is constant."""
 
-    def __init__(self, motions: list[Motion], measures: list[Measure]):
+    def __init__(self, motions: list[np.ndarray], measures: list[Measure]):
         super().__init__(motions, measures)
         self.fixed, self.commuting = True, False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.joints.measures.motions import product, turned
+from abd.joints.measures.motions import turned
 from abd.joints.rows.table import twist_gradient, value_at
 from abd.joints.types import TYPES
 from abd.model import Joint
@@ -17,11 +17,7 @@ CONVERGED = 1e-14
 
 def transform(joint: Joint, values: np.ndarray) -> np.ndarray | None:
     """T_CD (4, 4) at coordinate values (k,) [m or rad]; None for types whose coordinates do not determine the pose."""
-    kind = TYPES[joint.type]
-    motions = kind.motions(joint)
-    if motions is not None:
-        return product(motions, values)
-    return kind.transform(joint, values)
+    return TYPES[joint.type].transform(joint, values)
 
 
 def project(joint: Joint, T: np.ndarray) -> np.ndarray:

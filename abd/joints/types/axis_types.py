@@ -27,7 +27,7 @@ from abd.joints.measures.axes import displacement, small_rotation, tilt, turn, z
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.linear import Row, directions, point
 from abd.joints.measures.measures import Measure, MeasureKind, functional, measure
-from abd.joints.measures.motions import Motion, X, Y, Z, rotation, screw, translation
+from abd.joints.measures.motions import X, Y, Z, rotation, screw, translation
 from abd.model import Joint
 
 AXES = {"x": X, "y": Y, "z": Z}
@@ -85,12 +85,12 @@ class AxisType(JointType):
         turns = {"z": [turn("theta")], "": zyx_angles() if self.free else []}.get(self.directions, [])
         return [*(displacement(axis) for axis in self.free), *turns]
 
-    def motions(self, joint: Joint) -> list[Motion] | None:
+    def motions(self, joint: Joint) -> list[np.ndarray] | None:
         """Translations, then rotations; None for a pin, whose rotation has no coordinates."""
         if not self.free and not self.directions:
             return None
-        turns = {"z": (("theta", Z),), "": (("roll", Z), ("pitch", Y), ("yaw", X))}.get(self.directions, ())
-        return [*(translation(axis, AXES[axis]) for axis in self.free), *(rotation(name, axis) for name, axis in turns)]
+        turns = {"z": (Z,), "": (Z, Y, X)}.get(self.directions, ())
+        return [*(translation(AXES[axis]) for axis in self.free), *map(rotation, turns)]
 
 
 class Prismatic(AxisType):
@@ -142,9 +142,9 @@ class Screw(AxisType):
         """theta [rad]."""
         return [turn("theta")]
 
-    def motions(self, joint: Joint) -> list[Motion]:
+    def motions(self, joint: Joint) -> list[np.ndarray]:
         """Screw motion about z."""
-        return [screw("theta", Z, float(joint.parameters["lead"]))]
+        return [screw(Z, float(joint.parameters["lead"]))]
 
 
 AXIS_TYPES = {

@@ -10,7 +10,7 @@ from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.axes import displacement, xyz_angles
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.measures import Measure
-from abd.joints.measures.motions import Motion, X, Y, Z, rotation, translation
+from abd.joints.measures.motions import X, Y, Z, rotation, translation
 from abd.model import Joint
 
 NEGLIGIBLE = 1e-12
@@ -63,13 +63,9 @@ class Bushing(JointType):
         """x, y, z [m], rx, ry, rz [rad]."""
         return [*(displacement(name) for name in "xyz"), *xyz_angles()]
 
-    def motions(self, joint: Joint) -> list[Motion]:
+    def motions(self, joint: Joint) -> list[np.ndarray]:
         """Translations, then the three rotations."""
-        axes = (X, Y, Z)
-        return [
-            *(translation(name, axis) for name, axis in zip("xyz", axes)),
-            *(rotation(name, axis) for name, axis in zip(("rx", "ry", "rz"), axes)),
-        ]
+        return [*map(translation, (X, Y, Z)), *map(rotation, (X, Y, Z))]
 
 
 def _matrix(joint: Joint, key: str) -> np.ndarray:

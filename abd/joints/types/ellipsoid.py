@@ -53,9 +53,7 @@ class Ellipsoid(JointType):
     def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
         """T_CD (4, 4) at (longitude, latitude, theta, phi)."""
         alpha = _alpha(joint)
-        turn = product(
-            [rotation("theta", Z), rotation("phi", X), rotation("alpha", Z)], (values[2] + alpha, values[3], -alpha)
-        )
+        turn = product([rotation(Z), rotation(X), rotation(Z)], (values[2] + alpha, values[3], -alpha))
         return on_surface(joint, values[0], values[1]) @ turn
 
     def project(self, joint: Joint, T: np.ndarray) -> np.ndarray:
@@ -107,7 +105,7 @@ class Ellipsoid3(JointType):
 
     def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
         """T_CD (4, 4) at (x, y, theta)."""
-        return on_surface(joint, values[0], values[1]) @ product([rotation("theta", Z)], values[2:])
+        return on_surface(joint, values[0], values[1]) @ product([rotation(Z)], values[2:])
 
 
 def nearest_point(radii: np.ndarray, x: np.ndarray) -> np.ndarray:

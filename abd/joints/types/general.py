@@ -11,7 +11,7 @@ from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.axes import angle, displacement, dot, turn, xyz_angles
 from abd.joints.measures.linear import Row, point
 from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
-from abd.joints.measures.motions import Motion, X, Y, Z, rotation, translation
+from abd.joints.measures.motions import X, Y, Z, rotation, translation
 from abd.model import WORLD, Joint
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
@@ -78,13 +78,13 @@ class General(JointType):
         held, frame = _constrained(joint)
         return [measure for measure, _ in free_translations(joint, held, frame)] + _angles(held)
 
-    def motions(self, joint: Joint) -> list[Motion] | None:
+    def motions(self, joint: Joint) -> list[np.ndarray] | None:
         """Translations, then the free rotations in the order x, y, z; None if the translations have no coordinates."""
         held, frame = _constrained(joint)
         if not is_measurable(joint, held, frame):
             return None
-        moves = [translation(measure.name, axis) for measure, axis in free_translations(joint, held, frame)]
-        return moves + [rotation(name, axis) for name, axis in ROTATIONS.items() if name not in held]
+        moves = [translation(axis) for _, axis in free_translations(joint, held, frame)]
+        return moves + [rotation(axis) for name, axis in ROTATIONS.items() if name not in held]
 
 
 def _constrained(joint: Joint) -> tuple[tuple[str, ...], str]:

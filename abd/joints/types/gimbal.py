@@ -7,7 +7,7 @@ import numpy as np
 from abd.joints.joint_type import parameter_error
 from abd.joints.measures.axes import angle, xyz_angles, zyx_angles
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
-from abd.joints.measures.motions import Motion, X, Y, Z, product, rotation
+from abd.joints.measures.motions import X, Y, Z, product, rotation
 from abd.joints.types.axis_types import AxisType
 from abd.model import Joint
 
@@ -33,10 +33,10 @@ class Gimbal(AxisType):
         """roll, pitch, yaw [rad]."""
         return zyx_angles() if _order(joint) == "zyx" else xyz_angles(("roll", "pitch", "yaw"))
 
-    def motions(self, joint: Joint) -> list[Motion] | None:
+    def motions(self, joint: Joint) -> list[np.ndarray] | None:
         """Three rotations."""
         first, last = (Z, X) if _order(joint) == "zyx" else (X, Z)
-        return [rotation("roll", first), rotation("pitch", Y), rotation("yaw", last)]
+        return [rotation(first), rotation(Y), rotation(last)]
 
 
 class SphericalRpy(Gimbal):
@@ -62,7 +62,7 @@ class SphericalRpy(Gimbal):
 
     def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
         """T_CD (4, 4) at (roll, pitch, yaw)."""
-        return product([rotation("roll", Z), rotation("pitch", Y), rotation("yaw", X)], values).T
+        return product([rotation(Z), rotation(Y), rotation(X)], values).T
 
 
 def _order(joint: Joint) -> str:

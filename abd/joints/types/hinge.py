@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from abd.joints.measures.axes import turn
 from abd.joints.measures.linear import Row, point_row
 from abd.joints.measures.measures import Measure
-from abd.joints.measures.motions import Motion, Z, rotation
+from abd.joints.measures.motions import Z, rotation
 from abd.joints.types.axis_types import AxisType
 from abd.model import Joint
 
@@ -51,6 +53,6 @@ class LegacyRevolute(Hinge):
         """theta [rad]."""
         return [replace(turn("theta"), scale=-1.0)]
 
-    def motions(self, joint: Joint) -> list[Motion]:
+    def motions(self, joint: Joint) -> list[np.ndarray]:
         """Rz(-theta)."""
-        return [rotation("theta", -Z)]
+        return [rotation(-Z)]

@@ -9,7 +9,7 @@ import numpy as np
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.axes import angle, displacement, dot
 from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
-from abd.joints.measures.motions import Motion, X, Y, Z, product, rotation, translation
+from abd.joints.measures.motions import X, Y, Z, product, rotation, translation
 from abd.joints.types.axis_types import AxisType
 from abd.model import Joint
 from abd.rotations import least_turn
@@ -67,10 +67,10 @@ class Universal(AxisType):
             sine, cosine = entry(0, 2), entry(0, 0, **scaled)
         return [angle("roll", *roll), angle("pitch", sine, cosine)]
 
-    def motions(self, joint: Joint) -> list[Motion]:
+    def motions(self, joint: Joint) -> list[np.ndarray]:
         """Roll about z or x, then pitch."""
         axis, _, order = _pitch_axis(joint)
-        return [rotation("roll", Z if order == "zy" else X), rotation("pitch", axis)]
+        return [rotation(Z if order == "zy" else X), rotation(axis)]
 
     def project(self, joint: Joint, T: np.ndarray) -> np.ndarray:
         """T_GD (4, 4): the anchors coincide; the smallest rotation restores the angle between both axes."""
@@ -117,7 +117,7 @@ class RollPitch(AxisType):
 
     def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
         """T_CD (4, 4) at (roll, pitch)."""
-        return product([rotation("roll", Z), rotation("pitch", Y)], values).T
+        return product([rotation(Z), rotation(Y)], values).T
 
 
 class FixedAxis(JointType):
@@ -144,13 +144,9 @@ class FixedAxis(JointType):
         pitch = angle("pitch", entry(2, 0, -1.0), entry(2, 2))
         return [*(displacement(name) for name in "xyz"), roll, pitch]
 
-    def motions(self, joint: Joint) -> list[Motion]:
+    def motions(self, joint: Joint) -> list[np.ndarray]:
         """Translations, then roll and pitch."""
-        return [
-            *(translation(name, axis) for name, axis in zip("xyz", (X, Y, Z))),
-            rotation("roll", Z),
-            rotation("pitch", Y),
-        ]
+        return [*map(translation, (X, Y, Z)), rotation(Z), rotation(Y)]
 
 
 def _pitch_axis(joint: Joint) -> tuple[np.ndarray, float, str]:
