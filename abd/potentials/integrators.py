@@ -116,6 +116,11 @@ class Scheme:
         return float(self.motion[Mode.DISSIPATIVE, Motion.M_NEW]) / self.ch2
 
 
+def _of_bodies(name: str) -> property:
+    """Property of `Schemes`: (n,) an attribute of every body's scheme."""
+    return property(lambda self: np.array([getattr(one, name) for one in self.each])[self.of])
+
+
 @dataclass(frozen=True)
 class Schemes:
     """Schemes of one step of several worlds with different step lengths, by one integrator.
@@ -129,36 +134,9 @@ class Schemes:
     each: tuple[Scheme, ...]
     of: np.ndarray
 
-    @property
-    def h(self) -> np.ndarray:
-        return self._by_body("h")
-
-    @property
-    def c(self) -> np.ndarray:
-        return self._by_body("c")
-
-    @property
-    def ch2(self) -> np.ndarray:
-        return self._by_body("ch2")
-
-    @property
-    def beta(self) -> np.ndarray:
-        return self._by_body("beta")
-
-    @property
-    def impulse(self) -> np.ndarray:
-        return self._by_body("impulse")
-
-    @property
-    def penalty(self) -> float:
-        return self.each[0].penalty
-
-    @property
-    def chord(self) -> bool:
-        return self.each[0].chord
-
-    def _by_body(self, name: str) -> np.ndarray:
-        return np.array([getattr(one, name) for one in self.each])[self.of]
+    h, c, ch2, beta, impulse = map(_of_bodies, ("h", "c", "ch2", "beta", "impulse"))
+    penalty = property(lambda self: self.each[0].penalty)
+    chord = property(lambda self: self.each[0].chord)
 
     def rows(self, row: np.ndarray) -> np.ndarray:
         """(n, 18) of `Scheme.motion` by rows (n,)."""

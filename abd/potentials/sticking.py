@@ -25,7 +25,12 @@ import numpy as np
 
 from abd.rotations import cross_product
 from abd.tables import Table
-from cuda_kernels.shared.contact import STEEP
+from cuda_kernels.shared.contact import SPIN, STEEP
+
+KINDS = SPIN + 1
+"""Number of kinds of resisted motion."""
+LINEAR_SEARCH = 32
+"""Largest number of points of a key for a linear search; more points are searched by a tree."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +50,7 @@ class Anchors(Table):
 
     def nearest(self, key: np.ndarray, kind: np.ndarray, point: np.ndarray) -> np.ndarray:
         """(l,) indices of the nearest anchors of contacts with keys, kinds (l,) and points on their first bodies; -1 for none."""
-        out, order = np.full(len(key), -1), np.argsort(self.key, kind="stable")
-        first, end = (np.searchsorted(self.key[order], key, side) for side in ("left", "right"))
-        row = np.repeat(np.arange(len(key)), end - first)  # pairs of contacts and anchors of the same bodies
-        other = order[first[row] + np.arange(len(row)) - np.repeat(np.cumsum(end - first) - (end - first), end - first)]
-        same = self.kind[other] == kind[row]
-        row, other = row[same], other[same]
-        by_distance = np.lexsort((np.sum((self.point[other] - point[row]) ** 2, axis=1), row))
-        found, place = np.unique(row[by_distance], return_index=True)
-        out[found] = other[by_distance][place]
-        return out
+        return nearest(KINDS * self.key + self.kind, self.point, KINDS * key + kind, point)
 
     def found(self, key: np.ndarray, kind: np.ndarray, point: np.ndarray, n: np.ndarray) -> np.ndarray:
         """(l, 3) shares of the `nearest` anchors in the tangent planes of the normals n (l, 3); 0 without one."""
@@ -80,3 +76,31 @@ def final_shares(stretch: np.ndarray, eps: float, n: np.ndarray, spin: np.ndarra
     share = stretch / eps
     share = share / np.maximum(np.linalg.norm(share, axis=1), 1.0)[:, None]
     return np.cos(spin)[:, None] * share + np.sin(spin)[:, None] * cross_product(n, share)
+
+
+def nearest(key: np.ndarray, point: np.ndarray, query_key: np.ndarray, query_point: np.ndarray) -> np.ndarray:
+    """(l,) row of the nearest of points (c, 3) with the key (c,) of a query (l,), -1 without one."""
+    out = np.full(len(query_key), -1)
+    if not len(key) or not len(query_key):
+        return out
+    order = np.argsort(key, kind="stable")
+    first, end = (np.searchsorted(key[order], query_key, side) for side in ("left", "right"))
+    few = end - first <= LINEAR_SEARCH
+    best = np.full(len(out), np.inf)
+    for rank in range(int((end - first)[few].max(initial=0))):
+        query = np.flatnonzero(few & (first + rank < end))
+        row = order[first[query] + rank]
+        difference = point[row] - query_point[query]
+        distance = np.einsum("li,li->l", difference, difference)
+        closer = distance < best[query]
+        best[query[closer]], out[query[closer]] = distance[closer], row[closer]
+    if not few.all():
+        from scipy.spatial import cKDTree
+
+        many, mine = np.flatnonzero(~few), np.isin(key, query_key[~few])
+        # a fourth coordinate, larger than all distances, separates the keys
+        size = 8.0 * max(np.abs(point).max(), np.abs(query_point).max(), 1e-300)
+        tree = cKDTree(np.column_stack([point[mine], size * key[mine]]))
+        _, row = tree.query(np.column_stack([query_point[many], size * query_key[many]]))
+        out[many] = np.flatnonzero(mine)[row]
+    return out

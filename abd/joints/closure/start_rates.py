@@ -19,6 +19,7 @@ from abd.joints.closure.link_graph import connected_labels, members
 from abd.joints.rows.batches import batches
 from abd.joints.rows.laws import Role
 from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, single_clusters
+from abd.joints.rows.springs import mobility_roots
 from abd.model import Kind, Model
 from abd.rotations import axial
 
@@ -87,7 +88,9 @@ def _consistent_velocities(
     J = rows.jacobian(q)[chosen]
     missing = rate * rows.scale[chosen] - J @ u.ravel()
     spread = clusters.spread(q, rows.length)
-    root = _root_mobility(model, rows, clusters)
+    # lengths are in units of `rows.length`
+    roots = mobility_roots(model)[clusters.of >= 0] / np.repeat([rows.length, 1.0], 3)
+    root = sparse.block_diag(list(roots), format="csr")
     change, residual = _least_norm((J @ spread @ root).tocsr(), missing)
     worst = int(np.abs(residual).argmax()) if len(residual) else 0
     if len(residual) and np.abs(residual[worst]) > OPEN_RATE * max(np.abs(missing).max(), 1e-12) and any(rate != 0.0):
@@ -110,20 +113,6 @@ def _rows(rows: RigidRows, requested: dict[tuple[int, str], float | None]) -> tu
     chosen = np.concatenate([np.flatnonzero(held), np.array(coordinates, dtype=int)])
     rates = [requested[int(rows.joint[row]), rows.name[row]] or 0.0 for row in coordinates]
     return chosen, np.concatenate([np.zeros(np.count_nonzero(held)), rates])
-
-
-def _root_mobility(model: Model, rows: RigidRows, clusters):
-    """Sparse (6 c, 6 c) root of the inverse mass matrix of the movable bodies, lengths in units of `rows.length`."""
-    bodies, roots = model.bodies, []
-    for b in np.flatnonzero(clusters.of >= 0):
-        R, S = bodies.q[b, 3:].reshape(3, 3), bodies.moment[b]
-        inertia = R @ np.diag(S.sum() - S) @ R.T
-        value, vector = np.linalg.eigh(inertia)
-        root = np.zeros((6, 6))
-        root[:3, :3] = np.eye(3) / (rows.length * np.sqrt(bodies.mass[b]))
-        root[3:, 3:] = vector @ np.diag(1.0 / np.sqrt(np.maximum(value, 1e-12 * value.max()))) @ vector.T
-        roots.append(root)
-    return sparse.block_diag(roots, format="csr")
 
 
 def _least_norm(J: sparse.csr_matrix, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

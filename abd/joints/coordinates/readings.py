@@ -25,7 +25,7 @@ from abd.joints.rows.laws import Role
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rows import residual
 from abd.joints.rows.system import JointMemory, JointSystem
-from abd.joints.rows.table import PORTION, by_twists, linearize, of_joints, rates, values
+from abd.joints.rows.table import COLUMNS, PORTION, by_twists, linearize, of_joints, rates, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Model
 from abd.rotations import polar
@@ -54,16 +54,8 @@ class JointReader:
         each, custom = PerJoint(found), ()
         if any(one.function is not None for _, one in found):
             custom = group_custom_rows(each.column(lambda _, one: one, object).tolist(), each.joint.tolist())
-        self.table = of_joints(
-            joints,
-            joint=each.joint,
-            kind=each.column(lambda _, one: one.kind, np.int32),
-            numbers=each.column(lambda _, one: one.numbers, float, 48),
-            scale=each.column(lambda _, one: one.scale, float),
-            offset=each.column(lambda _, one: one.offset, float),
-            rotary=each.column(lambda _, one: one.rotary, bool),
-            custom=custom,
-        )
+        columns = {name: each.column(lambda _, one, name=name: getattr(one, name), *of) for name, of in COLUMNS.items()}
+        self.table = of_joints(joints, joint=each.joint, custom=custom, **columns)
         self.names = each.column(lambda _, one: one.name, object).tolist()
         self.starts = np.searchsorted(each.joint, np.arange(len(joints) + 1))
         self.initial = each.column(lambda batch, one: settings_of(batch.first, one.name).initial, float)

@@ -54,7 +54,7 @@ def _mobilities(model: Model, system: JointSystem) -> np.ndarray:
     joints, place = np.unique(a.joint[selected], return_inverse=True)
     number = np.full(1 + max(a.joint.max(), linear.joint.max(initial=0)), -1)
     number[joints] = np.arange(len(joints))
-    roots = _roots(model)
+    roots = mobility_roots(model)
     z = _measured_gradients(model, system, roots)
     held = np.flatnonzero(a.active & stiff & np.isin(a.role, (Role.CONSTRAINT, Role.LOCK)) & (number[a.joint] >= 0))
     linear_rows = np.flatnonzero(linear.K.any(axis=1) & (number[linear.joint] >= 0))
@@ -73,7 +73,7 @@ def _mobilities(model: Model, system: JointSystem) -> np.ndarray:
     return out
 
 
-def _roots(model: Model) -> np.ndarray:
+def mobility_roots(model: Model) -> np.ndarray:
     """(n, 6, 6) roots of the inverse mass matrices of rigid bodies; 0 for bodies that do not move."""
     bodies = model.bodies
     J, V = np.linalg.eigh(inertia(bodies.q[:, 3:].reshape(-1, 3, 3), bodies.moment))

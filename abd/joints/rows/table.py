@@ -10,11 +10,13 @@ import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.measures.custom_rows import CustomRows, evaluate_custom_rows, group_custom_rows
-from abd.joints.measures.measures import Measure, evaluate, features, is_angle
+from abd.joints.measures.measures import NUMBERS, Measure, evaluate, features, is_angle
 from abd.model import WORLD, Joint, affine_state
 from abd.potentials.free_motion import torque
 from abd.rotations import polar
 
+COLUMNS = {"kind": (np.int32,), "numbers": (float, NUMBERS), "scale": (float,), "offset": (float,), "rotary": (bool,)}
+"""Columns of measures: type and shape of an entry."""
 PORTION = 4096
 """Measures per chunk of an evaluation; intermediate results of a chunk fit into the cache."""
 
@@ -69,17 +71,13 @@ class MeasureTable:
 
 def tabulate(joints: Sequence[Joint], entries: list[tuple[int, Measure]]) -> MeasureTable:
     """Table of (joint, measure) pairs, in their order."""
-    measures = [one for _, one in entries]
-    return of_joints(
-        JointList.of(joints),
-        joint=np.array([k for k, _ in entries], dtype=np.int32),
-        kind=np.array([one.kind for one in measures], dtype=np.int32),
-        numbers=np.array([one.numbers for one in measures]).reshape(-1, 48),
-        scale=np.array([one.scale for one in measures], dtype=float),
-        offset=np.array([one.offset for one in measures], dtype=float),
-        rotary=np.array([one.rotary for one in measures], dtype=bool),
-        custom=group_custom_rows(measures, [k for k, _ in entries]),
-    )
+    owners, measures = [k for k, _ in entries], [one for _, one in entries]
+    columns = {
+        name: np.array([getattr(one, name) for one in measures], dtype=dtype).reshape(-1, *shape)
+        for name, (dtype, *shape) in COLUMNS.items()
+    }
+    custom = group_custom_rows(measures, owners)
+    return of_joints(JointList.of(joints), joint=np.array(owners, dtype=np.int32), custom=custom, **columns)
 
 
 def of_joints(joints: JointList, joint: np.ndarray, **columns) -> MeasureTable:
