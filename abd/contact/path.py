@@ -119,13 +119,9 @@ def between(q: np.ndarray, end: np.ndarray, turned: np.ndarray, radius: np.ndarr
 
 def straight(q: np.ndarray, end: np.ndarray) -> Path:
     """Path without arcs from one state to another, both (n, 12)."""
-    A, A1 = q[:, 3:].reshape(-1, 3, 3), end[:, 3:].reshape(-1, 3, 3)
-    no_turn = np.zeros((len(q), 3))
-    return Path(q[:, :3], A, end[:, :3] - q[:, :3], no_turn, A1 @ np.linalg.inv(A) - np.eye(3), no_turn[:, 0])
+    return direction_path(q, end - q, np.zeros((len(q), 3, 3)), np.zeros(len(q)))
 
 
 def standing(q: np.ndarray) -> Path:
     """Path of bodies at rest at q (n, 12)."""
-    n = len(q)
-    zero = np.zeros((n, 3, 3))
-    return Path(q[:, :3], q[:, 3:].reshape(-1, 3, 3), np.zeros((n, 3)), np.zeros((n, 3)), zero, np.zeros(n))
+    return straight(q, q)

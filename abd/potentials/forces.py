@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.rotations import skew
+
 
 def couple(torque: np.ndarray, A: np.ndarray) -> np.ndarray:
     """(n, 3, 3) affine force of torques (n, 3) [N m]: ``1/2 [tau] A^-T``, row-major, at the current A."""
-    x, y, z = torque.T
-    o = np.zeros_like(x)
-    skew = np.array([[o, -z, y], [z, o, -x], [-y, x, o]]).transpose(2, 0, 1)
-    return 0.5 * skew @ np.linalg.inv(A).transpose(0, 2, 1)
+    return 0.5 * skew(torque) @ np.linalg.inv(A).transpose(0, 2, 1)
 
 
 def generalised_force(mass: np.ndarray, gravity: np.ndarray, force: np.ndarray, torque: np.ndarray, A: np.ndarray):

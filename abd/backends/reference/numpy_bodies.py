@@ -3,6 +3,8 @@ poses), and projectors of fixed degrees of freedom."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS
@@ -64,7 +66,7 @@ class BodyEnergies:
     def __init__(self, data: BodyData):
         self.data = data
         self.dynamic, self.owners = data.kind == Kind.DYNAMIC, np.arange(len(data.kind))
-        self.mass_matrix = np.concatenate([np.repeat(data.mass[:, None], 3, 1), *[data.moment] * 3], axis=1)
+        self.mass_matrix = mass_matrix(data)
 
     def energy(self, step: StepData, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Return (n,) energies in the state q (n, 12); external forces at `reference` (n, 12), where their work is 0."""
@@ -117,7 +119,8 @@ class BodyEnergies:
         blocks = np.zeros((len(q), 12, 12))
         blocks[free] = inertia.hessian(self._masses(step, free))
         blocks[driven] = prescribed.hessian(data.weight[driven], data.spread[driven], step.penalty)
-        blocks[free | driven, 3:, 3:] += step.ch2[free | driven, None, None] * self._elastic_blocks(free | driven, q)
+        elastic = self._elastic(arap.hessian, partial(orthogonality.hessian, project=True), free | driven, q)
+        blocks[free | driven, 3:, 3:] += step.ch2[free | driven, None, None] * elastic
         return blocks
 
     def arc_stiffness(self, step: StepData, q: np.ndarray, gradient: np.ndarray, touching: np.ndarray) -> np.ndarray:
@@ -157,18 +160,15 @@ class BodyEnergies:
         values[polar] = of_arap(stiffness[polar], A[polar])
         return values
 
-    def _elastic_blocks(self, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Return (k, 9, 9) near-rigidity blocks of the bodies `rows`."""
-        stiffness, A = self.data.stiffness[rows], maps(q)[rows]
-        polar = self.data.arap[rows] != 0
-        blocks = orthogonality.hessian(stiffness, A, project=True)
-        blocks[polar] = arap.hessian(stiffness[polar], A[polar])
-        return blocks
-
     def _prescribed(self, step: StepData, rows: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return distances to the target poses and multipliers of prescribed bodies."""
         dp, dA = positions(q)[rows] - step.pk[rows], maps(q)[rows] - step.Ak[rows]
         return dp, dA, step.lp[rows], step.lA[rows]
+
+
+def mass_matrix(data: BodyData) -> np.ndarray:
+    """Return (n, 12) diagonals of the mass matrices."""
+    return np.concatenate([np.repeat(data.mass[:, None], 3, 1), *[data.moment] * 3], axis=1)
 
 
 def projectors(data: BodyData, held: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from abd.backends.body_data import BodyData, Turning
-from abd.backends.reference.numpy_bodies import maps, positions, state, turning
+from abd.backends.reference.numpy_bodies import maps, mass_matrix, positions, state, turning
 from abd.model import Kind
 from abd.potentials import free_motion, gyration
 from abd.potentials.integrators import Mode, Scheme, Schemes, levels
@@ -56,7 +56,7 @@ class Motion:
         self.data, self.mechanism, self.armed, self.arms = data, mechanism, armed, arms
         self.dynamic = data.kind == Kind.DYNAMIC
         self.projectors = turning(data)
-        self.mass_matrix = np.concatenate([np.repeat(data.mass[:, None], 3, 1), *[data.moment] * 3], axis=1)
+        self.mass_matrix = mass_matrix(data)
         self.thin = np.where(self.dynamic & (data.rotation == Turning.FREE), gyration.thin_axis(data.moment), -1)
         self.inverse_mass = np.divide(1.0, data.mass, out=np.zeros_like(data.mass), where=data.mass > 0.0)[:, None]
 

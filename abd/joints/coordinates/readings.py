@@ -25,7 +25,7 @@ from abd.joints.rows.laws import Role
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rows import residual
 from abd.joints.rows.system import JointMemory, JointSystem
-from abd.joints.rows.table import COLUMNS, PORTION, by_twists, linearize, of_joints, rates, values
+from abd.joints.rows.table import COLUMNS, by_twists, linearize, of_joints, rates, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Model
 from abd.rotations import polar
@@ -68,10 +68,7 @@ class JointReader:
 
     def rates(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """(c,) rates of the coordinates."""
-        if self.table.custom or len(self.table) <= PORTION:
-            return rates(self.table, q, qd)
-        parts = [slice(first, first + PORTION) for first in range(0, len(self.table), PORTION)]
-        return np.concatenate([rates(self.table.part(part), q, qd) for part in parts])
+        return rates(self.table, q, qd)
 
     def of(self, joint: int) -> slice:
         """Slice of the coordinates of a joint."""

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from abd.joints.custom.numpy_rows import Residual
-from abd.joints.measures.measures import complex_angle
-from abd.rotations import axial, pose
+from abd.joints.measures.measures import analytic_rotation_vectors
+from abd.rotations import pose
 
 Projection = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """T_GD (k, 4, 4) from T_CD (k, 4, 4) and parameters p (k, np)."""
@@ -94,14 +94,9 @@ def closest_rotations(M: np.ndarray) -> np.ndarray:
 def logarithms(T: np.ndarray) -> np.ndarray:
     """(k, 6) twists (v; w) of rigid poses (k, 4, 4), rotations less than half a turn; analytic in T."""
     R, p = T[:, :3, :3], T[:, :3, 3]
-    a = axial(R)
-    square = np.sum(a * a, axis=1)
-    cosine = 0.5 * (R[:, 0, 0] + R[:, 1, 1] + R[:, 2, 2] - 1.0)
-    small = (square.real < SMALL) & (cosine.real > 0.0)
-    s = np.sqrt(np.where(small, 1.0, square))
-    series = 1.0 + square * (1 / 6 + square * (3 / 40 + square * (5 / 112 + square * 35 / 1152)))
-    w = np.where(small, series, complex_angle(s, cosine) / s)[:, None] * a
+    w = analytic_rotation_vectors(R)
     angle2 = np.sum(w * w, axis=1)
+    small = angle2.real < SMALL
     angle = np.sqrt(np.where(small, 1.0, angle2))
     curved = (1.0 - 0.5 * angle / np.tan(0.5 * angle)) / angle**2
     curved = np.where(small, 1 / 12 + angle2 * (1 / 720 + angle2 * (1 / 30240 + angle2 / 1209600)), curved)

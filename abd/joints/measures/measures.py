@@ -153,7 +153,7 @@ def evaluate(
     for of_functionals, function in OF_FUNCTIONALS.items():
         if present[of_functionals]:
             k = np.flatnonzero(kind == of_functionals)
-            f[k] = function(u[k], weight, k, with_slopes)
+            f[k], weight[k] = function(u[k])
     if with_slopes:
         gz += np.einsum("mk,mkz->mz", weight, np.where(weight[:, :, None] != 0.0, N, 0.0))
 
@@ -166,32 +166,27 @@ def evaluate(
     return f, gz[:, :15], gd
 
 
-def _affine(u: np.ndarray, weight: np.ndarray, k: np.ndarray, with_slopes: bool) -> np.ndarray:
-    """Functions (k,) of functionals u (k, 3); their slopes go to rows k of `weight`."""
-    weight[k, 0] = 1.0
-    return u[:, 0]
+def _affine(u: np.ndarray) -> tuple[np.ndarray, np.ndarray | tuple]:
+    """Functions (k,) of functionals u (k, 3), and their derivatives (k, 3)."""
+    return u[:, 0], (1.0, 0.0, 0.0)
 
 
-def _angle(u: np.ndarray, weight: np.ndarray, k: np.ndarray, with_slopes: bool) -> np.ndarray:
-    if with_slopes:
-        square = u[:, 0] ** 2 + u[:, 1] ** 2
-        weight[k, 0], weight[k, 1] = u[:, 1] / square, -u[:, 0] / square
-    return np.arctan2(u[:, 0], u[:, 1])
+def _angle(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    square = u[:, 0] ** 2 + u[:, 1] ** 2
+    slopes = np.stack([u[:, 1] / square, -u[:, 0] / square, np.zeros(len(u))], axis=1)
+    return np.arctan2(u[:, 0], u[:, 1]), slopes
 
 
-def _elevation(u: np.ndarray, weight: np.ndarray, k: np.ndarray, with_slopes: bool) -> np.ndarray:
+def _elevation(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     flat = np.hypot(u[:, 1], u[:, 2])
     square = flat**2 + u[:, 0] ** 2
-    weight[k, 0] = flat / square
     slope = -u[:, 0] / (square * np.maximum(flat, TINY))
-    weight[k, 1], weight[k, 2] = slope * u[:, 1], slope * u[:, 2]
-    return np.arctan2(u[:, 0], flat)
+    return np.arctan2(u[:, 0], flat), np.stack([flat / square, slope * u[:, 1], slope * u[:, 2]], axis=1)
 
 
-def _norm(u: np.ndarray, weight: np.ndarray, k: np.ndarray, with_slopes: bool) -> np.ndarray:
+def _norm(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     value = np.sqrt(np.sum(u**2, axis=1))
-    weight[k] = u / np.maximum(value, TINY)[:, None]
-    return value
+    return value, u / np.maximum(value, TINY)[:, None]
 
 
 OF_FUNCTIONALS = {
@@ -301,26 +296,29 @@ def _rotation(numbers: np.ndarray, z: np.ndarray) -> np.ndarray:
     component = numbers[:, 3:6].any(axis=1)
     if component.any():
         value = np.empty(len(z), dtype=complex)
-        value[component] = np.einsum("ki,ki->k", numbers[component, 3:6], _rotation_vector(z[component]))
+        vectors = analytic_rotation_vectors(z[component, :9].reshape(-1, 3, 3))
+        value[component] = np.einsum("ki,ki->k", numbers[component, 3:6], vectors)
         if not component.all():
             value[~component] = _rotation(numbers[~component], z[~component])
         return value
-    sines, cosine = _sines_and_cosine(z)
+    sines, cosine = _sines_and_cosine(z[:, :9].reshape(-1, 3, 3))
     shifted = sines + SHIFT
     sine = np.sqrt(np.sum(shifted * shifted, axis=1))
     u = shifted / sine[:, None]
     return np.sqrt(np.sum((numbers[:, :3] * u) ** 2, axis=1)) - complex_angle(sine, cosine)
 
 
-def _sines_and_cosine(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Axis times sine (k, 3) and cosine (k,) of the rotations M in features z (k, 16)."""
-    M = z[:, :9].reshape(-1, 3, 3)
+def _sines_and_cosine(M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Axis times sine (k, 3) and cosine (k,) of rotations M (k, 3, 3)."""
     return axial(M), 0.5 * (M[:, 0, 0] + M[:, 1, 1] + M[:, 2, 2] - 1.0)
 
 
-def _rotation_vector(z: np.ndarray) -> np.ndarray:
-    """(k, 3) axial vector times ``theta / sin theta``; near 0 by the series of atan in the tangent."""
-    sines, cosine = _sines_and_cosine(z)
+def analytic_rotation_vectors(M: np.ndarray) -> np.ndarray:
+    """(k, 3) axial vectors of rotations M (k, 3, 3), also complex, times ``theta / sin theta``.
+
+    Near 0 by the series of atan in the tangent.
+    """
+    sines, cosine = _sines_and_cosine(M)
     square = np.sum(sines * sines, axis=1)
     small = (square.real < TINY_TANGENT * cosine.real**2) & (cosine.real > 0.0)
     tangent = np.where(small, square, 0.0) / np.where(small, cosine, 1.0) ** 2

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from abd.rotations import skew
+
 X, Y, Z = np.eye(3)
 
 
@@ -33,8 +35,7 @@ def turned(w: np.ndarray, value: float = 1.0) -> np.ndarray:
     angle = np.linalg.norm(w) * value
     if angle == 0.0:
         return np.eye(3)
-    x, y, z = w / np.linalg.norm(w)
-    W = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    W = skew(w / np.linalg.norm(w))
     return np.eye(3) + np.sin(angle) * W + (1.0 - np.cos(angle)) * (W @ W)
 
 
