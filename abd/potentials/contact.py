@@ -274,7 +274,10 @@ def contact_elements(
     )
     pull = np.where(active, np.maximum(by_distance, 0.0), 0.0)
     K = stiffness[:, None, None] * np.einsum("mi,mj->mij", n, n) + tangential + _across(x, near, n, pull)
-    plain = _normal_elements(near, contacts, by_distance[:, None] * n, K, np.flatnonzero(active))
+    rows, ends = np.flatnonzero(active), homogeneous(contacts, near.w)
+    two_sided = contacts.stencil[rows] != Stencil.POINT_PLANE
+    f = by_distance[rows, None] * n[rows]
+    plain = Elements.between(rows, f, K[rows], two_sided, *(Y[rows] for Y in ends))
     parallel = _angle_elements(x, dc, contacts, by_angle, np.flatnonzero(active & (m1 > 0.0)))
     elements = Elements.joined(plain, parallel, tipping)
     return elements.exchanged(contacts.flipped[elements.source])
@@ -302,15 +305,6 @@ def homogeneous(contacts: Contacts, w: np.ndarray) -> tuple[np.ndarray, np.ndarr
     points = np.concatenate([np.ones((len(contacts), 4, 1)), contacts.rest], axis=2)
     first = FIRST[contacts.stencil]
     return np.einsum("mk,mki->mi", first * w, points), np.einsum("mk,mki->mi", (first - 1.0) * w, points)
-
-
-def _normal_elements(near: Closest, contacts: Contacts, f: np.ndarray, K: np.ndarray, rows: np.ndarray) -> Elements:
-    """Forces f (m, 3) and stiffnesses K (m, 3, 3) of the contacts `rows` between their closest points."""
-    f, K = f[rows], K[rows]
-    two_sided = (contacts.stencil[rows] != Stencil.POINT_PLANE).astype(float)
-    other = two_sided[:, None, None] * K
-    Y_first, Y_second = homogeneous(contacts, near.w)
-    return Elements(rows, f, -two_sided[:, None] * f, K, -other, other, Y_first[rows], Y_second[rows])
 
 
 def _angle_elements(

@@ -37,6 +37,13 @@ class Elements(Table):
     Y_i: np.ndarray
     Y_j: np.ndarray
 
+    @classmethod
+    def between(cls, source, f: np.ndarray, K: np.ndarray, two_sided: np.ndarray, Y_i: np.ndarray, Y_j: np.ndarray) -> Elements:
+        """Elements of forces f (e, 3) and stiffnesses K (e, 3, 3) between two points; on body i only unless `two_sided` (e,)."""
+        side = two_sided.astype(float)
+        other = side[:, None, None] * K
+        return cls(source, f, -side[:, None] * f, K, -other, other, Y_i, Y_j)
+
     def exchanged(self, where: np.ndarray) -> Elements:
         """Elements with i and j exchanged where the mask (e,) is true."""
         row, block = where[:, None], where[:, None, None]

@@ -265,9 +265,7 @@ def friction_elements(
     (`cuda_kernels.step.newton`).
     """
     f, K = _force_and_stiffness(lagged, displacement, eps, np.broadcast_to(regularisation, len(lagged)))
-    side = lagged.two_sided.astype(float)
-    other = side[:, None, None] * K
-    elements = Elements(lagged.source, f, -side[:, None] * f, K, -other, other, lagged.Y_first, lagged.Y_second)
+    elements = Elements.between(lagged.source, f, K, lagged.two_sided, lagged.Y_first, lagged.Y_second)
     return elements.exchanged(lagged.flipped)
 
 

@@ -68,9 +68,6 @@ class SinCos(Space):
     def random(self, rng: np.random.Generator) -> np.ndarray:
         return self.normalised(rng.standard_normal(2))
 
-    def residual(self, q: np.ndarray) -> float:
-        return abs(np.linalg.norm(q) - 1.0)
-
     def normalised(self, q: np.ndarray) -> np.ndarray:
         return q / np.linalg.norm(q)
 
@@ -132,9 +129,6 @@ class Rigid(Space):
         """Uniform rotation, position uniform in [-1/2, 1/2]^3 m."""
         four = rng.standard_normal(4)
         return self.at(pose(quaternion_matrix(four), rng.random(3) - 0.5))
-
-    def residual(self, q: np.ndarray) -> float:
-        return abs(np.linalg.norm(q[self.start :]) - 1.0) if self.quaternion else 0.0
 
     def normalised(self, q: np.ndarray) -> np.ndarray:
         if not self.quaternion:

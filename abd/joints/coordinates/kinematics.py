@@ -146,7 +146,7 @@ class JointKinematics:
         return self.space.normalised(q)
 
     def is_configuration_normalised(self, q: np.ndarray, tolerance: float = 1e-12) -> bool:
-        return self.space.residual(q) <= tolerance
+        return float(np.linalg.norm(self.space.normalised(q) - q)) <= tolerance
 
     def principal_value(self, q: np.ndarray) -> np.ndarray:
         """(nq,) with the same transform: w >= 0, Rodrigues parameters of length <= 1, angles in (-pi, pi]."""

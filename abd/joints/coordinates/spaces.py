@@ -70,12 +70,8 @@ class Space(ABC):
         """(nq,) configuration of the joint's zero pose, T_CD = 1 except for ellipsoids."""
         return np.zeros(self.num_positions)
 
-    def residual(self, q: np.ndarray) -> float:
-        """Violation of the constraint on redundant positions [-]."""
-        return 0.0
-
     def normalised(self, q: np.ndarray) -> np.ndarray:
-        """(nq,) nearest configuration with zero residual."""
+        """(nq,) nearest configuration that satisfies the constraint on redundant positions."""
         return q
 
     def principal(self, q: np.ndarray) -> np.ndarray:
@@ -226,9 +222,8 @@ class Reversed(Space):
         self.space = space
         self.num_positions, self.num_velocities = space.num_positions, space.num_velocities
         self.fixed = self.commuting = space.commuting
-        for name in ("to_velocity", "to_rate", "zero", "residual", "normalised", "principal"):
+        for name in ("to_velocity", "to_rate", "zero", "normalised", "principal", "local", "from_local"):
             setattr(self, name, getattr(space, name))
-        self.local, self.from_local = space.local, space.from_local
 
     def transform(self, q: np.ndarray) -> np.ndarray:
         return inverse(self.space.transform(q))
