@@ -1,6 +1,5 @@
 """Measures of every kind between random bodies, and rows over them, for tests of the joint kernels."""
 
-from dataclasses import fields
 from types import SimpleNamespace
 
 import numpy as np
@@ -47,12 +46,8 @@ def some_table(seed: int) -> MeasureTable:
     return tabulate(joints, entries)
 
 
-def kept(table: MeasureTable, mask: np.ndarray) -> MeasureTable:
-    """The measures of a mask."""
-    return MeasureTable(**{field.name: getattr(table, field.name)[mask] for field in fields(table) if field.name != "custom"})
-
-
 def system_of(table: MeasureTable, rows: MeasuredRows, linear: Rows | None = None) -> JointSystem:
-    """Measured rows, exact where their parameters say so, beside linear ones."""
+    """Measured rows, exact where their parameters say so, next to linear ones."""
     row_laws = SimpleNamespace(exact=np.ones(len(rows), dtype=bool))
-    return JointSystem(compile_rows([]) if linear is None else linear, table, rows, row_laws, np.zeros(len(table)))
+    linear = compile_rows([], np.zeros(0), np.zeros(0)) if linear is None else linear
+    return JointSystem(linear, table, rows, row_laws, np.zeros(len(table)))

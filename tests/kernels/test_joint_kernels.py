@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import warp as wp
-from joint_tables import KINDS, PER_KIND, N, kept, some_table, system_of
+from joint_tables import KINDS, PER_KIND, N, some_table, system_of
 from on_device import DEVICE, assert_close, flags, pose_of, random_states, set_laws
 
 from abd.backends.reference.numpy_bodies import maps
@@ -44,7 +44,7 @@ class JointKernels:
 
     def __init__(self, seed: int):
         joints = [replace(j, enforcement=("penalty", "exact")[k % 2]) for k, j in enumerate(jointed(seed))]
-        self.rows = joint_rows.compile_rows(joints)
+        self.rows = joint_rows.compile_rows(joints, np.ones(len(joints)), np.full(len(joints), 5e-10))
         self.shift = 0.1 * np.random.default_rng(seed + 3).normal(size=(len(self.rows), 3))
         self.device = Joints(system_of(tabulate([], []), collect([]), self.rows), N, DEVICE)
         set_laws(self.device, np.zeros(0, np.int32), np.zeros((0, slots.COUNT)), np.zeros(0), self.shift)
@@ -148,7 +148,7 @@ def test_measure_kernels_equal_their_definition(seed: int):
 
 def test_gradients_of_measures_agree_with_finite_differences():
     table = some_table(2)
-    table = kept(table, ~is_custom(table.kind))
+    table = table.part(~is_custom(table.kind))
     q, reference, _ = some_inputs(table, 12)
     reference, by_child, by_parent = definition.linearize(table, q, reference)
     inner = table.parent != WORLD

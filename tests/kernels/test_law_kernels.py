@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import warp as wp
-from joint_tables import N, kept, some_table, system_of
+from joint_tables import N, some_table, system_of
 from on_device import DEVICE, assert_close, flags, pose_of, random_states, set_laws
 
 from abd.backends.reference.numpy_joints import NumpyJoints
@@ -72,7 +72,7 @@ class Both:
 
     def __init__(self, seed: int):
         every = some_table(seed)
-        self.table = kept(every, ~is_custom(every.kind))
+        self.table = every.part(~is_custom(every.kind))
         self.q = random_states(N, seed + 20)
         self.system = system_of(self.table, some_rows(len(self.table), seed))
         reference = table.values(self.table, self.q, np.zeros(len(self.table)))

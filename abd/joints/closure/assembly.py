@@ -27,8 +27,6 @@ from abd.joints.closure.projection import Projected, project
 from abd.joints.rows.rigid_rows import follows_pose, rigid_rows, rigid_states
 from abd.model import Model
 
-TOLERANCE = 1e-12
-"""Residual of closed joints [m or rad], unless rounding limits it."""
 PATH_TURN = np.radians(15.0)
 """Change of a requested angle per step along the path; lengths change by the same fraction of the unit of length."""
 LARGEST_JUMP = 1.0
@@ -88,7 +86,6 @@ def assemble(
     q: np.ndarray,
     requests: Mapping[tuple[int, str], float] | None = None,
     reference: np.ndarray | None = None,
-    tolerance: float = TOLERANCE,
     compliant: bool = True,
 ) -> Assembly:
     """Close all active joints and set coordinates.
@@ -109,7 +106,7 @@ def assemble(
         rows = rigid_rows(model, at)
         if not compliant:
             rows = replace(rows, held=rows.held & ~rows.yields)
-        assembler = _Assembler(model, rows, q, reference, tolerance, linked)
+        assembler = _Assembler(model, rows, q, reference, linked)
         result = assembler.solve({assembler.row_of[key]: float(value) for key, value in requests.items()})
         # Ropes are ignored until they are too short; profiles are evaluated at the pose that was found.
         short = assembler.violated_gaps() - linked

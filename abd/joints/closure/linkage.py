@@ -18,6 +18,8 @@ from abd.joints.rows.placement import motion_to, move_bodies, present_transform
 from abd.joints.rows.rigid_rows import GROUND, Clusters, RigidRows, clusters_of, rigid_states, single_clusters
 from abd.model import Model
 
+TOLERANCE = 1e-12
+"""Residual of closed joints [m or rad], unless rounding limits it."""
 MISPLACED = 1e-6
 """Deviation of T_CD from the transform at its coordinates that indicates a false position, such as a reversed axis."""
 PERTURBATION = 0.3
@@ -46,13 +48,7 @@ class Linkage:
     """
 
     def __init__(
-        self,
-        model: Model,
-        rows: RigidRows,
-        q: np.ndarray,
-        reference: np.ndarray | None,
-        tolerance: float,
-        linked: Iterable[int],
+        self, model: Model, rows: RigidRows, q: np.ndarray, reference: np.ndarray | None, linked: Iterable[int]
     ):
         model = self.model = replace(model, joints=list(model.joints))
         self.rows, self.q = rows, rigid_states(q)
@@ -68,7 +64,7 @@ class Linkage:
             near[self.measure[self.places]] = reference
         self.near = rows.values(self.q, near)[1]
         extent = np.abs(self.q[:, :3]).max(initial=0.0)
-        self.tolerance = max(tolerance, 64.0 * np.finfo(float).eps * extent)
+        self.tolerance = max(TOLERANCE, 64.0 * np.finfo(float).eps * extent)
         self.misplaced = MISPLACED * max(1.0, rows.length)
         self.hard = np.flatnonzero(rows.held & (rows.role != Role.GAP))
         self.lower, self.upper = self._ranges()

@@ -32,14 +32,12 @@ class Projected:
 
     Attributes:
         q: (n, 12) rigid states; reference: (m,) measures, with counted turns.
-        residual: (k,) of the selected rows [m or rad].
         converged: all residuals are within the tolerance.
         iterations: linear systems solved.
     """
 
     q: np.ndarray
     reference: np.ndarray
-    residual: np.ndarray
     converged: bool
     iterations: int
 
@@ -92,7 +90,7 @@ def project(
             break
         else:
             damping = max(100.0 * damping, 1e-6)
-    return Projected(q, reference, x, bool(np.abs(x).max(initial=0.0) <= tolerance), iterations)
+    return Projected(q, reference, bool(np.abs(x).max(initial=0.0) <= tolerance), iterations)
 
 
 def _damped_factor(J, damping: float) -> Callable[[np.ndarray], np.ndarray]:

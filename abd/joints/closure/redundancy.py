@@ -126,14 +126,11 @@ def open_by(model: Model, q: np.ndarray) -> np.ndarray:
     return worst_residuals(rows, rows.values(q)[0], len(model.joints))
 
 
-def check_closure(
-    model: Model, q: np.ndarray, joints: Iterable[int] | None = None, tolerance: float = CLOSED
-) -> Assembly:
+def check_closure(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) -> Assembly:
     """Assemble the rigid bodies without the compliant rows.
 
     Args:
         joints: indices of the joints that must be closed; default: all active ones.
-        tolerance: residual of closed joints [m or rad].
 
     Returns:
         the closed poses.
@@ -146,7 +143,7 @@ def check_closure(
         model = replace(model, joints=[replace(j, active=j.active and k in kept) for k, j in enumerate(model.joints)])
     result = assemble(model, q, compliant=False)
     worst = result.residual.max(axis=1, initial=0.0)
-    if (worst <= tolerance).all():
+    if (worst <= CLOSED).all():
         return result
     rows = rigid_rows(model, result.q)
     linked = np.unique(rows.joint[_counted(rows, None)])
@@ -154,7 +151,7 @@ def check_closure(
     problems = []
     for group in members(block):
         block_joints = linked[group]
-        if (worst[block_joints] <= tolerance).all():
+        if (worst[block_joints] <= CLOSED).all():
             continue
         problems.append(_contradiction(model, block_joints[np.argsort(-worst[block_joints], kind="stable")], result.residual))
     raise SceneError(problems)

@@ -67,11 +67,11 @@ class CustomType(JointType):
         rows: Mapping[str, RowFlags],
         own: Mapping[str, Measure | RowFlags],
         parameters: Mapping[str, float],
-        transform: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
-        project: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
-        ranges: Mapping[str, tuple[float, float]] | None = None,
-        limits: Mapping[str, str] | None = None,
-        may_close: Collection[str] = (),
+        transform: Callable[[np.ndarray, np.ndarray], np.ndarray] | None,
+        project: Callable[[np.ndarray, np.ndarray], np.ndarray] | None,
+        ranges: Mapping[str, tuple[float, float]] | None,
+        limits: Mapping[str, str] | None,
+        may_close: Collection[str],
     ):
         self.function, self.own = function, dict(own)
         self.RANGES, self.limits, self.may_close = dict(ranges or {}), dict(limits or {}), set(may_close)

@@ -16,7 +16,7 @@ import numpy as np
 
 from abd.joint_list import JointList
 from abd.joints.rows.batches import PerJoint, batches
-from abd.joints.rows.sizes import EXACT_RATIO, LINEAR_SHARE
+from abd.joints.rows.sizes import EXACT_RATIO
 from abd.joints.types import TYPES
 from abd.model import WORLD, Joint
 from abd.potentials.elements import STATE_ORDER
@@ -49,12 +49,11 @@ class Rows:
         return len(self.joint)
 
 
-def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolerance: np.ndarray | None = None) -> Rows:
+def compile_rows(joints: Sequence[Joint], mass: np.ndarray, tolerance: np.ndarray) -> Rows:
     """Rows of the joints that are not compliant, in the order of the joints; exact joints have point rows only.
 
     Args:
-        mass: (j,) mass [kg] that replaces m_i + m_j for exact joints; default: their own.
-        tolerance: (j,) residual tolerance [m]; default: that of bodies of half a metre.
+        mass: (j,) mass [kg] that replaces m_i + m_j for exact joints; tolerance: (j,) residual tolerance [m].
     """
     joints = JointList.of(joints)
     found = [
@@ -65,8 +64,6 @@ def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolera
         if row.is_point or batch.first.enforcement == "penalty"
     ]
     each = PerJoint(found)
-    if tolerance is None:
-        tolerance = np.full(len(joints), 0.5 * LINEAR_SHARE)
     return Rows(
         joint=each.joint,
         parent=joints.column("parent")[each.joint].astype(np.int32),
@@ -81,7 +78,7 @@ def compile_rows(joints: Sequence[Joint], mass: np.ndarray | None = None, tolera
     )
 
 
-def _stiffness(joints: JointList, each: PerJoint, mass: np.ndarray | None) -> np.ndarray:
+def _stiffness(joints: JointList, each: PerJoint, mass: np.ndarray) -> np.ndarray:
     """(m, 3) K of the components of rows; direction rows of types without a uid act at the length of the joint."""
 
     def of_rows(name: str) -> np.ndarray:
@@ -90,8 +87,7 @@ def _stiffness(joints: JointList, each: PerJoint, mass: np.ndarray | None) -> np
     mask = each.column(lambda _, row: row.mask, float, 3)
     own = each.column(lambda batch, row: row.is_point or batch.first.uid > 0, bool)
     K = of_rows("strength_ratio") * of_rows("stiffness_mass")
-    if mass is not None:
-        K = np.where(of_rows("enforcement") == "exact", EXACT_RATIO * mass[each.joint], K)
+    K = np.where(of_rows("enforcement") == "exact", EXACT_RATIO * mass[each.joint], K)
     K = np.where(of_rows("active").astype(bool), K, 0.0)
     return K[:, None] * mask * np.where(own, 1.0, of_rows("length") ** 2)[:, None]
 
