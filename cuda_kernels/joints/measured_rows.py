@@ -8,7 +8,7 @@ bodies and ``curvature u_i u_j^T`` to their blocks, so every block sum is positi
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose
+from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose, set_row
 from cuda_kernels.joints.laws import Parameters, aimed, bend, evaluate
 from cuda_kernels.joints.measures import Measures, frames
 from cuda_kernels.options import OPTIONS
@@ -209,10 +209,7 @@ def stiffen_sides(
             if ends.body[end] == measures.child[m]:
                 X = measures.child_point[m]
                 f = side
-            for r in range(3):
-                u[end, r] = f[r]
-                for c in range(3):
-                    u[end, 3 + 3 * r + c] = f[r] * X[c]
+            set_row(u, end, f, wp.outer(f, X))
         side = wp.cross(n, side)
 
 

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import Pose
+from cuda_kernels.bodies.affine import Pose, map_of, triple
 from cuda_kernels.bodies.free_motion import torque_of
 from cuda_kernels.joints.measured_rows import MeasuredRows, row_value, term
 from cuda_kernels.joints.row_laws import RowLaws, stiffness_weight
@@ -45,17 +45,11 @@ def pull(
             for t in range(rows.starts[e], rows.starts[e + 1]):
                 m = rows.term_measure[t]
                 each = size * term(rows, t, values)[1]
-                g = wp.vec3d()
-                G = wp.mat33d()
-                for r in range(3):
-                    if entries[i] % 2 == 0:
-                        g[r] = child_gradient[m, r]
-                        for c in range(3):
-                            G[r, c] = child_gradient[m, 3 + 3 * r + c]
-                    else:
-                        g[r] = parent_gradient[m, r]
-                        for c in range(3):
-                            G[r, c] = parent_gradient[m, 3 + 3 * r + c]
+                g = triple(child_gradient, m, 0)
+                G = map_of(child_gradient, m)
+                if entries[i] % 2 == 1:
+                    g = triple(parent_gradient, m, 0)
+                    G = map_of(parent_gradient, m)
                 f = f + each * g
                 F = F + each * G
                 shared = shared + weight * each * g
