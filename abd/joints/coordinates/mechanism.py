@@ -160,7 +160,7 @@ class Mechanism:
         """States (n, 12) and velocities (n, 12) of the affine bodies in this rigid motion."""
         poses, twists = self.poses(q), self.jacobians(q) @ v
         R, rates = poses[:, :3, :3], np.zeros_like(poses)
-        rates[:, :3, :3] = R @ np.array([skew(w) for w in twists[:, 3:]]).reshape(-1, 3, 3)
+        rates[:, :3, :3] = R @ skew(twists[:, 3:])
         rates[:, :3, 3] = np.einsum("nij,nj->ni", R, twists[:, :3])
         return affine_state(poses), affine_state(rates)
 
@@ -169,15 +169,12 @@ class Mechanism:
 
         Angles are nearest to those of the configuration `last`, if given.
         """
-        R = polar(q[:, 3:].reshape(-1, 3, 3))
-        spins = np.linalg.solve(
-            q[:, 3:].reshape(-1, 3, 3).transpose(0, 2, 1), qd[:, 3:].reshape(-1, 3, 3).transpose(0, 2, 1)
-        )
-        poses, twists = np.zeros((len(q) + 1, 4, 4)), np.zeros((len(q) + 1, 6))
-        poses[WORLD] = np.eye(4)
-        for k in range(len(q)):
-            poses[k] = pose(R[k], q[k, :3])
-            twists[k] = np.concatenate([R[k].T @ qd[k, :3], R[k].T @ axial(spins[k].T)])
+        A, rates = (one[:, 3:].reshape(-1, 3, 3) for one in (q, qd))
+        R, spins = polar(A), axial(rates @ np.linalg.inv(A))
+        poses = np.concatenate([pose(R, q[:, :3]), np.eye(4)[None]])
+        twists = np.zeros((len(q) + 1, 2, 3))
+        twists[:WORLD] = np.stack([qd[:, :3], spins], axis=1) @ R
+        twists = twists.reshape(-1, 6)
         configuration, velocity = np.zeros(self.num_positions), np.zeros(self.num_velocities)
         for b in self.branches:
             inner, outer = poses[b.inner] @ b.inner_frame, poses[b.outer] @ b.outer_frame
