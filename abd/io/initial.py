@@ -8,7 +8,7 @@ import numpy as np
 
 from abd.energies import InitialContacts, kinetic_energy, momenta, orthogonality_error, potential_energies
 from abd.io.frame import SolverRow
-from abd.joints.coordinates.readings import opening_readings
+from abd.joints.coordinates.readings import initial_readings
 from abd.model import Model
 from abd.potentials.integrators import longest
 from abd.state import State
@@ -32,7 +32,7 @@ def initial_report(model: Model, state: State, initial_contacts: InitialContacts
     Contacts are those that the simulation found; joint energy is what the first step counts.
     """
     time = longest(state.time)
-    read = opening_readings(model, state.q, state.qd, time)
+    read = initial_readings(model, state.q, state.qd, time)
     linear, angular = momenta(model, state.q, state.qd)
     return InitialReport(
         step=state.step,

@@ -6,7 +6,7 @@ from on_device import NAME
 
 import abd
 from abd.api.simulation import Simulation
-from abd.joints.coordinates.readings import opening_readings
+from abd.joints.coordinates.readings import initial_readings
 
 pytestmark = pytest.mark.device
 
@@ -123,7 +123,7 @@ def test_read_outs_of_an_initial_state_equal_an_implicit_euler_step():
     model = scene.compile()
     q = model.bodies.q.copy()
     q[0, 2] += 1e-3
-    read = opening_readings(model, q, model.bodies.qd)
+    read = initial_readings(model, q, model.bodies.qd)
     assert np.allclose(read.wrench[0], [0, 0, -200.0 / 0.02**2 * 1e-3, 0, 0, 0])
     assert read.residual[0].tolist() == [1e-3, 0.0]
     assert read.energy[0] == pytest.approx(0.5 * 200.0 / 0.02**2 * 1e-6)

@@ -248,7 +248,7 @@ class Readings:
         return out
 
 
-def opening_readings(model: Model, q: np.ndarray, qd: np.ndarray, time: float = 0.0) -> Readings:
+def initial_readings(model: Model, q: np.ndarray, qd: np.ndarray, time: float = 0.0) -> Readings:
     """Read-outs of an initial state q, qd (n, 12)."""
     reader, system = JointReader(model), build_system(model)
     system.face(q)
