@@ -21,7 +21,8 @@ from abd.api.joint_control import JointControl
 from abd.api.joints.joint_view import CouplingView, JointView
 from abd.api.loads import Loads, Moves
 from abd.api.recompiled import start_of, transfer
-from abd.api.restarts import StateChanges, changes_of, own, started, without_contacts
+from abd.api.restarts import changes_of, own, started, without_contacts
+from abd.api.run_loop import Runs
 from abd.api.sensors import Observed, Sensor, sensor
 from abd.api.springs import Springs
 from abd.api.step_report import StepReport
@@ -48,7 +49,7 @@ INTERNAL = ("backend", "compiled", "control", "loads", "reader", "stepper")
 """Attributes that `dir` does not list: parts of the implementation."""
 
 
-class Simulation(StateChanges):
+class Simulation(Runs):
     """Simulate a scene on a device.
 
     Args:
@@ -210,41 +211,6 @@ class Simulation(StateChanges):
         for one in self.sensors.values():
             one.after_step()
         return report
-
-    def run(
-        self,
-        duration: float | None = None,
-        steps: int | None = None,
-        record: str | Path | None = None,
-        progress: bool = False,
-        on_step: Callable[[StepReport], bool | None] | None = None,
-        overwrite: bool = False,
-        resume: bool = False,
-    ) -> StepReport | None:
-        """Advance by many steps, as `abd run` does.
-
-        Args:
-            duration: time to simulate [s], rounded up to whole steps, or steps: number of steps; by default the duration of the
-                scene.
-            record: folder for the trajectory, the report and the resolved scene; by default no files are written.
-                If the folder contains a run, files go to `<record>-<k>`, and a warning names that folder.
-            progress: print statistics of the steps.
-            on_step: function called with the report of every step; the run ends when it returns False.
-            overwrite: replace the run in the folder `record`.
-            resume: continue the run in the folder `record` from its last state, which replaces the present one; duration and
-                steps count from its start.
-
-        Returns:
-            the last report, or None without steps.
-
-        Raises:
-            StepFailure: a step did not converge; the recorded frames are kept. KeyboardInterrupt: Ctrl-C, likewise.
-            ValueError: duration and steps are both given, `record` is given for a simulation without a scene, or `resume` without
-                `record`. DirectoryError, ResumeError: the folder has no run of this scene.
-        """
-        from abd.api.run_loop import run_simulation
-
-        return run_simulation(self, duration, steps, record, progress, on_step, overwrite, resume)
 
     @property
     def gravity(self) -> np.ndarray:

@@ -79,6 +79,17 @@ class Observer:
         """Called when the run has ended, also after an exception."""
 
 
+class Listener(Observer):
+    """Store the last report, and call a function that can end the run."""
+
+    def __init__(self, on_step: Callable | None):
+        self.on_step, self.report = on_step, None
+
+    def step(self, report, tally: Tally) -> bool | None:
+        self.report = report
+        return None if self.on_step is None else self.on_step(report)
+
+
 class Messages(logging.Handler):
     """Forward each distinct log message of the package, once per run, to the observers that take notes; without any, messages go
     where `logging` sends them."""
