@@ -188,10 +188,9 @@ def _places(old: Sequence[str], new: Sequence[str]) -> np.ndarray:
 def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     """Transfer the state of a simulation to a simulation of a changed scene; see `Simulation.recompiled`."""
     saved = old.checkpoint()
-    joints, switches, names = saved["joints"], saved["switches"], set(new.model.joints.names)
-    joints["changes"] = {name: change for name, change in joints["changes"].items() if name in names}
-    joints["broken"] = {name: time for name, time in joints["broken"].items() if name in names}
-    joints["fast"] = {key: fast for key, fast in joints["fast"].items() if key.split("\n")[0] in names}
+    joints, switches = saved["joints"], saved["switches"]
+    for key in ("changes", "broken", "fast"):
+        joints[key] = {name: value for name, value in joints[key].items() if name.split("\n")[0] in new.joints}
     joints["springs"] = _rows_with(new.bodies, joints["springs"])
     efforts, reader = joints["efforts"], new.reader
     known = {f"{new.model.joints.names[joint]}\n{name}" for joint, name in zip(reader.table.joint.tolist(), reader.names)}

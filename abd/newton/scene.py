@@ -50,8 +50,8 @@ def translate(
     scene = Scene("newton", gravity=_gravity(model), solver={"dt": dt, **solver})
     out = Translated(scene)
     materials = _Materials(scene, model)
-    world, flags = _numpy(model.body_world, 0), _numpy(model.body_flags, 0)
-    mass, com, inertia = _numpy(model.body_mass, 0), _numpy(model.body_com, 0), _numpy(model.body_inertia, 0)
+    world, flags = _numpy(model.body_world), _numpy(model.body_flags)
+    mass, com, inertia = _numpy(model.body_mass), _numpy(model.body_com), _numpy(model.body_inertia)
     names = unique_names([str(label) or f"body_{k}" for k, label in enumerate(model.body_label)])
     shapes = _Shapes(newton, model, out)
     for k in range(model.body_count):
@@ -98,7 +98,7 @@ def refuse_soft(model) -> None:
 
 def _gravity(model) -> tuple[float, float, float]:
     """Return gravity [m/s^2], which must be equal in all worlds."""
-    rows = np.asarray(_numpy(model.gravity, 0), dtype=float).reshape(-1, 3)
+    rows = np.asarray(_numpy(model.gravity), dtype=float).reshape(-1, 3)
     if len(rows) == 0:
         return (0.0, 0.0, 0.0)
     if (rows != rows[0]).any():
@@ -106,8 +106,8 @@ def _gravity(model) -> tuple[float, float, float]:
     return tuple(rows[0].tolist())
 
 
-def _numpy(array, empty: int) -> np.ndarray:
-    return np.zeros(empty) if array is None else array.numpy()
+def _numpy(array) -> np.ndarray:
+    return np.zeros(0) if array is None else array.numpy()
 
 
 class _Materials:
@@ -115,8 +115,8 @@ class _Materials:
 
     def __init__(self, scene: Scene, model):
         self._scene, self._names = scene, {}
-        self._mu = _numpy(model.shape_material_mu, 0)
-        self._restitution = _numpy(model.shape_material_restitution, 0)
+        self._mu = _numpy(model.shape_material_mu)
+        self._restitution = _numpy(model.shape_material_restitution)
 
     def of(self, shapes: list[int]) -> dict:
         """The key of a body with these shapes."""
@@ -138,11 +138,11 @@ class _Shapes:
 
     def __init__(self, newton, model, out: Translated):
         self.newton, self.model, self.out = newton, model, out
-        self._body, self._flags = _numpy(model.shape_body, 0), _numpy(model.shape_flags, 0)
-        self._group = _numpy(model.shape_collision_group, 0)
-        self._world = _numpy(model.shape_world, 0)
-        self._type, self._scale = _numpy(model.shape_type, 0), _numpy(model.shape_scale, 0)
-        self._place = _numpy(model.shape_transform, 0)
+        self._body, self._flags = _numpy(model.shape_body), _numpy(model.shape_flags)
+        self._group = _numpy(model.shape_collision_group)
+        self._world = _numpy(model.shape_world)
+        self._type, self._scale = _numpy(model.shape_type), _numpy(model.shape_scale)
+        self._place = _numpy(model.shape_transform)
         self._numbers: dict[int, list[int]] = {}
         collide = int(newton.ShapeFlags.COLLIDE_SHAPES)
         for k in range(model.shape_count):
@@ -260,8 +260,8 @@ def _add_mimics(newton, model, scene: Scene, joints: list[dict], out: Translated
     """Add mimic joints, ``q = c0 + c1 q_leader``."""
     if int(getattr(model, "constraint_mimic_count", 0) or 0):
         out.notes.append(f"{model.constraint_mimic_count} mimic constraints of the deprecated type are ignored")
-    leaders = _numpy(getattr(model, "joint_mimic_joint", None), 0)
-    coefficients = _numpy(getattr(model, "joint_mimic_coeffs", None), 0)
+    leaders = _numpy(getattr(model, "joint_mimic_joint", None))
+    coefficients = _numpy(getattr(model, "joint_mimic_coeffs", None))
     single = {joint["number"]: joint for joint in out.single}
     for follower, leader in enumerate(leaders):
         if leader < 0:
