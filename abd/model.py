@@ -127,6 +127,10 @@ class Bodies:
     def __len__(self) -> int:
         return len(self.names)
 
+    def name(self, body: int) -> str:
+        """Return the name of a body, "world" for the world."""
+        return "world" if body == WORLD else self.names[body]
+
     @property
     def kind_names(self) -> np.ndarray:
         """(n,) "dynamic", "kinematic" or "static"."""

@@ -71,7 +71,7 @@ def _write_joint(file, model: Model, part: Joint | JointCopies) -> None:
     group.attrs.update({name: getattr(joint, name) for name in ("type", "uid", "collide", "enforcement")})
     if part is joint:
         group.attrs["name"] = joint.name
-        group.attrs["bodies"] = _strings([name_of(model, joint.parent), name_of(model, joint.child)])
+        group.attrs["bodies"] = _strings([model.bodies.name(joint.parent), model.bodies.name(joint.child)])
     else:
         group.attrs["name"], group.attrs["count"] = part.names.name, part.names.count
         group["bodies"] = np.stack([part.parent, part.child], axis=1)
@@ -87,7 +87,7 @@ def _write_joint(file, model: Model, part: Joint | JointCopies) -> None:
 
 def part_path(part: Joint | JointCopies) -> str:
     """Group of a joint, or of all copies of one."""
-    return joint_path(part.name if isinstance(part, Joint) else part.names.name)
+    return f"/joints/{_member(part.name if isinstance(part, Joint) else part.names.name)}"
 
 
 def _in_mesh_frame(model: Model, body: int, frame: np.ndarray) -> np.ndarray:
@@ -105,11 +105,6 @@ def _write_attributes(group, values: dict) -> None:
             group.attrs[name] = str(value) if array.ndim == 0 else _strings(array.ravel().tolist())
 
 
-def joint_path(name: str) -> str:
-    """Group of a joint."""
-    return f"/joints/{_member(name)}"
-
-
 def sensor_path(name: str) -> str:
     """Dataset of a sensor's values (T, k)."""
     return f"/sensors/{_member(name)}"
@@ -123,11 +118,6 @@ def _member(name: str) -> str:
 def plain_name(member: str) -> str:
     """Return the name that `_member` encoded."""
     return "." if member == "%2E" else member.replace("|", "/").replace("%7C", "|").replace("%25", "%")
-
-
-def name_of(model: Model, body: int) -> str:
-    """Name of a body, or "world"."""
-    return "world" if body == WORLD else model.bodies.names[body]
 
 
 def _strings(values: Sequence[str] | np.ndarray) -> np.ndarray:

@@ -13,7 +13,6 @@ from abd.model import WORLD, Joint
 from abd.rotations import exp, inverse, log
 from abd.scene.schema.attributes import KnownAttributes
 
-WORLD_NAME = "world"
 RATE_STEP = 1e-6
 """Motion [m, rad] of the central difference for the rate of G."""
 
@@ -45,12 +44,12 @@ class JointFrames(KnownAttributes):
     @property
     def parent(self) -> str:
         """Name of the body with frame D; "world" for the world."""
-        return self._body_name(self.joint.parent)
+        return self.simulation.model.bodies.name(self.joint.parent)
 
     @property
     def child(self) -> str:
         """Name of the body with frame C."""
-        return self._body_name(self.joint.child)
+        return self.simulation.model.bodies.name(self.joint.child)
 
     def other_body(self, body: str) -> str:
         """Return the name of the other body.
@@ -66,9 +65,6 @@ class JointFrames(KnownAttributes):
     def connects(self, *bodies: str) -> bool:
         """Return whether the joint connects all of these bodies (or "world")."""
         return set(bodies) <= {self.parent, self.child}
-
-    def _body_name(self, body: int) -> str:
-        return WORLD_NAME if body == WORLD else self.simulation.model.bodies.names[body]
 
     # frames -------------------------------------------------------------------------------------------------------
 
