@@ -1,9 +1,9 @@
 """GLB: binary glTF 2.0 in which every body is a node with animated translation, rotation and scale.
 
-A node has no shear. The map A of a body becomes ``R diag(s)``, R the rotation closest to A and s the diagonal of
-``R^T A``. The remainder ``A - R diag(s)`` is lost; notes report it as a strain and as the largest displacement of a
-vertex. Scale is animated for bodies whose s differs from 1 by more than `SCALE_TOLERANCE`; constant values are not
-animated. glTF is y up: a root node rotates scenes whose z is up.
+A node has no shear. The map A of a body becomes ``R diag(s)`` (`abd.pictures.shapes.scaled_rotations`). The remainder
+``A - R diag(s)`` is lost; notes report it as a strain and as the largest displacement of a vertex. Scale is animated for
+bodies whose s differs from 1 by more than `SCALE_TOLERANCE`; constant values are not animated. glTF is y up: a root node
+rotates scenes whose z is up.
 
 Format: Khronos glTF 2.0 specification. The binary part is written to a file of its own, body by body, and then appended
 to the JSON document, so that memory is bounded.
@@ -23,7 +23,8 @@ from abd.colors import to_linear
 from abd.export.formats import ExportError
 from abd.export.scenery import Scenery, distinct_colors
 from abd.io.directory import replacing
-from abd.rotations import polar, quaternions
+from abd.pictures.shapes import scaled_rotations
+from abd.rotations import quaternions
 
 SCALE_TOLERANCE = 1e-6
 """Largest deviation of a scale from 1 that is ignored, at single precision."""
@@ -121,14 +122,9 @@ class _Writer:
         """Translation (T, 3), rotation (T, 4) as x, y, z, w, and scale (T, 3) of every thing."""
         count, number = poses.shape[:2]
         maps = np.ascontiguousarray(np.swapaxes(poses[..., :3, :3], 0, 1)).reshape(-1, 3, 3)
-        if things.start >= self.scenery.bodies:
-            # the columns of a strut are orthogonal with different lengths; their directions are the rotation
-            scale = np.linalg.norm(maps, axis=1)
-            rotation = maps / scale[:, None, :]
-        else:
-            rotation = polar(maps)
-            scale = np.einsum("kji,kji->ki", rotation, maps)
-            lost = np.abs(maps - rotation * scale[:, None, :]).reshape(number, -1)
+        rotation, scale, shear = scaled_rotations(maps)
+        if things.start < self.scenery.bodies:
+            lost = np.abs(shear).reshape(number, -1)
             figure = self.scenery.figure[things.start : things.stop]
             reach = np.where(figure >= 0, self.reach[figure], 0.0) if len(self.reach) else 0.0
             self.strain = max(self.strain, float(lost.max(initial=0.0)))

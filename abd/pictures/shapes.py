@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.rotations import polar
 from abd.scene.geometry import mass
 from abd.scene.geometry.shapes import sphere
 
@@ -196,6 +197,16 @@ def turned_from_z(direction: np.ndarray) -> np.ndarray:
     out = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
     out[down] = np.diag([1.0, -1.0, -1.0])
     return out
+
+
+def scaled_rotations(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rotations R (n, 3, 3) and scales s (n, 3) of maps A (n, 3, 3), and the remaining shear ``A - R diag(s)``.
+
+    Scales are the lengths of the columns of A; R is closest to their directions.
+    """
+    scales = np.sqrt(np.einsum("nij,nij->nj", A, A))  # faster than reductions over short axes
+    R = polar(A / np.where(scales > 0.0, scales, 1.0)[:, None])
+    return R, scales, A - R * scales[:, None]
 
 
 def segment_poses(ends: np.ndarray, radius: np.ndarray, shortest: float = 0.0) -> np.ndarray:

@@ -13,9 +13,9 @@ import numpy as np
 from abd.colors import to_linear
 from abd.pictures.camera import Camera
 from abd.pictures.cast import Cast, Moment
-from abd.pictures.shapes import creased, turned_from_z, unit
+from abd.pictures.shapes import creased, scaled_rotations, turned_from_z, unit
 from abd.pictures.symbols import HEAD, Symbols, symbols
-from abd.rotations import polar, quaternions
+from abd.rotations import quaternions
 from abd.scene.geometry.shapes import cone, cylinder, sphere
 from abd.scene.schema.schema import CameraSpec
 
@@ -259,13 +259,8 @@ def decomposed(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np
     The last is the Frobenius norm (n,) of ``A - R diag(s)``: shear along the axes of the mesh, which an instance cannot
     represent.
     """
-    A = maps[:, :3, :3]
-    # einsum is faster than reductions over short axes
-    scales = np.sqrt(np.einsum("nij,nij->nj", A, A))
-    R = polar(A / np.where(scales > 0.0, scales, 1.0)[:, None])
-    left = A - R * scales[:, None]
-    rest = np.sqrt(np.einsum("nij,nij->n", left, left))
-    return maps[:, :3, 3], quaternions(R), scales, rest
+    R, scales, shear = scaled_rotations(maps[:, :3, :3])
+    return maps[:, :3, 3], quaternions(R), scales, np.sqrt(np.einsum("nij,nij->n", shear, shear))
 
 
 def from_z(direction: np.ndarray) -> np.ndarray:
