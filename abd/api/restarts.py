@@ -252,20 +252,18 @@ def _check(sim: RunningSimulation, saved: dict[str, Any]) -> None:
 
 def _restore(sim: RunningSimulation, saved: dict[str, Any]) -> None:
     arrays = {name: np.asarray(saved[name]) for name in ("q", "qd", "previous_q", "previous_qd")}
+    energy, times = None if saved["energy"] is None else float(saved["energy"]), _times(sim, saved)
     with sim._switches.tried():
         switched = sim._switches.read(saved["switches"])
         free_q = separate(sim, arrays["q"])
     if switched:
         sim._switches.apply()
-    energy = saved["energy"] if free_q is arrays["q"] else None
-    energy = None if energy is None else float(energy)
     if free_q is not arrays["q"]:
         arrays["previous_q"] = arrays["previous_q"] + (free_q - arrays["q"])
-        arrays["q"] = free_q
+        arrays["q"], energy = free_q, None
     restore_changes(sim, saved)
-    clock, worlds, numbers = float(saved["time"]), sim.stepper.worlds, _times(sim, saved)
-    worlds.clock, worlds.lengths = clock, numbers.pop("dt")
-    sim.stepper.restore(State(step=int(saved["step"]), **read_tables(saved["tables"]), **arrays, **numbers))
+    sim.stepper.worlds.clock, sim.stepper.worlds.lengths = float(saved["time"]), times.pop("dt")
+    sim.stepper.restore(State(step=int(saved["step"]), **read_tables(saved["tables"]), **arrays, **times))
     sim.coordinates = np.asarray(saved["coordinates"]).copy()
     sim.stepper.work = Work(**{name: float(work) for name, work in saved["work"].items()})
     sim.stepper.energy_balance.energy = energy
