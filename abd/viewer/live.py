@@ -50,11 +50,11 @@ class LiveView(Observer):
     """Shows a running simulation in the browser, with pause, single steps and pulling of bodies.
 
     Args:
-        server: `viser.ViserServer`; view: the camera; patient: wait for the first browser before the first step.
+        server: `viser.ViserServer`; view: the camera.
     """
 
-    def __init__(self, server, view: CameraSpec, patient: bool = True):
-        self.server, self.view, self.patient = server, view, patient
+    def __init__(self, server, view: CameraSpec):
+        self.server, self.view, self._has_browser = server, view, False
         self._actions: deque[Callable[[], None]] = deque()
         self._due, self._paid, self._steps_left = 0.0, 0.0, 0
         self._history: list[tuple[float, ...]] = []
@@ -75,14 +75,14 @@ class LiveView(Observer):
         self._controls(last)
         self._show()
         self._paid = 0.0  # the first picture loads libraries, so that its cost does not count
-        if self.patient and not self.server.get_clients():
+        if not self.server.get_clients():
             print("waiting for a browser", file=sys.stderr, flush=True)
 
     def waits(self) -> bool:
         """Whether the next step must wait: for the first browser, for the pace, or during a pause."""
-        if self.patient and not self.server.get_clients():
+        self._has_browser = self._has_browser or bool(self.server.get_clients())
+        if not self._has_browser:
             return True
-        self.patient = False
         self._act()
         if self._steps_left > 0:
             self._steps_left -= 1

@@ -167,7 +167,7 @@ class Watched:
 
         server.get_clients = lambda: {0: object()} if looking else {}
         self.sim = abd.Simulation(scene, device="cpu")
-        self.live = LiveView(server, CameraSpec(), patient=True)
+        self.live = LiveView(server, CameraSpec())
         self.live.begin(self.sim, 0, 100)
         self.live.pace.value = "as fast as possible"
         self.live.stage._follow = lambda moment: None
