@@ -76,12 +76,9 @@ class Certificate:
         return {"ok": self.ok, **asdict(self), "smallest_gap": gap}
 
     def __str__(self) -> str:
-        paths = f"{self.paths_checked} paths" + (
-            f" ({self.paths_unknown} unknown)" if self.paths_unknown else ""
-        )
-        what = (
-            f"{self.frames_checked} of {self.frames} frames, {paths}, {self.bodies} bodies, {self.triangles} triangles"
-        )
+        unknown = f" ({self.paths_unknown} unknown)" if self.paths_unknown else ""
+        what = f"{self.frames_checked} of {self.frames} frames, {self.paths_checked} paths{unknown}"
+        what += f", {self.bodies} bodies, {self.triangles} triangles"
         if self.ok:
             gap = f"{self.smallest_gap:.3e} m" if np.isfinite(self.smallest_gap) else "none within d_hat"
             return f"certified: {self.path}: {what}, smallest gap {gap}"
