@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.newton.model_values import ModelError, transform_matrix, unique_names
+from abd.scene.geometry.frames import triad
 
 FAR = 1e6
 """Limits and efforts of at least this size mean no limit: Newton's defaults are 1e6 and more."""
@@ -14,7 +15,6 @@ SAME = 1e-5
 
 def joint_tables(newton, model, joint_q: np.ndarray, names: list[str], enforcement: str, out) -> list[dict]:
     """Return tables of the joints with constraints; `out` receives drives, notes, and `single`, the joints of one coordinate."""
-    out.single = []
     if not model.joint_count:
         return []
     source = _Source(newton, model, joint_q, names, enforcement, out)
@@ -28,12 +28,8 @@ class _Source:
         self.types, self.modes = newton.JointType, newton.JointTargetMode
         self.model, self.q, self.names, self.enforcement, self.out = model, joint_q, names, enforcement, out
         self.labels = unique_names([str(label) or f"joint_{k}" for k, label in enumerate(model.joint_label)])
-        arrays = (
-            "type parent child X_p X_c axis dof_dim enabled q_start qd_start limit_lower limit_upper limit_ke limit_kd "
-        )
-        arrays += (
-            "armature friction target_ke target_kd target_mode effort_limit velocity_limit stiffness damping rest_q"
-        )
+        arrays = """type parent child X_p X_c axis dof_dim enabled q_start qd_start limit_lower limit_upper limit_ke limit_kd
+            armature friction target_ke target_kd target_mode effort_limit velocity_limit stiffness damping rest_q"""
         for name in arrays.split():
             array = getattr(model, f"joint_{name}", None)
             setattr(self, name, None if array is None else array.numpy())
@@ -47,11 +43,8 @@ class _Source:
             return None
         parent, child = int(self.parent[k]), int(self.child[k])
         D, C = transform_matrix(self.X_p[k]), transform_matrix(self.X_c[k])
-        table = {
-            "name": self.labels[k],
-            "parent": "world" if parent < 0 else self.names[parent],
-            "child": self.names[child],
-        }
+        parent_name = "world" if parent < 0 else self.names[parent]
+        table = {"name": self.labels[k], "parent": parent_name, "child": self.names[child]}
         # filters between shapes define the contacts
         table |= {"enforcement": self.enforcement, "collide": True}
         if kind == types.DISTANCE:
@@ -88,7 +81,7 @@ class _Source:
         settings = [self._settings(first + i, float(self.q[coordinate + i]), i >= linear) for i in range(count)]
         if count == 1:
             kind, name = ("hinge", "theta") if angular else ("slider", "z")
-            table |= {"type": kind} | _frames(D, C, _turned_to(axes[0]))
+            table |= {"type": kind} | _frames(D, C, triad(axes[0] / np.linalg.norm(axes[0])))
             found = [(name, settings[0])]
             self.out.single.append({"number": k, "name": table["name"], "coordinate": name})
         else:
@@ -114,7 +107,7 @@ class _Source:
         if any(abs(a @ b) > SAME for i, a in enumerate(different) for b in different[:i]):
             raise ModelError(f"joint '{self.labels[k]}': its axes must be parallel or perpendicular")
         while len(different) < 3:
-            helper = np.cross(different[0], different[1]) if len(different) == 2 else _turned_to(different[0])[:, 0]
+            helper = np.cross(different[0], different[1]) if len(different) == 2 else triad(different[0])[:, 0]
             different.append(helper)
         rotation = np.stack(different, axis=1)
         if np.linalg.det(rotation) < 0.0:
@@ -169,11 +162,3 @@ def _frames(D: np.ndarray, C: np.ndarray, rotation: np.ndarray) -> dict:
         key: {"position": frame[:3, 3].tolist(), "matrix": (frame[:3, :3] @ rotation).tolist()}
         for key, frame in (("parent_frame", D), ("child_frame", C))
     }
-
-
-def _turned_to(axis: np.ndarray) -> np.ndarray:
-    """(3, 3) rotation whose z is an axis."""
-    z = np.asarray(axis, dtype=float) / np.linalg.norm(axis)
-    x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(z, x), z], axis=1)

@@ -24,11 +24,13 @@ class Translated:
     Attributes:
         scene: with a body for every body of the model, in order, and static shapes behind.
         drives: (joint name, coordinate, number of the coordinate's target, number of the degree of freedom, with a position).
+        single: joints of one coordinate: number, name and coordinate.
         notes: on changes and ignored parts.
     """
 
     scene: Scene
     drives: list[tuple[str, str, int, int, bool]] = field(default_factory=list)
+    single: list[dict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -126,8 +128,7 @@ class _Materials:
         if key not in self._names:
             name = f"mu {key[0]:.6g}" + (f", e {key[1]:.6g}" if key[1] > 0.0 else "")
             while name in self._names.values():
-                name += " "  # two that differ beyond six digits
-                name = name.rstrip() + "'"
+                name += "'"  # two that differ beyond six digits
             self._names[key] = name
             self._scene.add_material(name, mu=key[0], **({"restitution": key[1]} if key[1] > 0.0 else {}))
         return {"material": self._names[key]}
@@ -210,7 +211,7 @@ class _Shapes:
             if {a, b} <= static:
                 continue
             pairs = [(min(i, j), max(i, j)) for i in shapes[a] for j in shapes[b]]
-            if all(pair in filtered or not self._groups_collide(*pair) for pair in pairs):
+            if all(pair in filtered or not groups_collide(*self._group[list(pair)].tolist()) for pair in pairs):
                 out.append((a, b))
             else:
                 self.out.notes.append(
@@ -230,9 +231,6 @@ class _Shapes:
                 if any(not groups_collide(a, b) for a in one for b in other):
                     out |= {tuple(sorted((a, b))) for a in members[one] for b in members[other] if a != b}
         return out
-
-    def _groups_collide(self, i: int, j: int) -> bool:
-        return groups_collide(int(self._group[i]), int(self._group[j]))
 
     def _is_plane(self, k: int) -> bool:
         return int(self._type[k]) == int(self.newton.GeoType.PLANE)

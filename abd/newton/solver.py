@@ -13,11 +13,14 @@ from dataclasses import replace
 import numpy as np
 
 from abd.api.simulation import Simulation
+from abd.energies import spin
+from abd.joint_list import JointList
+from abd.joints.rows.change import settings_of, with_settings
 from abd.model import Kind, affine_state
 from abd.newton.model_values import transform_matrix
 from abd.newton.scene import refuse_soft, translate
 from abd.optional import required
-from abd.rotations import axial, polar
+from abd.rotations import polar
 
 newton = required("newton", "newton", "newton", "abd.newton")
 
@@ -64,15 +67,16 @@ class SolverABD(newton.solvers.SolverBase):
         Raises:
             SceneError: bodies overlap in a state that was set from outside. StepFailure: the step did not converge.
         """
-        model = self.model
+        model, control = self.model, self.model if control is None else control
         body_q, body_qd = (array.numpy().astype(float) for array in (state_in.body_q, state_in.body_qd))
         if self.simulation is None or dt != self._dt:
             self._start(state_in, body_q, body_qd, float(dt))
         elif not (np.array_equal(body_q, self._written[0]) and np.array_equal(body_qd, self._written[1])):
             self._take_over(body_q, body_qd)
         self._goal = body_q
-        self._read_control(model if control is None else control)
-        self._set_loads(state_in, model if control is None else control, body_q)
+        if model.joint_count:
+            self._target[:], self._rate[:] = control.joint_target_q.numpy(), control.joint_target_qd.numpy()
+        self._set_loads(state_in, control, body_q)
         self.report = self.simulation.step()
         self._write(state_out, body_q)
 
@@ -104,21 +108,17 @@ class SolverABD(newton.solvers.SolverBase):
         self.simulation.stepper.loads = self._loads
         self._force = self._torque = None
 
-    def _driven(self, compiled, drives) -> list:
+    def _driven(self, compiled, drives) -> JointList:
         """Return the joints with drives that use the targets of Newton's control."""
         count = len(self.model.joint_target_q.numpy()) if self.model.joint_count else 0
         self._target, self._rate = np.zeros(count), np.zeros(int(self.model.joint_dof_count))
-        joints = list(compiled.joints)
-        place = {joint.name: k for k, joint in enumerate(joints)}
+        joints = JointList.of(compiled.joints).copy()
+        names = joints.names
         for name, coordinate, target, dof, with_position in drives:
-            joint = joints[place[name]]
-            settings = [
-                replace(one, drive=self._followed(one.drive, target, dof, with_position))
-                if one.name == coordinate
-                else one
-                for one in joint.coordinates
-            ]
-            joints[place[name]] = replace(joint, coordinates=tuple(settings))
+            k = names.find(name)
+            settings = settings_of(joints[k], coordinate)
+            drive = self._followed(settings.drive, target, dof, with_position)
+            joints[k] = with_settings(joints[k], replace(settings, drive=drive))
         return joints
 
     def _followed(self, drive, target: int, dof: int, with_position: bool):
@@ -160,12 +160,6 @@ class SolverABD(newton.solvers.SolverBase):
                 qd[body, :3] = body_qd[body, :3]
                 qd[body, 3:] = np.cross(body_qd[body, 3:], A[body], axisb=0, axisc=0).ravel()
             simulation.set_velocities(qd)
-
-    def _read_control(self, control) -> None:
-        """Targets of the drives."""
-        if self.model.joint_count:
-            self._target[:] = control.joint_target_q.numpy()
-            self._rate[:] = control.joint_target_qd.numpy()
 
     def _set_loads(self, state, control, body_q: np.ndarray) -> None:
         """Forces on bodies and joints, as wrenches at centres of mass."""
@@ -224,17 +218,16 @@ class SolverABD(newton.solvers.SolverBase):
         simulation, count = self.simulation, self.model.body_count
         stepper, bodies = simulation.stepper, simulation.model.bodies
         poses = simulation.model.user_transform(stepper.q)[:count]
-        A = stepper.q[:count, 3:].reshape(-1, 3, 3)
-        spin = axial(stepper.qd[:count, 3:].reshape(-1, 3, 3) @ np.linalg.inv(A))
+        turning = spin(stepper.q[:count], stepper.qd[:count])
         q, qd = np.empty((count, 7), dtype=np.float32), np.empty((count, 6), dtype=np.float32)
         if count:
             from scipy.spatial.transform import Rotation
 
             q[:, :3], q[:, 3:] = poses[:, :3, 3], Rotation.from_matrix(polar(poses[:, :3, :3])).as_quat()
-            qd[:, :3], qd[:, 3:] = stepper.qd[:count, :3], spin
+            qd[:, :3], qd[:, 3:] = stepper.qd[:count, :3], turning
             fixed = bodies.kind[:count] != Kind.DYNAMIC
             arm = np.einsum("nij,nj->ni", poses[fixed, :3, :3], self.model.body_com.numpy()[fixed])
-            qd[fixed, :3] += np.cross(spin[fixed], arm)
+            qd[fixed, :3] += np.cross(turning[fixed], arm)
             q[fixed] = body_q[fixed]
             state.body_q.assign(q)
             state.body_qd.assign(qd)
