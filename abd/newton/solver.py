@@ -106,7 +106,6 @@ class SolverABD(newton.solvers.SolverBase):
             _log.warning(note)
         self.simulation = Simulation(made.scene.set_free(compiled), self._device)
         self.simulation.stepper.loads = self._loads
-        self._force = self._torque = None
 
     def _driven(self, compiled, drives) -> JointList:
         """Return the joints with drives that use the targets of Newton's control."""
@@ -170,8 +169,7 @@ class SolverABD(newton.solvers.SolverBase):
         effort = np.zeros(0) if effort is None else effort.numpy().astype(float)
         if effort.any():
             self._add_efforts(wrench, effort, body_q)
-        inactive = not wrench.any()
-        self._force, self._torque = (None, None) if inactive else (wrench[:, :3], wrench[:, 3:])
+        self._wrench = wrench
 
     def _add_efforts(self, wrench: np.ndarray, effort: np.ndarray, body_q: np.ndarray) -> None:
         """Efforts along degrees of freedom as wrenches on the child, and opposite ones on the parent."""
@@ -201,13 +199,11 @@ class SolverABD(newton.solvers.SolverBase):
 
     def _loads(self, _time: float, _h: float):
         """Forces and torques (n, 3) of a substep; None if there are none and were none before."""
-        loads = self.simulation.loads
-        if self._force is None:
-            if not loads.force.any() and not loads.torque.any():
-                return None
-            loads.force[:], loads.torque[:] = 0.0, 0.0
-        else:
-            loads.force[:], loads.torque[:] = self._force, self._torque
+        loads, is_loaded = self.simulation.loads, self._wrench.any()
+        if not (is_loaded or loads.force.any() or loads.torque.any()):
+            return None
+        loads.force[:], loads.torque[:] = self._wrench[:, :3], self._wrench[:, 3:]
+        if is_loaded:
             self.simulation.stepper.sleep.disturb()
         return loads.force.copy(), loads.torque.copy()
 
