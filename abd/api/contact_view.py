@@ -21,7 +21,6 @@ import numpy as np
 from abd.api.contact_patches import PairTable, Patches
 from abd.contact.forces import FrictionPoints, Pressing
 from abd.contact.pair_rows import PairRows, bodies_of
-from abd.contact.sharing import shared
 from abd.model import Model
 from cuda_kernels.shared.contact import SLIDE
 
@@ -86,7 +85,7 @@ class Contacts(PairTable):
     @cached_property
     def _friction_and_slip(self) -> tuple[np.ndarray, np.ndarray]:
         """Friction and slip (c, 3); each friction force is assigned to the nearest point of its pair."""
-        return shared(self.pair, self.point, self._friction)
+        return self._friction.at_points(self.pair, self.point)
 
     @cached_property
     def _rows(self) -> PairRows:

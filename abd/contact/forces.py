@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from abd.contact.candidates import Candidates, contacts
 from abd.contact.minima import find_minima
 from abd.contact.pair_law import PairLaw
+from abd.contact.pair_rows import keys
 from abd.contact.pairs import Pairs
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import Topology
@@ -24,6 +26,7 @@ from abd.potentials.contact import FIRST, ContactParameters, closest, contact_el
 from abd.potentials.elements import body_gradient
 from abd.potentials.free_motion import torque
 from abd.potentials.friction import f1_over_y
+from abd.potentials.sticking import nearest
 from abd.tables import Table
 from cuda_kernels.shared.contact import SLIDE
 
@@ -89,6 +92,19 @@ class FrictionPoints(_Points):
         """Empty set of points."""
         vectors, pair = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
         return cls(pair, np.zeros(0, dtype=np.int32), vectors, np.zeros(0), vectors, vectors, vectors, vectors)
+
+    def at_points(self, pair: np.ndarray, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Friction (c, 3) [N] on the first bodies at points (c, 3) of pairs (c, 2), and slips (c, 3) in the unit of `slip`.
+
+        Every friction force acts at the nearest point of its pair; slips are means weighted by load. Friction is lagged in the
+        last Newton iterations of a step, whereas the points are those of its end and may have moved in between.
+        """
+        n = 1 + max(pair.max(initial=0), self.pair.max(initial=0))
+        row = nearest(keys(pair, n), point, keys(self.pair, n), self.point)
+        used, weight = np.flatnonzero((row >= 0) & (self.kind == SLIDE)), np.abs(self.load)
+        values = np.column_stack([self.force, weight, weight[:, None] * self.slip])
+        total = csr_matrix((np.ones(len(used)), (row[used], used)), shape=(len(pair), len(row))) @ values
+        return total[:, :3], total[:, 4:] / np.where(total[:, 3] > 0.0, total[:, 3], 1.0)[:, None]
 
 
 def pressing(
@@ -160,6 +176,7 @@ def impact_friction(pair: np.ndarray, points: np.ndarray, force: np.ndarray, q: 
     torque_i, torque_j = np.cross(arm[:, 0], force), -np.cross(arm[:, 1], force)
     k = len(pair)
     return FrictionPoints(pair, np.full(k, SLIDE), points[:, 0], np.zeros(k), force, np.zeros((k, 3)), torque_i, torque_j)
+
 
 def _points(q: np.ndarray, body: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """(l, 3) ``y0 p + A Y`` of the bodies (l,)."""

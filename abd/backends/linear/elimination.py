@@ -56,6 +56,7 @@ class Elimination:
         self, size: int, rows: np.ndarray, columns: np.ndarray, in_ranges: bool = True, worlds: np.ndarray | None = None
     ):
         self.size, self.in_ranges = size, in_ranges
+        worlds = np.zeros(size, dtype=int) if worlds is None else worlds
         is_coupled = rows != columns
         ends = np.concatenate([rows[is_coupled], columns[is_coupled]]), np.concatenate([columns[is_coupled], rows[is_coupled]])
         self._graph = scipy.sparse.csr_matrix((np.ones(len(ends[0]), dtype=bool), ends), shape=(size, size))

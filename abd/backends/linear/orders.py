@@ -34,11 +34,11 @@ def shared(values: np.ndarray) -> wp.array:
     return wp.array(values, dtype={"i": wp.int32, "f": wp.float64}[values.dtype.kind], device="cpu", copy=False)
 
 
-def minimum_degree(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) -> np.ndarray:
+def minimum_degree(graph: scipy.sparse.csr_matrix, worlds: np.ndarray) -> np.ndarray:
     """(N,) block rows in the order of SuperLU's minimum degree, separately for each world of `worlds` (N,)."""
     if graph.nnz == 0:
         return np.arange(graph.shape[0], dtype=np.int32)
-    if worlds is None or (worlds == worlds[0]).all():
+    if (worlds == worlds[0]).all():
         return _minimum_degree(graph)
     rows = np.argsort(worlds, kind="stable").astype(np.int32)
     starts, columns = permuted(graph, rows)
@@ -78,7 +78,7 @@ def _minimum_degree(graph: scipy.sparse.csr_matrix) -> np.ndarray:
     return order
 
 
-def in_rounds(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) -> np.ndarray:
+def in_rounds(graph: scipy.sparse.csr_matrix, worlds: np.ndarray) -> np.ndarray:
     """(N,) block rows in an order with a low elimination tree, which has few and wide levels.
 
     Rows with few neighbours are eliminated in rounds of independent rows, which causes some fill. Minimum degree orders the
@@ -109,8 +109,7 @@ def in_rounds(graph: scipy.sparse.csr_matrix, worlds: np.ndarray | None = None) 
     i, j = place[rows[both]], place[columns[both]]
     ends = np.concatenate([i, j]), np.concatenate([j, i])
     rest = scipy.sparse.csr_matrix((np.ones(len(ends[0]), dtype=bool), ends), shape=(len(core), len(core)))
-    of = None if worlds is None or not len(core) else worlds[core]
-    return np.concatenate([done, core[minimum_degree(rest, of)]]).astype(np.int32)
+    return np.concatenate([done, core[minimum_degree(rest, worlds[core])]]).astype(np.int32)
 
 
 def permuted(graph: scipy.sparse.csr_matrix, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
