@@ -282,12 +282,14 @@ class Scene(KnownAttributes, JointMethods):
         path.write_text(self.to_toml(path.parent, explicit), encoding="utf-8")
 
     def located(self, problems: list[Problem]) -> list[Problem]:
-        """Return the problems with file and line of their keys, if the scene has a native file that still exists."""
+        """Return the problems with the file of the scene, if it still exists, and the lines of their keys in a native file."""
         if self.path is None or not self.path.is_file() or all(problem.file for problem in problems):
             return problems
-        text = read_text(self.path)
-        data = parse(text, self.path)
-        lines = {key_name(path, data): line for path, line in key_lines(text, self.path).items()}
+        lines: dict[str, int] = {}
+        if is_native(self.path):
+            text = read_text(self.path)
+            data = parse(text, self.path)
+            lines = {key_name(path, data): line for path, line in key_lines(text, self.path).items()}
         return [
             problem if problem.file else replace(problem, file=str(self.path), line=_line_of_key(lines, problem.key))
             for problem in problems
@@ -346,13 +348,9 @@ def load(
 
 
 def _read(path: Path, options: ImportOptions) -> Scene:
-    if is_imported(path):
-        return Scene.from_spec(*read_imported(path, options))
-    if _is_rigid_ipc(path):
-        from abd.scene.importers.rigid_ipc import read_rigid_ipc
-
-        return Scene.from_spec(*read_rigid_ipc(path, parse(read_text(path), path)), path)
-    return Scene.from_spec(read_scene(path, options.allow_code), path=path)
+    if is_native(path):
+        return Scene.from_spec(read_scene(path, options.allow_code), path=path)
+    return Scene.from_spec(*read_imported(path, options), path)
 
 
 def is_native(path: Path) -> bool:

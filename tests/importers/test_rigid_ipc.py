@@ -226,7 +226,7 @@ def test_all_problems_at_once(folder):
     with pytest.raises(SceneError) as error:
         read(folder, *bodies, timestep="fast", problem={"coefficient_friction": -1})
     text = [str(problem) for problem in error.value.problems]
-    assert len(text) == 8 and all("scene.json" in line for line in text)
+    assert len(text) == 7 and all("scene.json" in line for line in text)
     assert "scene.json: rigid_body_problem.rigid_bodies[0].mesh: mesh file 'gone.obj' not found" in "\n".join(text)
     pin = {"type": "pin_world", "body_name": "cuve", "body_point": [0, 0, 0]}
     with pytest.raises(SceneError, match="did you mean 'cube'"):

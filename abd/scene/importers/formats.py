@@ -42,7 +42,7 @@ class ImportOptions:
         object.__setattr__(self, "assets", tuple(Path(folder) for folder in self.assets))
 
 
-ROBOTS, USD = "abd.scene.importers.robots", "abd.scene.importers.usd"
+ROBOTS, USD, RIGID_IPC = (f"abd.scene.importers.{name}" for name in ("robots", "usd", "rigid_ipc"))
 FORMATS = {
     **dict.fromkeys((".urdf", ".xacro", ".xml", ".mjcf"), ROBOTS),
     **dict.fromkeys((".usd", ".usda", ".usdc", ".usdz"), USD),
@@ -58,13 +58,13 @@ def is_imported(path: Path) -> bool:
 
 
 def read_imported(path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
-    """Return the scene of a file of one of `FORMATS`, and notes.
+    """Return the scene of a file of one of `FORMATS`, or of a JSON file of rigid-ipc, and notes.
 
     Raises:
         SceneError: the file has problems, or values of a wrong type or out of range.
     """
     try:
-        tables, notes = importlib.import_module(FORMATS[path.suffix.lower()]).read(path, options)
+        tables, notes = importlib.import_module(FORMATS.get(path.suffix.lower(), RIGID_IPC)).read(path, options)
         return SceneSpec.model_validate(tables), notes
     except ValidationError as error:
         found = schema_findings(error, SceneSpec, tables)
