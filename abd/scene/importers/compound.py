@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from abd.rotations import quaternion
 from abd.scene.geometry import mass, shapes
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.geometry.meshes import is_closed
 
 SEGMENTS, SUBDIVISIONS = 32, 2
 """Facets around round shapes, and of spheres, where they are part of a surface."""
+ROUNDING = 1e-15
+"""Absolute value of a coordinate [m] or of a number of a quaternion that counts as 0."""
 SAME = 1e-9
 """Distance [m] and entries of rotations up to which a collider's frame is the body's."""
 
@@ -112,6 +115,13 @@ def keys(colliders: list[Collider]) -> dict:
         triangles.append(one.triangles + count)
         count += len(one.vertices)
     return {"surface": {"vertices": np.concatenate(vertices).tolist(), "triangles": np.concatenate(triangles).tolist()}}
+
+
+def frame_keys(frame: np.ndarray) -> dict[str, object]:
+    """Return position and rotation of a pose (4, 4) [m], without rounding and without the identity."""
+    position, turn = (np.where(np.abs(x) < ROUNDING, 0.0, x) for x in (frame[:3, 3], quaternion(frame[:3, :3])))
+    keys: dict[str, object] = {"position": tuple(position.tolist())}
+    return keys | ({} if turn[0] == 1.0 else {"quaternion": tuple(turn.tolist())})
 
 
 def height_grid(rx: float, ry: float, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

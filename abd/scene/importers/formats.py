@@ -42,6 +42,14 @@ class ImportOptions:
         object.__setattr__(self, "assets", tuple(Path(folder) for folder in self.assets))
 
 
+def check_size(path: Path, most: int, remedy: str = "") -> None:
+    """Raise `SceneError` if a file has more than `most` bytes."""
+    size = path.stat().st_size
+    if size > most:
+        message = f"has {size / 2**20:.0f} MiB; at most {most >> 20} MiB are allowed"
+        raise SceneError.of(message, file=str(path), value=size, remedy=remedy)
+
+
 ROBOTS, USD, RIGID_IPC = (f"abd.scene.importers.{name}" for name in ("robots", "usd", "rigid_ipc"))
 FORMATS = {
     **dict.fromkeys((".urdf", ".xacro", ".xml", ".mjcf"), ROBOTS),

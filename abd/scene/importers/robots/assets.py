@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from abd.errors import SceneError
 from abd.scene.geometry.mesh_files import READERS, RawMesh, read_mesh_file
+from abd.scene.importers.formats import check_size
 
 MOST_BYTES = 64 << 20
 """Size of one mesh file [bytes]."""
@@ -100,24 +101,24 @@ class Assets:
             folders = (self.folder / base, self.folder, *self.searched)
             candidates = [(folder / rest, None) for folder in dict.fromkeys(folders)]
         else:
-            raise self._refused(
-                reference, f"scheme '{scheme}' is not supported", "give a path, or package://NAME/PATH"
-            )
+            remedy = "give a path, or package://NAME/PATH"
+            raise SceneError.of(f"scheme '{scheme}' is not supported", "", reference, file=str(self.path), remedy=remedy)
         tried, outside = [], True
         for path, root in dict.fromkeys((Path(os.path.normpath(path)), root) for path, root in candidates):
             allowed = self.roots if root is None else (root,)
-            if not any(_within(path, one) for one in allowed):
+            if not any(path.is_relative_to(one) for one in allowed):
                 continue
             outside = False
             tried.append(path)
             if path.is_file():
-                if not any(_within(path.resolve(), one.resolve()) for one in (*allowed, *self.roots)):
+                if not any(path.resolve().is_relative_to(one.resolve()) for one in (*allowed, *self.roots)):
                     outside = True
                     break
                 return path, tried
         if outside and candidates:
             message = f"'{reference}' is outside of the robot's folder {self.folder}"
-            raise self._refused(reference, message, "allow its folder with --assets DIR")
+            remedy = "allow its folder with --assets DIR"
+            raise SceneError.of(message, value=reference, file=str(self.path), remedy=remedy)
         return None, tried
 
     def _in_packages(self, rest: PurePosixPath) -> list[tuple[Path, Path]]:
@@ -138,10 +139,7 @@ class Assets:
 
     def _load(self, key: str, reference: str, path: Path) -> None:
         """Read a mesh file; an unusable one counts as missing."""
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            message = f"has {size / 2**20:.0f} MiB; at most {MOST_BYTES >> 20} MiB are allowed"
-            raise SceneError.of(message, file=str(path), value=size, remedy="simplify the mesh")
+        check_size(path, MOST_BYTES, "simplify the mesh")
         if path.suffix.lower() == ".msh":
             return
         if path.suffix.lower() not in READERS:
@@ -157,9 +155,3 @@ class Assets:
             return
         self._meshes[key] = mesh
 
-    def _refused(self, reference: str, message: str, remedy: str) -> SceneError:
-        return SceneError.of(message, file=str(self.path), value=reference, remedy=remedy)
-
-
-def _within(path: Path, folder: Path) -> bool:
-    return path == folder or folder in path.parents

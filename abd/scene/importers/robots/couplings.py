@@ -8,8 +8,9 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 from abd.rotations import pose
+from abd.scene.importers.compound import frame_keys
 from abd.scene.importers.robots.compiled import disables, mujoco
-from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate, frame_keys
+from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of
 from abd.scene.schema.joint_schema import WORLD_NAME
 

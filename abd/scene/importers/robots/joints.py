@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from abd.rotations import inverse
+from abd.scene.importers.compound import frame_keys
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
 from abd.scene.importers.robots.compiled import FAR, disables, mujoco
-from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of, quaternion_of
+from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of
 
 CARRIER = 1e-4
 """Mass and inertia of a carrier, relative to those of its link."""
@@ -219,8 +220,7 @@ class Joints:
             "density": CARRIER * 1000.0,
             "inertia": (moment,) * 3,
             "center_of_mass": tuple(found.frame[:3, 3].tolist()),
-            "position": tuple(pose[:3, 3].tolist()),
-            "quaternion": quaternion_of(pose[:3, :3]),
+            **frame_keys(pose),
         }
         if twist.any():
             center = pose[:3, :3] @ found.frame[:3, 3] + pose[:3, 3]
@@ -314,9 +314,3 @@ def _motion(kind: str, value: float) -> np.ndarray:
     if kind == HINGE:
         return pose_of(np.zeros(3), np.array([np.cos(0.5 * value), 0.0, 0.0, np.sin(0.5 * value)]))
     return pose_of((0.0, 0.0, value), (1.0, 0.0, 0.0, 0.0))
-
-
-def frame_keys(frame: np.ndarray) -> dict[str, object]:
-    position = tuple(np.where(np.abs(frame[:3, 3]) < 1e-15, 0.0, frame[:3, 3]).tolist())
-    quaternion = quaternion_of(frame[:3, :3])
-    return {"position": position} | ({} if quaternion == (1.0, 0.0, 0.0, 0.0) else {"quaternion": quaternion})

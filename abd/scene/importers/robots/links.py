@@ -131,14 +131,6 @@ def pose_of(position: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
     return pose(quaternion_matrix(np.asarray(quaternion, dtype=float)), position)
 
 
-def quaternion_of(rotation: np.ndarray) -> tuple[float, ...]:
-    """(w, x, y, z) of a rotation, w >= 0."""
-    quaternion = np.zeros(4)
-    mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(rotation).ravel())
-    quaternion = np.where(np.abs(quaternion) < 1e-15, 0.0, quaternion)
-    return tuple((quaternion * (1.0 if quaternion[0] >= 0.0 else -1.0)).tolist())
-
-
 def place_in(link: Link, body: int, model) -> np.ndarray:
     """Return the (4, 4) pose of a member's frame in the frame of its link."""
     pose = np.eye(4)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.xml_tree import SCALE_REMEDY, Tree, is_scale, number, read_tree
 from abd.scene.schema.values import most, remedy
@@ -34,8 +34,6 @@ class Mjcf:
     assets: Assets
     hfields: dict[str, bytes] = field(default_factory=dict)
     timestep: bool = False
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
     def prepared(self) -> str:
         """Return the XML for MuJoCo.
@@ -57,9 +55,8 @@ class Mjcf:
             for key in ("meshdir", "assetdir", "texturedir", "strippath"):
                 compiler.attrib.pop(key, None)
         left = [one for one in root.iter() if "file" in one.attrib and one.tag not in ("mesh", "hfield")]
-        self.problems += [self.tree.problem(one, f"<{one.tag} file=...> is not supported", one.get("file")) for one in left]
-        if self.problems:
-            raise SceneError(self.problems)
+        for one in left:
+            self.tree.wrong(one, f"<{one.tag} file=...> is not supported", one.get("file"))
         return self.tree.text()
 
     def _include(self, parent: Element, path: list[Path]) -> None:
@@ -72,18 +69,14 @@ class Mjcf:
             reference = child.get("file", "")
             found, tried = self.assets.find(reference)
             if found is None:
-                raise SceneError(
-                    [self.tree.problem(child, f"included file '{reference}' does not exist", reference, _list(tried))]
-                )
+                raise self.tree.error(child, f"included file '{reference}' does not exist", reference, _list(tried))
             if found.resolve() in path or len(path) > MOST_INCLUDES:
-                raise SceneError([self.tree.problem(child, f"'{reference}' includes itself", reference, "remove an inclusion")])
+                raise self.tree.error(child, f"'{reference}' includes itself", reference, "remove an inclusion")
             inner = read_tree(found)
             self.tree.lines |= inner.lines
             self._include(inner.root, [*path, found.resolve()])
             if len(self.tree.lines) > 2_000_000:
-                raise SceneError(
-                    [self.tree.problem(child, "the included files have more than 2,000,000 elements", reference)]
-                )
+                raise self.tree.error(child, "the included files have more than 2,000,000 elements", reference)
             parent[index : index + 1] = list(inner.root)
 
     def _count_copies(self, element: Element, outside: float) -> None:
@@ -91,7 +84,7 @@ class Mjcf:
             outside *= math.prod(number(word) for word in element.get("count", "1").split())
             if not outside <= most("REPLICAS"):
                 message = f"<{element.tag}> makes {outside:g} copies; at most {most('REPLICAS')} are allowed"
-                raise SceneError([self.tree.problem(element, message, outside, remedy("REPLICAS"))])
+                raise self.tree.error(element, message, outside, remedy("REPLICAS"))
         for child in element:
             self._count_copies(child, outside)
 
@@ -120,7 +113,7 @@ class Mjcf:
                 parent.remove(child)
         counted = [f"{count} <{tag}>" for tag, count in sorted(ignored.items()) if count]
         if counted:
-            self.notes.append(f"not supported: {', '.join(counted)}")
+            self.tree.notes.append(f"not supported: {', '.join(counted)}")
 
     def _mesh_folder(self) -> str:
         folder = ""
@@ -131,7 +124,7 @@ class Mjcf:
     def _mesh(self, mesh: Element, folder: str) -> None:
         if not is_scale(mesh):
             message = f"mesh '{mesh.get('name', mesh.get('file', ''))}' cannot have the scale {mesh.get('scale')!r}"
-            self.problems.append(self.tree.problem(mesh, message, mesh.get("scale"), SCALE_REMEDY))
+            self.tree.wrong(mesh, message, mesh.get("scale"), SCALE_REMEDY)
         if "file" in mesh.attrib:
             reference = mesh.get("file")
             if "name" not in mesh.attrib:
@@ -149,7 +142,7 @@ class Mjcf:
         reference = one.get("file")
         found, tried = self.assets.find(reference, folder)
         if found is None:
-            raise SceneError([self.tree.problem(one, f"height field '{reference}' does not exist", reference, _list(tried))])
+            raise self.tree.error(one, f"height field '{reference}' does not exist", reference, _list(tried))
         if "name" not in one.attrib:
             one.set("name", found.stem)
         key = f"hfield_{len(self.hfields)}{'.png' if found.suffix.lower() == '.png' else '.bin'}"
@@ -178,7 +171,7 @@ class Mjcf:
 
     def _too_many(self, one: Element, size: str) -> None:
         message = f"height field '{one.get('name', '')}' of {size} is too large: at most {MOST_CELLS} samples are allowed"
-        raise SceneError([self.tree.problem(one, message, size, "give fewer samples")])
+        raise self.tree.error(one, message, size, "give fewer samples")
 
 
 def _list(tried: list[Path]) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.scene.importers import compound
-from abd.scene.importers.compound import Collider
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.compiled import Compiled, compile_robot, disables, mujoco
@@ -17,7 +16,7 @@ from abd.scene.importers.robots.contacts import Contacts, note_contacts
 from abd.scene.importers.robots.couplings import Ties
 from abd.scene.importers.robots.drives import add_drives
 from abd.scene.importers.robots.joints import Joints
-from abd.scene.importers.robots.links import STATIC, Link, find_links, quaternion_of, start_of
+from abd.scene.importers.robots.links import STATIC, Link, find_links, start_of
 from abd.scene.importers.robots.mjcf import Mjcf
 from abd.scene.importers.robots.surfaces import ShapeSource
 from abd.scene.importers.robots.urdf import Urdf
@@ -76,7 +75,7 @@ class Robot:
             state: MuJoCo's qpos (nq,) and qvel (nv,) at the start, instead of the reference pose or the keyframe.
         """
         model = self.compiled.model
-        notes = [*self.source.notes, *self.compiled.notes]
+        notes = [*self.source.tree.notes, *self.compiled.notes]
         is_urdf = isinstance(self.source, Urdf)
         kinds = mujoco.mjtObj
         names = _names(model, kinds.mjOBJ_BODY, model.nbody, "body", set(), notes)
@@ -169,7 +168,8 @@ class Robot:
                 name = names[body] if body else self._free_name(group[0], taken, notes)
                 pose = np.eye(4)
                 pose[:3, :3], pose[:3, 3] = data.xmat[body].reshape(3, 3), data.xpos[body]
-                keys = {"name": name, "kind": "static", **self._placed([shapes.collider(g, None) for g in kept], pose)}
+                surface = compound.keys([shapes.collider(geom, None) for geom in kept])
+                keys = {"name": name, "kind": "static", **surface, **compound.frame_keys(pose)}
                 out.append(self._covered(keys, kept, contacts))
                 statics[name] = body
         for link in self.links[1:]:
@@ -187,7 +187,7 @@ class Robot:
                 f"mocap body '{link.name}' does not move until sim.bodies[{link.name!r}].move_to(...)"
             )
             keys |= {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 0.0)}}
-        keys |= self._placed([shapes.collider(geom, link) for geom in kept], link.pose)
+        keys |= compound.keys([shapes.collider(geom, link) for geom in kept]) | compound.frame_keys(link.pose)
         if "kind" in keys:
             return self._covered(keys, kept, contacts)
         keys |= {"mass": link.mass, "inertia": _rows(link.inertia)}
@@ -201,12 +201,6 @@ class Robot:
                 notes.append(f"'{link.name}': gravcomp of its parts acts at their common centre of mass, without torque")
             keys["force"] = tuple((-lifted * np.array(self._gravity())).tolist())
         return self._covered(keys, kept, contacts)
-
-    def _placed(self, found: list[Collider], pose: np.ndarray) -> dict[str, object]:
-        """Shape, position and rotation."""
-        keys = compound.keys(found) | {"position": tuple((pose[:3, 3] + 0.0).tolist())}
-        quaternion = quaternion_of(pose[:3, :3])
-        return keys | ({} if quaternion == (1.0, 0.0, 0.0, 0.0) else {"quaternion": quaternion})
 
     def _seen(self, geoms: list[int], contacts: Contacts) -> list[int]:
         """Return the colliding geoms; without any, all, which are then visual."""

@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element, SubElement
 
-from abd.errors import Problem, SceneError
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.compiled import FAR, ignored_range
 from abd.scene.importers.robots.xml_tree import SCALE_REMEDY, Tree, is_scale, number
@@ -29,15 +28,13 @@ class Urdf:
     """Content of a URDF file that MuJoCo does not store.
 
     Attributes:
-        velocity_limits: [m/s or rad/s] by joint; floating: joints of type floating by child link; problems, notes: of the file.
+        velocity_limits: [m/s or rad/s] by joint; floating: joints of type floating by child link.
     """
 
     tree: Tree
     assets: Assets
     velocity_limits: dict[str, float] = field(default_factory=dict)
     floating: dict[str, str] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
     def prepared(self) -> str:
         """Return the XML for MuJoCo.
@@ -51,8 +48,6 @@ class Urdf:
             self._link(link)
         for joint in self.tree.root.findall("joint"):
             self._joint(joint)
-        if self.problems:
-            raise SceneError(self.problems)
         self._settings()
         return self.tree.text()
 
@@ -63,13 +58,13 @@ class Urdf:
             for child in list(parent):
                 if child.tag.startswith("xacro:"):
                     remedy = "run xacro first, or rename the file to .xacro"
-                    self._wrong(child, f"<{child.tag}> is a macro, not URDF", None, remedy)
+                    self.tree.wrong(child, f"<{child.tag}> is a macro, not URDF", None, remedy)
                 if child.tag not in KNOWN[parent.tag]:
                     dropped[f"<{child.tag}>"] += 1
                     parent.remove(child)
         if dropped:
             listed = ", ".join(f"{count} {name}" for name, count in sorted(dropped.items()))
-            self.notes.append(f"not supported: {listed}")
+            self.tree.notes.append(f"not supported: {listed}")
 
     def _check_tree(self) -> None:
         """Links and joints form one tree."""
@@ -78,37 +73,36 @@ class Urdf:
         for link in root.findall("link"):
             name = link.get("name", "")
             if name in links or not name:
-                self._wrong(link, f"two links have the name '{name}'" if name else "a link has no name", name)
+                self.tree.wrong(link, f"two links have the name '{name}'" if name else "a link has no name", name)
             links[name] = link
         above: dict[str, tuple[str, Element]] = {}
         taken: set[str] = set()
         for joint in root.findall("joint"):
             kind, name = joint.get("type", ""), joint.get("name", "")
             if name in taken:
-                self._wrong(joint, f"two joints have the name '{name}'", name)
+                self.tree.wrong(joint, f"two joints have the name '{name}'", name)
             taken |= {name} - {""}
             if kind not in JOINT_TYPES:
                 remedy = did_you_mean(kind, JOINT_TYPES) or f"known are {', '.join(JOINT_TYPES)}"
-                self._wrong(joint, f"joint '{name}': there is no joint type '{kind}'", kind, remedy)
+                self.tree.wrong(joint, f"joint '{name}': there is no joint type '{kind}'", kind, remedy)
             ends = [end.get("link", "") if (end := joint.find(tag)) is not None else "" for tag in ("parent", "child")]
             for tag, end in zip(("parent", "child"), ends):
                 if end not in links:
                     remedy = did_you_mean(end, links)
-                    self._wrong(joint, f"joint '{name}': its {tag} '{end}' is not a link", end, remedy)
+                    self.tree.wrong(joint, f"joint '{name}': its {tag} '{end}' is not a link", end, remedy)
             parent, child = ends
             if child in above:
                 message = f"joint '{name}': link '{child}' is already the child of joint '{above[child][1].get('name')}'"
-                self._wrong(joint, message, child, "a link must have one parent; close loops in the scene file")
+                self.tree.wrong(joint, message, child, "a link must have one parent; close loops in the scene file")
             above.setdefault(child, (parent, joint))
         if not links:
-            self._wrong(root, "the robot has no links")
+            self.tree.wrong(root, "the robot has no links")
         self._check_cycles(links, above)
         roots = [name for name in links if name not in above]
         if len(roots) > 1:
             message = f"{len(roots)} links are not the child of a joint: {', '.join(roots[:5])}"
-            self._wrong(links[roots[1]], message, roots, "a robot must have one root link: add joints, or remove links")
-        if self.problems:
-            raise SceneError(self.problems)
+            self.tree.wrong(links[roots[1]], message, roots, "a robot must have one root link: add joints, or remove links")
+        self.tree.raise_problems()
 
     def _check_cycles(self, links: dict[str, Element], above: dict[str, tuple[str, Element]]) -> None:
         sound: set[str] = set()
@@ -118,7 +112,7 @@ class Urdf:
                 if name in path:
                     circle = path[path.index(name) :]
                     message = f"the joints form a cycle: {' <- '.join([*circle, circle[0]])}"
-                    self._wrong(above[name][1], message, circle, "remove one of the joints; close loops in the scene file")
+                    self.tree.wrong(above[name][1], message, circle, "remove one of the joints; close loops in the scene file")
                     break
                 path.append(name)
                 name = above[name][0]
@@ -131,7 +125,7 @@ class Urdf:
         if mass is not None and number(mass.get("value"), 0.0) == 0.0:
             link.remove(link.find("inertial"))
         elif mass is not None and number(mass.get("value")) < 0.0:
-            self._wrong(mass, f"link '{name}': its mass {mass.get('value')} is negative", mass.get("value"))
+            self.tree.wrong(mass, f"link '{name}': its mass {mass.get('value')} is negative", mass.get("value"))
         for shape in [*link.findall("collision"), *link.findall("visual")]:
             if not self._shape(name, shape):
                 link.remove(shape)
@@ -152,19 +146,19 @@ class Urdf:
         one = next(iter(geometry), None) if geometry is not None else None
         if one is None or one.tag not in (*SIZES, "mesh"):
             kind = "no geometry" if one is None else f"a geometry <{one.tag}>"
-            self.notes.append(f"link '{link}': a {shape.tag} with {kind} is ignored")
+            self.tree.notes.append(f"link '{link}': a {shape.tag} with {kind} is ignored")
             return False
         if one.tag == "mesh":
             if not is_scale(one):
                 message = f"link '{link}': the mesh cannot have the scale {one.get('scale')!r}"
-                self._wrong(one, message, one.get("scale"), SCALE_REMEDY)
+                self.tree.wrong(one, message, one.get("scale"), SCALE_REMEDY)
             return is_scale(one)
         sizes = [number(word) for key in SIZES[one.tag] for word in one.get(key, "nan").split()]
         if not min(sizes) >= 0.0:
-            self._wrong(one, f"link '{link}': the sizes of its {one.tag} must be positive", sizes)
+            self.tree.wrong(one, f"link '{link}': the sizes of its {one.tag} must be positive", sizes)
             return False
         if min(sizes) == 0.0:
-            self.notes.append(f"link '{link}': a {shape.tag} <{one.tag}> of size 0 is ignored")
+            self.tree.notes.append(f"link '{link}': a {shape.tag} <{one.tag}> of size 0 is ignored")
             return False
         return True
 
@@ -179,7 +173,7 @@ class Urdf:
             bounds = {key: number(limit.get(key), 0.0) for key in ("effort", "velocity")}
             for key, bound in bounds.items():
                 if not bound >= 0.0:
-                    self.notes.append(f"joint '{name}': its {key} '{limit.get(key)}' is ignored: it must be a positive number")
+                    self.tree.notes.append(f"joint '{name}': its {key} '{limit.get(key)}' is ignored: it must be a positive number")
                 if not 0.0 <= bound < math.inf:
                     del limit.attrib[key]
             if 0.0 < bounds["velocity"] < math.inf:
@@ -187,20 +181,20 @@ class Urdf:
             ends = [number(limit.get(key), 0.0) for key in ("lower", "upper")]
             if any(map(math.isnan, ends)):
                 given = [limit.get("lower"), limit.get("upper")]
-                self._wrong(limit, f"joint '{name}': the bounds of its range must be numbers", given)
+                self.tree.wrong(limit, f"joint '{name}': the bounds of its range must be numbers", given)
             elif ends[0] > ends[1] and joint.get("type") != "continuous":
-                self.notes.append(f"joint '{name}': {ignored_range('range', *ends)}")
+                self.tree.notes.append(f"joint '{name}': {ignored_range('range', *ends)}")
             if any(ends):  # an end that is not given is 0
                 limit.attrib |= {key: repr(max(-FAR, min(end, FAR))) for key, end in zip(("lower", "upper"), ends)}
             if joint.get("type") == "continuous" and any(limit.get(key) for key in ("lower", "upper")):
-                self.notes.append(
+                self.tree.notes.append(
                     f"joint '{name}' is continuous: its lower and upper limits are ignored, as URDF specifies"
                 )
         leader = name if mimic is None else mimic.get("joint")
         if leader not in {one.get("name") for one in self.tree.root.findall("joint")}:
-            self._wrong(mimic, f"joint '{name}': it mimics '{leader}', which is not a joint", leader)
+            self.tree.wrong(mimic, f"joint '{name}': it mimics '{leader}', which is not a joint", leader)
         elif mimic is not None and leader == name:
-            self._wrong(mimic, f"joint '{name}' mimics itself", leader, "give the joint that it follows")
+            self.tree.wrong(mimic, f"joint '{name}' mimics itself", leader, "give the joint that it follows")
 
     def _settings(self) -> None:
         """MuJoCo neither drops nor merges anything itself."""
@@ -211,6 +205,3 @@ class Urdf:
         for key in ("meshdir", "assetdir", "texturedir"):
             compiler.attrib.pop(key, None)
         compiler.attrib |= {"discardvisual": "false", "fusestatic": "false", "strippath": "false"}
-
-    def _wrong(self, element: Element, message: str, value: object = None, remedy: str = "") -> None:
-        self.problems.append(self.tree.problem(element, message, value, remedy))

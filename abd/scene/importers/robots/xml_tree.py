@@ -14,6 +14,7 @@ from xml.parsers import expat
 
 from abd.errors import Problem, SceneError
 from abd.optional import required
+from abd.scene.importers.formats import check_size
 
 MOST_BYTES = 64 << 20
 """Size of a file that is read [bytes]."""
@@ -29,29 +30,39 @@ class Tree:
 
     Attributes:
         path: of the file; root: its root element; lines: file and line of every element.
+        problems, notes: of the content.
     """
 
     path: Path
     root: ElementTree.Element
     lines: dict[ElementTree.Element, tuple[Path, int]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
-    def problem(self, element: ElementTree.Element, message: str, value: object = None, remedy: str = "") -> Problem:
-        """Return a problem at the location of an element."""
+    def error(self, element: ElementTree.Element, message: str, value: object = None, remedy: str = "") -> SceneError:
+        """Return the error of a problem at the location of an element."""
         path, line = self.lines.get(element, (self.path, None))
-        return Problem(message, file=str(path), line=line, value=value, remedy=remedy)
+        return SceneError.of(message, file=str(path), line=line, value=value, remedy=remedy)
+
+    def wrong(self, element: ElementTree.Element, message: str, value: object = None, remedy: str = "") -> None:
+        """Add a problem at the location of an element."""
+        self.problems += self.error(element, message, value, remedy).problems
+
+    def raise_problems(self) -> None:
+        """Raise the problems found so far."""
+        if self.problems:
+            raise SceneError(self.problems)
 
     def text(self) -> str:
-        """Return the elements as XML."""
+        """Return the elements as XML, if there are no problems."""
+        self.raise_problems()
         return ElementTree.tostring(self.root, encoding="unicode")
 
 
 def read_bytes(path: Path) -> bytes:
     """Return the content of a file of at most `MOST_BYTES`."""
     try:
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            message = f"has {size / 2**20:.0f} MiB; at most {MOST_BYTES >> 20} MiB are allowed"
-            raise SceneError.of(message, file=str(path), value=size, remedy="give the file of the robot")
+        check_size(path, MOST_BYTES, "give the file of the robot")
         return path.read_bytes()
     except OSError as error:
         raise SceneError.of(f"cannot be read: {error.strerror or error}", file=str(path)) from None

@@ -15,7 +15,7 @@ from abd.errors import SceneError
 from abd.rotations import polar, pose, quaternion
 from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
-from abd.scene.importers.compound import Collider, keys
+from abd.scene.importers.compound import Collider, frame_keys, keys
 from abd.scene.importers.usd.shapes import KINDS, Materials, collider, color_of, rotation_of
 from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdPhysics
 from abd.scene.schema.joint_schema import WORLD_NAME
@@ -160,11 +160,7 @@ class Bodies:
             point = body.pose[:3, 3]
             body.keys["half_space"] = {"normal": normal.tolist(), "offset": float(normal @ point)}
         else:
-            body.keys |= keys(body.colliders)
-            if np.abs(body.pose[:3, 3]).max() > 0.0:
-                body.keys["position"] = body.pose[:3, 3].tolist()
-            if np.abs(body.pose[:3, :3] - np.eye(3)).max() > 0.0:
-                body.keys["quaternion"] = quaternion(body.pose[:3, :3]).tolist()
+            body.keys |= keys(body.colliders) | frame_keys(body.pose)
             if body.dynamic:
                 body.keys |= self._matter(body)
         names = {self.materials.names.get(one.material, "") for one in body.colliders}

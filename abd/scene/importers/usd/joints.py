@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from abd.rotations import pose, quaternion
+from abd.rotations import pose
+from abd.scene.importers.compound import frame_keys
 from abd.scene.importers.usd.bodies import Bodies
 from abd.scene.importers.usd.shapes import FROM_Z, rotation_of
 from abd.scene.importers.usd.stage import Stage
@@ -71,7 +72,7 @@ class _Joints:
         if keys["type"] in ("distance", "rope"):
             table |= {"parent_anchor": D[:3, 3].tolist(), "child_anchor": C[:3, 3].tolist()}
         else:
-            table |= {"parent_frame": _frame(D @ turned), "child_frame": _frame(C @ turned)}
+            table |= {"parent_frame": frame_keys(D @ turned), "child_frame": frame_keys(C @ turned)}
         self.tables.append(table | keys)
         if kind in ("RevoluteJoint", "PrismaticJoint"):
             self._single[path] = (table["name"], axis, kind == "RevoluteJoint", sign)
@@ -287,7 +288,3 @@ def _locked(limit) -> bool:
 def _axis(one) -> str:
     return str(one.axis).rsplit(".", 1)[-1]
 
-
-def _frame(matrix: np.ndarray) -> dict:
-    """The table of a frame."""
-    return {"position": matrix[:3, 3].tolist(), "quaternion": quaternion(matrix[:3, :3]).tolist()}

@@ -11,7 +11,7 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.optional import required
-from abd.scene.importers.formats import ImportOptions
+from abd.scene.importers.formats import ImportOptions, check_size
 
 Tf, Usd, UsdGeom, UsdPhysics, UsdShade, UsdUtils = (
     required(f"pxr.{name}", "usd", "usd-core", "reading USD")
@@ -148,10 +148,7 @@ def open_stage(path: Path, options: ImportOptions) -> Stage:
     Raises:
         SceneError: the stage cannot be opened, or refers to files that are missing or not allowed.
     """
-    size = path.stat().st_size
-    if size > MOST_BYTES:
-        message = f"has {size / 2**30:.1f} GiB; at most {MOST_BYTES >> 30} GiB are allowed"
-        raise SceneError.of(message, file=str(path), value=size)
+    check_size(path, MOST_BYTES)
     # messages of OpenUSD become notes instead of terminal output
     diagnostics = UsdUtils.CoalescingDiagnosticDelegate()
     try:
@@ -207,7 +204,7 @@ def _refuse_elsewhere(stage: Stage) -> None:
         if layer.anonymous or not layer.realPath:
             continue
         file = Path(layer.realPath).resolve()
-        if not any(root == file or root in file.parents for root in roots):
+        if not any(file.is_relative_to(root) for root in roots):
             message = f"refers to {file}, outside of its folder"
             raise SceneError.of(message, file=str(stage.path), remedy=f"allow it with --assets {file.parent}")
 
