@@ -24,7 +24,7 @@ from abd.errors import Problem, SceneError
 from abd.model import Model
 from abd.scene.checks.checks import check_scene
 from abd.scene.compile.compile import compile_scene
-from abd.scene.compile.copies import BodyNames
+from abd.scene.compile.copies import NUMBERS, BodyNames
 from abd.scene.files.reader import LISTS, Examined
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.joint_schema import WORLD_NAME
@@ -43,11 +43,7 @@ KEY = re.compile(r"(body|joint|joint_type|coupling|sensor|contact_filter|materia
 
 
 def further_problems(examined: Examined, overlaps: bool = True) -> tuple[list[Problem], Model | None]:
-    """Return problems other than the findings of the reader, without file locations; and the model, if the scene compiles.
-
-    Args:
-        overlaps: whether to check for overlap at the start.
-    """
+    """Return problems other than the findings of the reader, without file locations; and the model, if the scene compiles."""
     rest = _Rest(examined)
     rest.take_out(_places_of(examined))
     problems: list[Problem] = []
@@ -126,7 +122,7 @@ class _Rest:
 
     def judged(self, model: Model) -> Model:
         """Return the model without the surfaces of doubtful bodies."""
-        mask = np.array([bool({name, _stem(name)} & self.doubtful) for name in model.bodies.names], dtype=bool)
+        mask = np.array([bool({name, NUMBERS.sub("", name)} & self.doubtful) for name in model.bodies.names], dtype=bool)
         if not mask.any():
             return model
         bodies = model.bodies
@@ -161,7 +157,7 @@ class _Rest:
         """Exclude contact between the bodies of an invalid joint or filter; all contact of known ones if one is unknown."""
         known = [name for name in names if name != WORLD_NAME and self._names.knows(name)]
         if len(known) + names.count(WORLD_NAME) < len(names):
-            self.doubtful |= {*known, *map(_stem, known)}
+            self.doubtful |= {*known, *(NUMBERS.sub("", name) for name in known)}
         elif len(set(known)) > 1:
             lists["contact_filter"].append(ContactFilterSpec.model_construct(bodies=list(dict.fromkeys(known))))
 
@@ -177,7 +173,3 @@ def _is_of(key: str, name: str) -> bool:
         key == name or key.startswith(f"{name}.") or re.fullmatch(rf"{re.escape(name)}(_\d+)+(\..*)?", key) is not None
     )
 
-
-def _stem(name: str) -> str:
-    """Return the name without the numbers of copies and components."""
-    return re.sub(r"(_\d+)+$", "", name)

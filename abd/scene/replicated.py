@@ -23,14 +23,7 @@ NAMING = {
 
 
 def replicated(spec: SceneSpec, count: int, dt: Sequence[float] | None = None) -> SceneSpec:
-    """Return `count` copies of a scene in one place, with common materials, joint types, settings and inline surfaces.
-
-    Args:
-        dt: time step of each copy [s]; default: that of the scene.
-
-    Raises:
-        ValueError: count is not positive, or there are more or fewer time steps.
-    """
+    """Return copies of a scene with common materials, joint types, settings and inline surfaces (`Scene.replicate`)."""
     if count < 1:
         raise ValueError(f"count must be at least 1, not {count}")
     worlds = 1 + max((body.world for body in spec.body), default=0)
@@ -52,11 +45,7 @@ def _name(name: str, world: int) -> str:
 
 
 def _copies(kind: str, one: Spec, count: int, worlds: int) -> list[Spec]:
-    """Return the tables of all worlds for one table, with the names of each world.
-
-    Args:
-        worlds: number of worlds of the scene that is replicated.
-    """
+    """Return the tables of all copies for one table, with names and worlds of each; `worlds`: number of worlds of one copy."""
     named = [key for key in NAMING[kind] if (value := getattr(one, key)) is not None and (key, value) != ("parent", WORLD_NAME)]
     out = []
     for world in range(count):

@@ -16,7 +16,7 @@ import numpy as np
 from abd.errors import SceneError
 from abd.joints.rows.build import yielding
 from abd.scene.compile.joint_settings import joint_coordinates, unplaced_joint
-from abd.scene.schema.fields import Spec
+from abd.scene.schema.fields import Spec, given
 from abd.scene.schema.joint_schema import CoordinateSpec, CouplingSpec, CouplingTermSpec, DriveSpec, JointSpec
 from abd.scene.schema.joint_types import type_of
 from abd.scene.schema.schema import BodySpec, SceneSpec
@@ -33,12 +33,7 @@ WITH_LENGTHS = ("length", "gap", "speed")
 
 
 def scaled(spec: SceneSpec, factor: float) -> SceneSpec:
-    """Return the scene with all lengths multiplied by a factor.
-
-    Raises:
-        SceneError: the factor is not positive, or lengths are unknown: poses in a file, parameters of a type that is defined in
-            Python.
-    """
+    """Return the scene with all lengths multiplied by a factor (`Scene.scaled`)."""
     if not (np.isfinite(factor) and factor > 0.0):
         raise SceneError.of("the scale factor must be positive", key="factor", value=factor)
     rotary = {joint.name: _rotary(joint) for joint in spec.joint}
@@ -113,15 +108,9 @@ def _joint(joint: JointSpec, factor: float) -> JointSpec:
         },
         "drive": None if joint.drive is None else _drive(joint.drive, factor, all(rotary.values())),
     }
-    for key, unit in (
-        ("compliance", "m/N or rad/(N m)"),
-        ("stiffness", "N/m or N m/rad"),
-        ("damping", "N s/m or N m s/rad"),
-    ):
-        value = getattr(joint, key)
-        if value is not None:
-            turns = [False] * 3 + [True] * 3 if type_of(joint.type) == "bushing" else rows
-            changes[key] = _per_row(value, factor, turns, unit)
+    turns = [False] * 3 + [True] * 3 if type_of(joint.type) == "bushing" else rows
+    for key in given(joint, ("compliance", "stiffness", "damping")):
+        changes[key] = _per_row(getattr(joint, key), factor, turns, JointSpec.model_fields[key].json_schema_extra["unit"])
     changes |= _law(joint, factor, WITH_LENGTHS, f"joint.{joint.name}")
     if joint.rest is not None:
         lengths = np.where(np.arange(6) < 3, factor, 1.0)
@@ -133,17 +122,13 @@ def _per_row(value: Any, factor: float, rotary: list[bool], unit: str) -> Any:
     """Gains of rows, one for all, a list, or a matrix, whose entries between a length and an angle have the mean power."""
     powers = np.array([_angular(unit) if one else _linear(unit) for one in rotary] or [_linear(unit)], dtype=float)
     if isinstance(value, tuple) and value and isinstance(value[0], tuple):
-        return times_each(value, factor ** (0.5 * (powers[:, None] + powers[None, :])))
+        rows = np.array(value) * factor ** (0.5 * (powers[:, None] + powers[None, :]))
+        return tuple(map(tuple, rows.tolist()))
     if not isinstance(value, tuple):
         if (powers == powers[0]).all():
             return value * factor ** powers[0]
         value = (value,) * len(powers)
     return tuple((np.array(value) * factor ** powers[: len(value)]).tolist())
-
-
-def times_each(value: Any, factors: np.ndarray) -> Any:
-    """Return rows of numbers, each multiplied by its factor."""
-    return tuple(tuple(row) for row in (np.array(value) * factors).tolist())
 
 
 def _coordinate(table: CoordinateSpec, factor: float, rotary: bool, where: str) -> CoordinateSpec:

@@ -12,6 +12,7 @@ from abd.errors import Problem, SceneError
 from abd.model import Model, Settings
 from abd.scene.checks.body_checks import check_body
 from abd.scene.checks.checks import check_scene
+from abd.scene.compile.compile import compile_scene
 from abd.scene.files.overrides import apply_overrides
 from abd.scene.files.reader import (
     is_json,
@@ -23,6 +24,9 @@ from abd.scene.files.reader import (
 from abd.scene.files.toml_text import scene_toml
 from abd.scene.importers.formats import ImportOptions, find_scene, is_imported, read_imported
 from abd.scene.joint_methods import JointMethods
+from abd.scene.overlaps.starts import filter_overlaps, free_start
+from abd.scene.replicated import replicated
+from abd.scene.scaled import scaled
 from abd.scene.schema.attributes import KnownAttributes, unknown_attribute
 from abd.scene.schema.findings import as_problem, did_you_mean, key_name
 from abd.scene.schema.joint_schema import CouplingSpec, JointSpec
@@ -39,6 +43,7 @@ from abd.scene.schema.schema import (
     body_with_paths,
 )
 from abd.scene.schema.tables import plain, scene_keys, table
+from abd.scene.transformed import transformed
 
 if TYPE_CHECKING:
     from abd.scene.schema.keys import (
@@ -197,8 +202,6 @@ class Scene(KnownAttributes, JointMethods):
         Raises:
             SceneError: all problems, with file and line of a native file.
         """
-        from abd.scene.compile.compile import compile_scene
-
         try:
             model = compile_scene(self.spec)
         except SceneError as error:
@@ -215,8 +218,6 @@ class Scene(KnownAttributes, JointMethods):
         Raises:
             SceneError: bodies overlap, with the file and the lines of their tables.
         """
-        from abd.scene.overlaps.starts import free_start
-
         try:
             return free_start(model)
         except SceneError as error:
@@ -233,8 +234,6 @@ class Scene(KnownAttributes, JointMethods):
         Raises:
             SceneError: the scene has unknown lengths, such as poses in a file.
         """
-        from abd.scene.scaled import scaled
-
         return Scene.from_spec(scaled(self.spec, factor), self.notes, self.path)
 
     def replicate(self, count: int, dt: Sequence[float] | None = None) -> Scene:
@@ -249,8 +248,6 @@ class Scene(KnownAttributes, JointMethods):
             ValueError: count is not positive, or there are more or fewer time steps.
             SceneError: a time step is not a positive number.
         """
-        from abd.scene.replicated import replicated
-
         return Scene.from_spec(replicated(self.spec, count, dt), self.notes, self.path)
 
     def transformed(self, pose) -> Scene:
@@ -260,8 +257,6 @@ class Scene(KnownAttributes, JointMethods):
             SceneError: a body is fixed along rotated axes of the world, or has its poses in a file.
             ValueError: `pose` is not a rotation and a translation.
         """
-        from abd.scene.transformed import transformed
-
         return Scene.from_spec(transformed(self.spec, pose), self.notes, self.path)
 
     def resolved(self, settings: Settings) -> Scene:
@@ -337,20 +332,14 @@ def load(
     """
     path = find_scene(source)
     overrides = list(overrides)
-    scene = _read(path, ImportOptions(**import_options, allow_code=allow_code))
+    options = ImportOptions(**import_options, allow_code=allow_code)
+    spec, notes = (read_scene(path, allow_code), []) if is_native(path) else read_imported(path, options)
+    scene = Scene.from_spec(spec, notes, path)
     if overrides:
         scene = scene.override(overrides)
     if allow_overlaps:
-        from abd.scene.overlaps.starts import filter_overlaps
-
         scene.notes += filter_overlaps(scene)
     return scene
-
-
-def _read(path: Path, options: ImportOptions) -> Scene:
-    if is_native(path):
-        return Scene.from_spec(read_scene(path, options.allow_code), path=path)
-    return Scene.from_spec(*read_imported(path, options), path)
 
 
 def is_native(path: Path) -> bool:

@@ -11,28 +11,21 @@ from abd.errors import SceneError
 from abd.joints.rows.placement import rigid_pose
 from abd.scene.compile.joint_frames import unit
 from abd.scene.geometry.frames import rotation_matrix, triad
-from abd.scene.schema.fields import Orientation
+from abd.scene.schema.fields import ROTATION_KEYS, Orientation, given
 from abd.scene.schema.joint_schema import WORLD_NAME, FrameSpec, JointSpec
 from abd.scene.schema.joint_types import type_of
 from abd.scene.schema.schema import BodySpec, MotionSpec, SceneSpec
 
-NO_ROTATION = {"quaternion": None, "matrix": None, "axis_angle": None, "euler": None}
 UNTURNED = 1e-12
 
 
 def transformed(spec: SceneSpec, pose) -> SceneSpec:
-    """Return the scene after a rigid motion of the world (4, 4): a rotation, and a translation [m].
-
-    Raises:
-        SceneError: something is fixed along axes of the world that are turned, or has its poses in a file.
-        ValueError: `pose` is not a rotation and a translation.
-    """
+    """Return the scene after a rigid motion of the world (4, 4) [m] (`Scene.transformed`)."""
     T = rigid_pose(pose)
     out = spec.model_copy(deep=True)
     out.gravity = _turned(T, spec.gravity)
-    for key in ("position", "target"):
-        if getattr(spec.camera, key) is not None:
-            setattr(out.camera, key, _moved(T, getattr(spec.camera, key)))
+    for key in given(spec.camera, ("position", "target")):
+        setattr(out.camera, key, _moved(T, getattr(spec.camera, key)))
     out.body = [_body(one, T) for one in spec.body]
     out.joint = [_joint(one, T, spec) for one in spec.joint]
     return out
@@ -43,13 +36,9 @@ def _body(body: BodySpec, T: np.ndarray) -> BodySpec:
     if turns and body.fix:
         remedy = "use a joint instead"
         raise SceneError.of("world axes rotate with the scene", key=f"body.{body.name}.fix", remedy=remedy)
-    changes: dict[str, Any] = {
-        "position": _moved(T, body.position),
-        **_orientation(T, body),
-        **{key: _turned(T, getattr(body, key)) for key in ("velocity", "angular_velocity", "force", "torque")},
-    }
-    if body.angular_velocity_deg is not None:
-        changes["angular_velocity_deg"] = _turned(T, body.angular_velocity_deg)
+    vectors = given(body, ("velocity", "angular_velocity", "angular_velocity_deg", "force", "torque"))
+    changes: dict[str, Any] = {key: _turned(T, getattr(body, key)) for key in vectors}
+    changes |= {"position": _moved(T, body.position), **_orientation(T, body)}
     if body.half_space is not None:
         normal = unit(np.array(body.half_space.normal))
         offset = body.half_space.offset + float(T[:3, :3] @ normal @ T[:3, 3])
@@ -82,15 +71,14 @@ def _motion(body: BodySpec, motion: MotionSpec, T: np.ndarray) -> MotionSpec:
         remedy = "write its poses as keyframes, or transform the file"
         raise SceneError.of("poses in a file cannot be transformed", key=f"body.{body.name}.motion.file", remedy=remedy)
     changes: dict[str, Any] = {}
-    for key in ("velocity", "angular_velocity", "angular_velocity_deg"):
-        if getattr(motion, key) is not None:
-            changes[key] = _turned(T, getattr(motion, key))
+    for key in given(motion, ("velocity", "angular_velocity", "angular_velocity_deg")):
+        changes[key] = _turned(T, getattr(motion, key))
     if motion.keyframes is not None:
         changes["keyframes"] = [
             one.model_copy(
                 update={
                     "position": None if one.position is None else _moved(T, one.position),
-                    **(_orientation(T, one) if any(getattr(one, key) is not None for key in NO_ROTATION) else {}),
+                    **(_orientation(T, one) if one.is_turned else {}),
                 }
             )
             for one in motion.keyframes
@@ -126,16 +114,13 @@ def _joint(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> JointSpec:
         directions += ["parent_axis", "parent_x_axis"]
         frames += ["parent_frame"]
     for keys, function in ((points, _moved), (directions, _turned), (frames, _frame)):
-        for key in keys:
-            if getattr(joint, key) is not None:
-                changes[key] = function(T, getattr(joint, key))
+        changes |= {key: function(T, getattr(joint, key)) for key in given(joint, keys)}
     return joint.model_copy(update={**changes, **_direction_of_x(joint, T, spec)})
 
 
 def _direction_of_x(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> dict[str, Any]:
     """Return the keys that define x of D, if it follows from the axes of the world."""
-    given = ("parent_frame", "world_frame", "x_axis", "parent_x_axis")
-    if any(getattr(joint, key) is not None for key in given):
+    if given(joint, ("parent_frame", "world_frame", "x_axis", "parent_x_axis")):
         return {}
     if joint.parent_axis is None or joint.parent == WORLD_NAME:
         axis = unit(np.array(joint.parent_axis or joint.axis or (0.0, 0.0, 1.0)))
@@ -158,10 +143,10 @@ def _turned(T: np.ndarray, vector) -> tuple[float, ...]:
     return tuple((T[:3, :3] @ np.array(vector, dtype=float)).tolist())
 
 
-def _orientation(T: np.ndarray, given: Orientation) -> dict[str, Any]:
+def _orientation(T: np.ndarray, own: Orientation) -> dict[str, Any]:
     """Return the rotation after the motion, as a quaternion."""
-    x, y, z, w = Rotation.from_matrix(T[:3, :3] @ rotation_matrix(given)).as_quat().tolist()
-    return {**NO_ROTATION, "quaternion": (w, x, y, z)}
+    x, y, z, w = Rotation.from_matrix(T[:3, :3] @ rotation_matrix(own)).as_quat().tolist()
+    return {**dict.fromkeys(ROTATION_KEYS), "quaternion": (w, x, y, z)}
 
 
 def _frame(T: np.ndarray, frame: FrameSpec) -> FrameSpec:

@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from abd.errors import SceneError
-from abd.scene.checks.rules import at_most_one, findings_of, given, one_unit, without_effect
 from abd.scene.geometry.mass import second_moment_of_inertia
 from abd.scene.geometry.mesh_files import READERS
 from abd.scene.geometry.pose_file import POSE_FILES, read_poses
-from abd.scene.schema.fields import ROTATION_KEYS, Orientation
+from abd.scene.schema.fields import ROTATION_KEYS, Orientation, at_most_one, given, one_unit, without_effect
 from abd.scene.schema.findings import Finding, check_file, shown, within
-from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, Keyframe, MotionSpec, Surface
+from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, MotionSpec, Surface
 
 ROTATION_TOLERANCE = 1e-4
 """Largest deviation of R R^T from 1 for a rotation matrix, given the digits of a text file."""
@@ -32,11 +31,9 @@ def check_orientation(spec: Orientation) -> Iterator[Finding]:
             yield Finding(("matrix",), message, spec.matrix, "give orthonormal rows; use `scale` for the size")
         elif np.linalg.det(matrix) < 0:
             yield Finding(("matrix",), "is a reflection (determinant -1)", spec.matrix, "mirror the mesh file instead")
-    if spec.euler is not None:
-        yield from _check_euler(spec.euler.order, spec.euler.degrees)
-
-
-def _check_euler(order: str, degrees: tuple[float, ...]) -> Iterator[Finding]:
+    if spec.euler is None:
+        return
+    order, degrees = spec.euler.order, spec.euler.degrees
     if len(degrees) != len(order):
         message = f"has {len(degrees)} angles, but the order {shown(order)} has {len(order)} axes"
         yield Finding(("euler", "degrees"), message, degrees, "give one angle per letter of order")
@@ -64,21 +61,14 @@ def check_motion(motion: MotionSpec) -> Iterator[Finding]:
         yield from without_effect(motion, VELOCITIES, f"with {forms[0]}", remedy)
     if not {"keyframes", "file"} & set(forms):
         yield from without_effect(motion, ("after",), "without keyframes or file")
-    if motion.keyframes is not None:
-        yield from _check_keyframes(motion.keyframes)
-    if motion.file is not None:
-        yield from within(_check_pose_file(motion.file), "file")
-
-
-def _check_keyframes(keyframes: list[Keyframe]) -> Iterator[Finding]:
-    for index, keyframe in enumerate(keyframes):
+    for index, keyframe in enumerate(motion.keyframes or ()):
         yield from within(check_orientation(keyframe), "keyframes", index)
-    for index, (before, after) in enumerate(pairwise(keyframes), 1):
+    for index, (before, after) in enumerate(pairwise(motion.keyframes or ()), 1):
         if after.time <= before.time:
             message = f"must exceed the time before it ({before.time:g} s), not {after.time:g} s"
-            yield Finding(
-                ("keyframes", index, "time"), message, after.time, "sort the keyframes by time"
-            )
+            yield Finding(("keyframes", index, "time"), message, after.time, "sort the keyframes by time")
+    if motion.file is not None:
+        yield from within(_check_pose_file(motion.file), "file")
 
 
 def _check_pose_file(name: str) -> Iterator[Finding]:
@@ -118,11 +108,14 @@ def check_body(body: BodySpec) -> Iterator[Finding]:
     yield from at_most_one(body, SURFACE_KEYS, "a body has one surface", "keep one, or make two bodies joined by a fixed joint")
     for surface in surfaces[:1]:
         yield from without_effect(body, WITHOUT_EFFECT.get(surface, ()), f"on a body with {surface}")
-        if is_exact(body):
+        # an exact sphere or capsule, not a mesh of one
+        if (body.sphere and body.sphere.subdivisions is None) or (body.capsule and body.capsule.segments is None):
             yield from without_effect(body, ("rounding",), f"on an exact {surface}", "increase its radius")
     yield from check_orientation(body)
     if body.half_space is not None:
-        yield from _check_half_space(body)
+        yield from without_effect(body, ("position", *ROTATION_KEYS), "on a half-space", "use normal and offset")
+        if body.kind != "static":
+            yield Finding(("kind",), f"a half-space must be static, not {body.kind}", body.kind, "remove it, or use a box")
     if body.mesh is not None:
         yield from within(check_file(Path(body.mesh), READERS, "mesh file"), "mesh")
     if body.surface is not None:
@@ -131,18 +124,6 @@ def check_body(body: BodySpec) -> Iterator[Finding]:
     yield from _check_kind(body)
     yield from _check_fix(body)
     yield from _check_repeat(body)
-
-
-def is_exact(body: BodySpec) -> bool:
-    """Return whether a body is an exact sphere or capsule, not a mesh of one."""
-    sphere, capsule = body.sphere, body.capsule
-    return (sphere is not None and sphere.subdivisions is None) or (capsule is not None and capsule.segments is None)
-
-
-def _check_half_space(body: BodySpec) -> Iterator[Finding]:
-    yield from without_effect(body, ("position", *ROTATION_KEYS), "on a half-space", "use normal and offset")
-    if body.kind != "static":
-        yield Finding(("kind",), f"a half-space must be static, not {body.kind}", body.kind, "remove it, or use a box")
 
 
 def _check_written_surface(surface: Surface) -> Iterator[Finding]:
@@ -174,7 +155,7 @@ def _check_mass(body: BodySpec) -> Iterator[Finding]:
         try:
             second_moment_of_inertia(body.inertia)
         except SceneError as error:
-            yield from findings_of(error, "inertia")
+            yield from (Finding(("inertia",), one.message, one.value, one.remedy) for one in error.problems)
 
 
 def _check_kind(body: BodySpec) -> Iterator[Finding]:

@@ -9,23 +9,18 @@ from typing import Any
 from abd.scene.checks.body_checks import check_body
 from abd.scene.checks.coupling_checks import Coordinates, check_coupled, check_coupling
 from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, check_parameters, check_type
-from abd.scene.checks.rules import at_most_one
 from abd.scene.compile.copies import BodyNames, copy_names
 from abd.scene.compile.joint_settings import joint_coordinates
 from abd.scene.compile.settings import check_filter
-from abd.scene.schema.fields import Spec
-from abd.scene.schema.findings import Finding, did_you_mean, within
+from abd.scene.schema.fields import Spec, at_most_one
+from abd.scene.schema.findings import NAMED_LISTS, Finding, did_you_mean, within
 from abd.scene.schema.joint_schema import WORLD_NAME
 from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec
 from abd.scene.schema.sensor_schema import check_sensor
 
 
 def once(check: Callable[[Any], Iterable[Finding]], *without: str) -> Callable[[Spec], list[Finding]]:
-    """The check of a table, done once for equal ones.
-
-    Args:
-        without: keys whose values do not matter to it.
-    """
+    """Return the check of a table, done once for tables that differ only in the keys `without`."""
     known: dict[Hashable, list[Finding]] = {}
 
     def findings(table: Spec) -> list[Finding]:
@@ -45,7 +40,6 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
     """Yield all findings of a scene, in the order of its lists.
 
     Args:
-        spec: the scene; paths of meshes and pose files absolute or relative to the working directory.
         unreadable: names of bodies, joints and materials (lists "body", "joint", "material") whose own tables are wrong
             and are not in `spec`; references to them are no further problem.
     """
@@ -104,14 +98,8 @@ def _check_settings(spec: SceneSpec) -> Iterator[Finding]:
 
 def _check_names(spec: SceneSpec) -> Iterator[Finding]:
     """Names are unique within bodies (copies included), joints and materials, and printable."""
-    for key, items in (
-        ("body", spec.body),
-        ("joint", spec.joint),
-        ("coupling", spec.coupling),
-        ("material", spec.material),
-        ("sensor", spec.sensor),
-    ):
-        taken: dict[str, int] = {}
+    for key in NAMED_LISTS:
+        items, taken = getattr(spec, key), dict[str, int]()
         for index, item in enumerate(items):
             path, repeat = (key, index, "name"), getattr(item, "repeat", None)
             if item.name != item.name.strip() or not item.name.isprintable():

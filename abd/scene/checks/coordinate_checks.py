@@ -8,12 +8,20 @@ from collections.abc import Iterator
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.measured_rows import FUNCTIONS
 from abd.joints.types.spring import LAWS
-from abd.scene.checks.rules import at_most_one, given, one_unit, without_effect
-from abd.scene.compile.joint_settings import SAME_VALUE, coordinate_tables, given_shorthands, joint_coordinates
-from abd.scene.schema.fields import DEGREES, Spec, in_radians, keys_with_degrees
+from abd.scene.compile.joint_settings import SAME_VALUE, coordinate_tables, joint_coordinates
+from abd.scene.schema.fields import (
+    DEGREES,
+    Spec,
+    at_most_one,
+    given,
+    in_radians,
+    keys_with_degrees,
+    one_unit,
+    without_effect,
+)
 from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
 from abd.scene.schema.formula import FormulaError, NamedFormula
-from abd.scene.schema.joint_schema import CoordinateSpec, DriveSpec, JointSpec
+from abd.scene.schema.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
 from abd.scene.schema.joint_types import VALUES
 
 DRIVE_UIDS = {
@@ -41,7 +49,7 @@ DRIVE_KEYS = {
 
 def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
     """Yield findings with paths relative to the joint, whose type and parameters are valid."""
-    short = given_shorthands(joint)
+    short = given(joint, CoordinateKeys.model_fields)
     if not short and not joint.coordinate:
         return
     measures = {measure.name: measure for measure in joint_coordinates(joint)}
@@ -100,10 +108,9 @@ def _check_coordinate(measure: Measure, table: CoordinateSpec) -> Iterator[Findi
 def _check_units(measure: Measure, table: Spec) -> Iterator[Finding]:
     """Yield findings about angles in two units and lengths in degrees."""
     yield from one_unit(table)
-    for key in keys_with_degrees(type(table)) if not measure.rotary else ():
-        for in_degrees in given(table, (f"{key}{DEGREES}",)):
-            value = getattr(table, in_degrees)
-            yield Finding((in_degrees,), f"{measure.name} is a length", value, f"use {key} [m]")
+    keys = [] if measure.rotary else [f"{key}{DEGREES}" for key in keys_with_degrees(type(table))]
+    for key in given(table, keys):
+        yield Finding((key,), f"{measure.name} is a length", getattr(table, key), f"use {key.removesuffix(DEGREES)} [m]")
 
 
 def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from abd.joints.rows.measured_rows import COEFFICIENTS
 from abd.scene.checks.coordinate_checks import check_function
-from abd.scene.checks.rules import at_most_one, given, without_effect
 from abd.scene.compile.couplings import split_reference
+from abd.scene.schema.fields import at_most_one, given, without_effect
 from abd.scene.schema.findings import Finding, did_you_mean, enumerated, within
 from abd.scene.schema.formula import WORDS
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec

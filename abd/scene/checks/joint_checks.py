@@ -13,10 +13,9 @@ from abd.joints.types import TYPES
 from abd.joints.types.spring import LAWS
 from abd.scene.checks.body_checks import check_orientation
 from abd.scene.checks.coordinate_checks import check_coordinates, check_law
-from abd.scene.checks.rules import at_most_one, given, one_unit, without_effect
 from abd.scene.compile.copies import BodyNames, copy_end
 from abd.scene.compile.joint_settings import unplaced_joint
-from abd.scene.schema.fields import DEGREES, keys_with_degrees
+from abd.scene.schema.fields import DEGREES, at_most_one, given, keys_with_degrees, one_unit, without_effect
 from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
 from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateKeys, JointParameters, JointSpec
 from abd.scene.schema.joint_types import LENGTHS, type_named, type_of, types_with
@@ -88,13 +87,12 @@ def _check_apart(joint: JointSpec) -> Iterator[Finding]:
 def _check_forms(joint: JointSpec, keys: tuple[str, str, str], remedy: str) -> Iterator[Finding]:
     """Yield findings unless either the world key or both local keys are given."""
     world, parent, child = keys
-    local = given(joint, (parent, child))
-    if getattr(joint, world) is None and not local:
+    found, local = given(joint, keys), given(joint, (parent, child))
+    if not found:
         yield Finding((), f"has no {world}", remedy=remedy)
-    elif getattr(joint, world) is not None and local:
-        yield Finding(
-            (local[0],), f"{world} is given as well", getattr(joint, local[0]), f"keep {world}, or {parent} and {child}"
-        )
+    elif world in found and local:
+        message, remedy = f"{world} is given as well", f"keep {world}, or {parent} and {child}"
+        yield Finding((local[0],), message, getattr(joint, local[0]), remedy)
     elif len(local) == 1:
         other = child if local == [parent] else parent
         yield Finding((local[0],), f"{other} is missing", remedy=f"give both, or only {world}")

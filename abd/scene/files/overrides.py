@@ -26,7 +26,6 @@ def apply_overrides(spec: SceneSpec, overrides: Iterable[str]) -> SceneSpec:
     """Return a new scene with some values replaced; `spec` is not modified.
 
     Args:
-        spec: the scene.
         overrides: texts ``key=value``: keys are paths of tables, with items of lists by their name; the value is
             TOML, and a text needs no quotes.
 

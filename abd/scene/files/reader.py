@@ -30,11 +30,8 @@ from abd.scene.schema.values import most, remedy
 def define_types(data: dict[str, Any], directory: Path, allow_code: bool) -> list[Finding]:
     """Define the joint types of parsed scene tables before their joints are read; return findings.
 
-    The code has the rights of the user, so that it is loaded only with the user's permission (``--allow-code``).
-
-    Args:
-        data: parsed tables; the schema reports entries without a name, a file and a function.
-        directory: base of relative paths.
+    The code has the rights of the user, so that it is loaded only with the user's permission (``--allow-code``). The schema
+    reports entries without a name, a file or a function.
     """
     found, tables = [], data.get("joint_type")
     for k, table in enumerate(tables if isinstance(tables, list) else []):
@@ -42,18 +39,17 @@ def define_types(data: dict[str, Any], directory: Path, allow_code: bool) -> lis
             one = JointTypeSpec.model_validate(table)
         except ValidationError:
             continue
-        if allow_code:
-            key, message, remedy = _define(one, directory / one.file)
-        else:
-            key, message = "file", "Python code runs only with permission"
-            remedy = "if you trust the file, add --allow-code (in Python: allow_code=True)"
-        if message:
+        if wrong := _define(one, directory / one.file, allow_code):
+            key, message, remedy = wrong
             found.append(Finding(("joint_type", k, key), message, getattr(one, key), remedy))
     return found
 
 
-def _define(one: JointTypeSpec, path: Path) -> tuple[str, str, str]:
-    """Call the function of a file with the name of the type; return key, message and remedy of an error, or empty strings."""
+def _define(one: JointTypeSpec, path: Path, allow_code: bool) -> tuple[str, str, str] | None:
+    """Call the function of a file with the name of the type; return key, message and remedy of an error, if any."""
+    if not allow_code:
+        remedy = "if you trust the file, add --allow-code (in Python: allow_code=True)"
+        return "file", "Python code runs only with permission", remedy
     if not path.is_file():
         return "file", "there is no such file", "paths are relative to the scene file"
     try:
@@ -71,7 +67,7 @@ def _define(one: JointTypeSpec, path: Path) -> tuple[str, str, str]:
         return "function", f"raises {type(error).__name__}: {error}", "its argument is the name of the type"
     if TYPES.get(one.name) is before:
         return "name", f"{one.function} defines no joint type of this name", "call abd.joint_type(name, ...) in it"
-    return "", "", ""
+    return None
 
 
 LISTS = ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor")
@@ -81,9 +77,6 @@ NEEDED = {"name", "kind", "repeat", "split_components", "world", "type", "child"
 
 def read_scene(path: str | Path, allow_code: bool = False) -> SceneSpec:
     """Return the scene of a TOML or JSON file, with absolute paths, and by default the stem of the file as name.
-
-    Args:
-        allow_code: whether Python files of the scene may run.
 
     Raises:
         SceneError: all problems of the scene, with file and line.
@@ -162,7 +155,7 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     if not is_json(path):
         _check_keys(text, path)
     try:
-        data = json.loads(text, parse_constant=_not_a_number) if is_json(path) else tomllib.loads(text)
+        data = json.loads(text) if is_json(path) else tomllib.loads(text)
     except json.JSONDecodeError as error:
         raise SceneError.of(f"JSON: {error.msg}", file=str(path), line=error.lineno) from None
     except tomllib.TOMLDecodeError as error:
@@ -185,12 +178,7 @@ def key_lines(text: str, path: Path) -> Lines:
 
 
 def validated(data: dict[str, Any], directory: Path) -> Examined:
-    """Return the scene of the valid part of the data, and all findings.
-
-    Args:
-        data: parsed tables; not modified.
-        directory: base of relative paths.
-    """
+    """Return the scene of the valid part of the data, and all findings; paths are relative to the directory."""
     findings: list[Finding] = []
     tables, origin, unreadable = dict(data), dict[str, list[int]](), dict[str, list[str]]()
     for key in data.keys() & SceneSpec.model_fields.keys():
@@ -229,10 +217,6 @@ def _sound(model: type[Spec], table: Any, at: KeyPath, findings: list[Finding]) 
         if not rejected or not rejected <= table.keys() or (at and rejected & NEEDED):
             return None
         table = {key: value for key, value in table.items() if key not in rejected}
-
-
-def _not_a_number(word: str) -> float:
-    return float(word.replace("Infinity", "inf"))  # the schema then rejects it, with its line
 
 
 TOML_REMEDIES = {

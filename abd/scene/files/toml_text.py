@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from abd.scene.files.reader import LISTS
 from abd.scene.schema.fields import Spec
 from abd.scene.schema.schema import SceneSpec, with_paths
 
@@ -24,7 +25,6 @@ def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: b
     """Return the text of a scene file.
 
     Args:
-        spec: the scene.
         directory: folder of the file, to which paths are relative; None: paths do not change.
         explicit: write values that equal their defaults too.
     """
@@ -38,7 +38,7 @@ def scene_toml(spec: SceneSpec, directory: str | Path | None = None, explicit: b
         fields = _fields(getattr(spec, key), explicit)
         if fields:
             lines += ["", f"[{key}]", *_lines(fields, explicit)]
-    for key in ("material", "material_pair", "body", "contact_filter", "joint_type", "joint", "coupling", "sensor"):
+    for key in LISTS:
         for item in getattr(spec, key):
             lines += ["", f"[[{key}]]", *_item_lines(key, item, explicit)]
     return "\n".join(lines).lstrip("\n") + "\n"

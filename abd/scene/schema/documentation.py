@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.joints.types import ALIASES, TYPES
 from abd.model import WORLD, Joint
-from abd.scene.schema.fields import DEGREES, LARGEST, Spec
+from abd.scene.schema.fields import DEGREES, LARGEST_INTEGER, Spec
 from abd.scene.schema.findings import models_in
 from abd.scene.schema.joint_schema import JointParameters
 from abd.scene.schema.joint_types import type_named, type_of
@@ -183,7 +183,8 @@ def _type(field: dict[str, Any]) -> str:
         return f"list of {_plural(_type(field['items']))}"
     if "additionalProperties" in field:
         return "tables by name"
-    bounds = [f"{sign} {field[key]:g}" for keys, sign in BOUNDS.items() for key in keys if abs(field.get(key, LARGEST)) < LARGEST]
+    known = {key: value for key, value in field.items() if isinstance(value, float | int) and abs(value) < LARGEST_INTEGER}
+    bounds = [f"{sign} {known[key]:g}" for keys, sign in BOUNDS.items() for key in keys if key in known]
     return " ".join([WORDS[field.get("type", "object")], ", ".join(bounds)]).strip()
 
 

@@ -1,9 +1,10 @@
-"""Elements of the tables of a scene file: types of values, fields with their meaning, rotations, angles in degrees."""
+"""Elements of the tables of a scene file: types of values, fields with their meaning, rotations, angles in degrees, and common
+rules of keys."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -13,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from abd.errors import SceneError
 from abd.scene.schema.attributes import unknown_attribute
-from abd.scene.schema.findings import as_problem, schema_findings, unknown_key
+from abd.scene.schema.findings import Finding, as_problem, enumerated, schema_findings, unknown_key
 from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.values import (
     color_value,
@@ -49,7 +50,8 @@ AxisName = Literal["x", "y", "z", "rx", "ry", "rz"]
 ROTATION_KEYS = ("quaternion", "matrix", "axis_angle", "euler")
 """How a rotation is given, one of them."""
 
-LARGEST = 2**31 - 1
+LARGEST_INTEGER = 2**31 - 1
+"""Largest number of a group or world: arrays have 32 bits."""
 ATOMS = frozenset((float, int, bool, str, tuple, type(None)))
 """Types of values that cannot change."""
 
@@ -145,6 +147,11 @@ class Orientation(Spec):
     axis_angle: AxisAngle | None = entry(None, "axis and angle in degrees")
     euler: Euler | None = entry(None, "Euler angles in degrees")
 
+    @property
+    def is_turned(self) -> bool:
+        """Whether a rotation is given."""
+        return bool(given(self, ROTATION_KEYS))
+
 
 DEGREES = "_deg"
 
@@ -161,6 +168,32 @@ def in_radians(spec: Spec, key: str) -> Any:
     if degrees is None:
         return getattr(spec, key)
     return tuple(map(math.radians, degrees)) if isinstance(degrees, tuple) else math.radians(degrees)
+
+
+def given(table: Spec, keys: Iterable[str]) -> list[str]:
+    """Return the keys whose value is not the default."""
+    values, fields = table.__dict__, type(table).model_fields
+    return [key for key in keys if values[key] != fields[key].default]
+
+
+def at_most_one(table: Spec, keys: Iterable[str], reason: str = "", remedy: str = "keep one of them") -> Iterator[Finding]:
+    """Yield a finding if more than one of the keys is given; `reason`: the rule, such as "a body has one surface"."""
+    found = given(table, keys)
+    if len(found) > 1:
+        message = f"{enumerated(found, 'and')} are given, but {reason}" if reason else f"{found[0]} is given as well"
+        yield Finding((found[1],), message, getattr(table, found[1]), remedy)
+
+
+def without_effect(table: Spec, keys: Iterable[str], where: str, remedy: str = "remove it") -> Iterator[Finding]:
+    """Yield a finding for every given key without effect; `where` names the case, such as "on a half-space"."""
+    for key in given(table, keys):
+        yield Finding((key,), f"has no effect {where}", getattr(table, key), remedy)
+
+
+def one_unit(table: Spec, keys: Iterable[str] | None = None) -> Iterator[Finding]:
+    """Yield findings about angles that are given in radians and in degrees; keys: checked keys, by default all."""
+    for key in keys_with_degrees(type(table)) if keys is None else keys:
+        yield from at_most_one(table, (key, f"{key}{DEGREES}"))
 
 
 @dataclass(frozen=True)

@@ -17,58 +17,44 @@ from abd.errors import Problem
 from abd.scene.schema.key_lines import Path
 
 OTHER_WORDS = {
-    "rotation": "quaternion, matrix, axis_angle or euler",
-    "orientation": "quaternion, matrix, axis_angle or euler",
-    "pos": "position",
-    "translation": "position",
-    "linear_velocity": "velocity",
-    "omega": "angular_velocity",
-    "friction": "mu",
-    "coefficient_friction": "mu",
-    "timestep": "dt",
-    "time_step": "dt",
-    "dhat": "d_hat",
-    "stiffness": "kappa",
-    "youngs_modulus": "kappa",
-    "com": "center_of_mass",
-    "type": "kind",
-    "plane": "half_space",
-    "ground": "half_space",
-    "size": "box",
-    "file": "mesh",
-    "body_a": "parent",
-    "body_b": "child",
-    "pivot": "anchor",
-    "base": "parent",
-    "predecessor": "parent",
-    "successor": "child",
-    "limits": "range",
-    "limits_deg": "range_deg",
-    "lower": "range",
-    "upper": "range",
-    "motor": "drive",
-    "actuator": "drive",
-    "torque_limit": "effort",
-    "max_force": "break_force",
-    "max_torque": "break_torque",
-    "zeta": "critical_damping",
-    "pitch": "lead",
-    "spring": "stiffness",
-    "ratio": "factor",
-    "steps": "frames",
-    "max_iterations": "max_newton",
-    "is_dof_fixed": "fix",
-    "group_id": "group",
-    "fixed": "static",
-    "continuous": "hinge",
-    "vel": "linear_velocity, velocity or speed",
-    "velocity": "speed or rates",
-    "position": "value",
-    "angle": "value or coordinates",
-    "quat": "quaternion",
-    "torque": "effort",
-    "qpos": "coordinates",
-    "qvel": "rates",
+    "quaternion": "rotation orientation quat",
+    **dict.fromkeys(("matrix", "axis_angle", "euler"), "rotation orientation"),
+    "position": "pos translation",
+    "linear_velocity": "vel",
+    "velocity": "vel linear_velocity",
+    "speed": "vel velocity",
+    "rates": "velocity qvel",
+    "angular_velocity": "omega",
+    "mu": "friction coefficient_friction",
+    "dt": "timestep time_step",
+    "d_hat": "dhat",
+    "kappa": "stiffness youngs_modulus",
+    "center_of_mass": "com",
+    "kind": "type",
+    "half_space": "plane ground",
+    "box": "size",
+    "mesh": "file",
+    "parent": "body_a base predecessor",
+    "child": "body_b successor",
+    "anchor": "pivot",
+    "range": "limits lower upper",
+    "range_deg": "limits_deg",
+    "drive": "motor actuator",
+    "effort": "torque torque_limit",
+    "break_force": "max_force",
+    "break_torque": "max_torque",
+    "critical_damping": "zeta",
+    "lead": "pitch",
+    "stiffness": "spring",
+    "factor": "ratio",
+    "frames": "steps",
+    "max_newton": "max_iterations",
+    "fix": "is_dof_fixed",
+    "group": "group_id",
+    "static": "fixed",
+    "hinge": "continuous",
+    "value": "position angle",
+    "coordinates": "angle qpos",
 }
 """Names of other programs for our keys, whose spelling differs too much for a search by similarity."""
 
@@ -93,7 +79,7 @@ def _question(word: str, known: tuple[str, ...]) -> str:
 
 def synonyms(word: str) -> list[str]:
     """Return our names for a name of other programs."""
-    return OTHER_WORDS.get(word.lower(), "").replace(" or ", ", ").split(", ")
+    return [own for own, others in OTHER_WORDS.items() if word.lower() in others.split()]
 
 
 def enumerated(words: Iterable[str], last: str = "or") -> str:
@@ -228,7 +214,7 @@ def _wanted(detail: Any) -> str:
 
 def _remedy(detail: Any) -> str:
     if detail["type"] in ("literal_error", "joint_type") and isinstance(detail["input"], str):
-        return did_you_mean(detail["input"], _choices(detail["ctx"]))
+        return did_you_mean(detail["input"], re.findall("'(.*?)'", detail["ctx"]["expected"]))
     return detail.get("ctx", {}).get("remedy", "")
 
 
@@ -237,10 +223,6 @@ def _main_keys(table: type[BaseModel]) -> str:
     required = [name for name, field in table.model_fields.items() if field.is_required()]
     some = (required or list(table.model_fields))[:MOST_HINTS]
     return ", ".join(some) + (", ..." if len(table.model_fields) > len(some) else "")
-
-
-def _choices(context: dict[str, Any]) -> list[str]:
-    return context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
 
 
 def unknown_key(path: Path, root: type[BaseModel], value: Any = None) -> Finding:

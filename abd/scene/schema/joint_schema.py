@@ -109,11 +109,7 @@ class CoordinateKeys(Spec):
     drive: DriveSpec | None = entry(None, "drive of the coordinate")
 
 
-Limit = Literal[
-    "barrier",
-    "compliant",
-    "cubic",
-]
+Limit = Literal["barrier", "compliant", "cubic"]
 """Types of limits, in `abd.joints.rows.build`."""
 
 

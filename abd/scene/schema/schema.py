@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from abd.scene.schema.fields import (
-    LARGEST,
+    LARGEST_INTEGER,
     AxisName,
     Color,
     Count,
@@ -253,8 +253,8 @@ class BodySpec(Orientation):
         None,
         "colour: [red, green, blue] or with opacity, from 0 to 1; a CSS name; or '#rrggbb'; default: that of the material",
     )
-    group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1, le=LARGEST)
-    world: Count = entry(0, "number of the world; bodies of different worlds do not interact", ge=0, le=LARGEST)
+    group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1, le=LARGEST_INTEGER)
+    world: Count = entry(0, "number of the world; bodies of different worlds do not interact", ge=0, le=LARGEST_INTEGER)
     repeat: RepeatSpec | None = entry(None, "copies on a grid")
 
     @model_validator(mode="before")

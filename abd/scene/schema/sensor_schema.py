@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from abd.scene.schema.fields import Count, Spec, Vector, entry
+from abd.scene.schema.fields import Count, Spec, Vector, entry, without_effect
 from abd.scene.schema.findings import Finding
 
 OF_COORDINATES = ("coordinate", "rate", "coordinate_force")
@@ -64,6 +64,5 @@ def check_sensor(spec: SensorSpec) -> Iterator[Finding]:
         ("point", OF_MARKERS, "body"),
         ("other", OF_CONTACTS, "body"),
     ):
-        value = getattr(spec, key)
-        if value is not None and (spec.what not in quantities or kind != owner):
-            yield Finding((key,), f"has no effect on {spec.what} of a {kind}", value, "remove it")
+        if spec.what not in quantities or kind != owner:
+            yield from without_effect(spec, (key,), f"on {spec.what} of a {kind}")

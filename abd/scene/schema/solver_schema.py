@@ -6,18 +6,10 @@ from typing import Literal
 
 from abd.scene.schema.fields import Count, Number, PositiveNumber, Spec, entry
 
-LinearSolver = Literal[
-    "auto",
-    "direct",
-    "pcg",
-]
+LinearSolver = Literal["auto", "direct", "pcg"]
 """Automatic choice, or the name of a solver (`abd.backends.linear.solver`)."""
 
-Barrier = Literal[
-    "log",
-    "log_sq",
-    "cubic",
-]
+Barrier = Literal["log", "log_sq", "cubic"]
 """Names of `abd.potentials.barrier`."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,10 @@ def numbers_value(wanted: str, *shapes: tuple[int | None, ...], kind: type = flo
             array = np.asarray(value)
         except ValueError:  # rows of different lengths
             array = np.zeros(0)
-        fits = array.shape in known or any(_fits(array.shape, shape) for shape in open_shapes)
+        shape = array.shape
+        fits = shape in known or any(
+            len(shape) == len(one) and all(n == m or (m is None and n > 0) for n, m in zip(shape, one)) for one in open_shapes
+        )
         if not fits or array.dtype.kind not in kinds or not all(-largest <= x <= largest for x in array.ravel().tolist()):
             raise PydanticCustomError("numbers", f"should be {wanted}{_bound(value)}")
         found = array.astype(kind, copy=False).tolist()
@@ -99,47 +103,43 @@ def numbers_value(wanted: str, *shapes: tuple[int | None, ...], kind: type = flo
     return validate
 
 
-def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    return len(shape) == len(wanted) and all(n == m or (m is None and n > 0) for n, m in zip(shape, wanted, strict=True))
-
-
 def _as_tuples(value: Any) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 vector_value = numbers_value("three numbers", (3,))
-_quaternion_value = numbers_value("four numbers", (4,))
-_scale_value = numbers_value("a number or three numbers", (), (3,))
 _grid_value = numbers_value("three integers", (3,), kind=int)
-_points_value = numbers_value("a list of at least two points of two numbers", (None, 2))
 
 
-def direction_value(value: Any) -> Any:
-    """Validate three numbers whose squares do not all vanish."""
-    direction = vector_value(value)
-    if not np.linalg.norm(direction):
-        raise PydanticCustomError("zero", "should be other than zero", {"remedy": "give a direction, such as [0, 0, 1]"})
-    return direction
+def _checked(validate: Callable[[Any], Any], is_sound: Callable[[Any], bool], message: str, remedy: str = ""):
+    """Return a validator with a condition on the validated value."""
+
+    def check(value: Any) -> Any:
+        found = validate(value)
+        if not is_sound(found):
+            raise PydanticCustomError("value", message, {"remedy": remedy})
+        return found
+
+    return check
 
 
-def quaternion_value(value: Any) -> Any:
-    """Validate four numbers (w, x, y, z) with a norm of at least 1e-6."""
-    quaternion = _quaternion_value(value)
-    if math.hypot(*quaternion) < 1e-6:
-        raise PydanticCustomError("zero", "should be other than zero", {"remedy": "the identity is [1, 0, 0, 0]"})
-    return quaternion
-
-
+ZERO = "should be other than zero"
+direction_value = _checked(vector_value, lambda v: np.linalg.norm(v) > 0.0, ZERO, "give a direction, such as [0, 0, 1]")
+quaternion_value = _checked(
+    numbers_value("four numbers", (4,)), lambda q: math.hypot(*q) >= 1e-6, ZERO, "the identity is [1, 0, 0, 0]"
+)
+scale_value = _checked(
+    numbers_value("a number or three numbers", (), (3,)),
+    lambda factors: np.all(factors),
+    "should be one or three factors other than 0",
+    "a negative factor mirrors",
+)
+POINTS = "a list of at least two points of two numbers"
+points_value = _checked(numbers_value(POINTS, (None, 2)), lambda points: len(points) > 1, f"should be {POINTS}")
 COLOR = "three or four numbers from 0 to 1, a CSS name or '#rrggbb'"
-_color_value = numbers_value(COLOR, (3,), (4,))
-
-
-def points_value(value: Any) -> Any:
-    """Validate two or more points of the plane."""
-    points = _points_value(value)
-    if len(points) < 2:
-        raise PydanticCustomError("points", "should be a list of at least two points of two numbers")
-    return points
+_rgba_value = _checked(
+    numbers_value(COLOR, (3,), (4,)), lambda color: min(color) >= 0.0 and max(color) <= 1.0, f"should be {COLOR}"
+)
 
 
 def names_value(value: Any) -> Any:
@@ -147,14 +147,6 @@ def names_value(value: Any) -> Any:
     if not isinstance(value, list | tuple) or len(value) != 2 or not all(isinstance(item, str) for item in value):
         raise PydanticCustomError("names", "should be two names")
     return tuple(value)
-
-
-def scale_value(value: Any) -> Any:
-    """Validate one or three scale factors other than 0."""
-    factors = _scale_value(value)
-    if 0 in (factors if isinstance(factors, tuple) else (factors,)):
-        raise PydanticCustomError("scale", "should be one or three factors other than 0", {"remedy": "a negative factor mirrors"})
-    return factors
 
 
 def grid_value(value: Any) -> Any:
@@ -201,7 +193,4 @@ def color_value(value: Any) -> Any:
             return tuple(float(item) for item in to_rgba(value))
         except ValueError:
             raise PydanticCustomError("color", "should be a CSS colour name or have the form '#rrggbb'") from None
-    color = _color_value(value)
-    if min(color) < 0.0 or max(color) > 1.0:
-        raise PydanticCustomError("color", f"should be {COLOR}")
-    return color
+    return _rgba_value(value)
