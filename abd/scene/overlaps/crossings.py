@@ -96,7 +96,11 @@ def overlapping_boxes(
             continue
         b = b[_touches(low_b[b], high_b[b], low_a[a].min(axis=0), high_a[a].max(axis=0))]
         if len(a) * len(b) <= _LEAF:
-            i, j = _compare(low_a[a], high_a[a], low_b[b], high_b[b])
+            overlap = np.ones((len(a), len(b)), dtype=bool)
+            for axis in range(low_a.shape[1]):
+                overlap &= low_a[a, None, axis] <= high_b[None, b, axis]
+                overlap &= high_a[a, None, axis] >= low_b[None, b, axis]
+            i, j = np.nonzero(overlap)
             found_a.append(a[i])
             found_b.append(b[j])
         elif len(a) >= len(b):
@@ -110,14 +114,6 @@ def overlapping_boxes(
 
 def _touches(low: np.ndarray, high: np.ndarray, box_low: np.ndarray, box_high: np.ndarray) -> np.ndarray:
     return ((low <= box_high) & (high >= box_low)).all(axis=1)
-
-
-def _compare(low_a: np.ndarray, high_a: np.ndarray, low_b: np.ndarray, high_b: np.ndarray):
-    overlap = np.ones((len(low_a), len(low_b)), dtype=bool)
-    for axis in range(low_a.shape[1]):
-        overlap &= low_a[:, None, axis] <= high_b[None, :, axis]
-        overlap &= high_a[:, None, axis] >= low_b[None, :, axis]
-    return np.nonzero(overlap)
 
 
 def _halves(low: np.ndarray, high: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from abd.scene.overlaps.hull_gaps import unique, unit_normals
+from abd.scene.overlaps.hull_gaps import normals, unique, unit_normals
 from abd.scene.overlaps.overlap import Placed, overlap
 
 MOST_DIRECTIONS = 4096
@@ -28,11 +28,7 @@ BEYOND = 1.0 + 1e-9
 
 
 def escape(a: Placed, b: Placed, separation: float, convex: bool) -> np.ndarray:
-    """(3,) displacement of `a` [m] that frees it from `b`.
-
-    Args:
-        separation: distance that has to be left [m]; convex: whether both are.
-    """
+    """Return the displacement (3,) of `a` [m] to the distance `separation` [m] from `b`; `convex`: whether both are convex."""
     directions, _ = _directions(a, b)
     gap, direction = _largest_gap(a, b, directions)
     whole = separation - gap
@@ -85,7 +81,7 @@ def _directions(a: Placed, b: Placed) -> tuple[np.ndarray, bool]:
     """Unit directions (k, 3), of both signs, along which the least penetration is looked for; whether they suffice if both are
     convex."""
     middle = (a.low + a.high - b.low - b.high) / 2.0
-    parts = [np.eye(3), middle[None], _normals(a), _normals(b)]
+    parts = [np.eye(3), middle[None], *(normals(x.corners, both=False) for x in (a, b))]
     edges = [unique(_unit(x.ends[:, 1] - x.ends[:, 0])) for x in (a, b)]
     if are_all := len(edges[0]) * len(edges[1]) <= MOST_DIRECTIONS:
         parts.append(np.cross(edges[0][:, None], edges[1][None]).reshape(-1, 3))
@@ -102,10 +98,10 @@ def _shorter(a: Placed, b: Placed, separation: float, directions: np.ndarray, bo
     """
     displacements = []
     low, high = np.maximum(a.low, b.low) - separation, np.minimum(a.high, b.high) + separation
-    for sign, moving, still in ((1.0, a, b), (-1.0, b, a)):
-        n = _normals(still)
+    common = [x.vertices[((x.vertices >= low) & (x.vertices <= high)).all(axis=1)] for x in (a, b)]
+    for sign, moving, still, inner in ((1.0, a, b, common[0]), (-1.0, b, a, common[1])):
+        n = normals(still.corners, both=False)
         corners = still.corners[:, 0]
-        inner = moving.vertices[((moving.vertices >= low) & (moving.vertices <= high)).all(axis=1)]
         for face in n if still.mesh.closed else np.concatenate([n, -n]):
             planes = np.unique(np.round(corners[np.abs(unit_normals(still.corners) @ face - 1.0) < 1e-6] @ face, 12))
             for points in (moving.vertices, inner):
@@ -117,12 +113,11 @@ def _shorter(a: Placed, b: Placed, separation: float, directions: np.ndarray, bo
         arm, nearest = arms.reshape(-1, 3)[lengths.argmin()], float(lengths.min())
         if 0.0 < nearest < separation:
             yield from ((stretch * (separation - nearest), arm / nearest) for stretch in STRETCHES)
-    for points in (a.vertices, b.vertices):
-        inner = points[((points >= low) & (points <= high)).all(axis=1)]
+    for inner in common:
         if len(inner):
             spread = np.ptp(inner @ directions.T, axis=0)
             displacements += [(float(t + separation), tuple(u)) for t, u in zip(spread, directions, strict=True)]
-    displacements = sorted({way for way in displacements if 0.0 < way[0] < bound})
+    displacements = sorted({one for one in displacements if 0.0 < one[0] < bound})
     kept = displacements[:: 1 + len(displacements) // MOST_TRIALS]
     yield from ((length, np.array(direction)) for length, direction in kept)
 
@@ -146,11 +141,6 @@ def _touching_directions(a: Placed, b: Placed, reach: float) -> np.ndarray:
         displacements += [crossed, -crossed]
     displacements.append(((a.low + a.high) - (b.low + b.high))[None])
     return unique(_unit(np.concatenate(displacements)), both=False)[:MOST_TOUCHING]
-
-
-def _normals(x: Placed) -> np.ndarray:
-    """(k, 3) outward normals of the faces, each direction once."""
-    return unique(_unit(unit_normals(x.corners)), both=False) if len(x.mesh.triangles) else np.zeros((0, 3))
 
 
 def _unit(v: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 
 from abd.model import Mesh, Model
+from abd.scene.geometry.meshes import component_of_vertices
 
 MOST_NORMALS = 12
 """Normals of one mesh that are looked at in the test of all pairs."""
@@ -41,11 +42,10 @@ def unique(v: np.ndarray, both: bool = True) -> np.ndarray:
     return v[np.sort(np.unique(key, axis=0, return_index=True)[1])]
 
 
-def normals(mesh: Mesh) -> np.ndarray:
-    """(k, 3) directions of the faces, each once for both signs; the axes without faces."""
-    n = unit_normals(mesh.vertices[mesh.triangles])
-    n = n[n.any(axis=1)]
-    return unique(n) if len(n) else np.eye(3)
+def normals(corners: np.ndarray, both: bool) -> np.ndarray:
+    """(k, 3) unit normals of triangles (f, 3, 3) with an area, as in `unique`."""
+    n = unit_normals(corners)
+    return unique(n[n.any(axis=1)], both)
 
 
 def is_convex(mesh: Mesh) -> bool:
@@ -59,17 +59,29 @@ def is_convex(mesh: Mesh) -> bool:
     return bool(heights.max(initial=0.0) <= _FLAT * size) and bool(n.any())
 
 
+def _directions(mesh: Mesh) -> np.ndarray:
+    found = normals(mesh.vertices[mesh.triangles], both=True)
+    return found if len(found) else np.eye(3)
+
+
+def _components(mesh: Mesh) -> list[np.ndarray]:
+    label = component_of_vertices(mesh)
+    return [np.flatnonzero(label == k) for k in range(label.max() + 1)]
+
+
 class Hulls:
-    """Face directions and convexity of the meshes of a model.
+    """Face directions, convexity and components of the meshes of a model.
 
     Attributes:
-        normals: function of a mesh's number, its directions of faces; convex: whether it is convex. Both are computed once.
+        normals: function of a mesh's number that returns its directions of faces; convex: whether it is convex.
+        components: vertex indices of every connected component. All are computed once.
     """
 
     def __init__(self, model: Model):
         self.meshes = model.meshes
-        self.normals = cache(lambda mesh: normals(self.meshes[mesh]))
+        self.normals = cache(lambda mesh: _directions(self.meshes[mesh]))
         self.convex = cache(lambda mesh: is_convex(self.meshes[mesh]))
+        self.components = cache(lambda mesh: _components(self.meshes[mesh]))
 
     def gaps(
         self, mesh: np.ndarray, q: np.ndarray, middle: np.ndarray, first: np.ndarray, second: np.ndarray

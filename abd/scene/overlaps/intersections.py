@@ -12,6 +12,7 @@ found that frees the pair (`abd.scene.overlaps.escape`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -58,6 +59,13 @@ class Survey:
     near: list[Separation] = field(default_factory=list)
     deep: list[tuple[int, int, float]] = field(default_factory=list)
 
+    def add(self, pair: Separation, rounding: float) -> None:
+        """Add a pair by its gap; overlaps up to `rounding` [m] count as touching."""
+        if pair.gap < -rounding:
+            self.deep.append((pair.first, pair.second, -pair.gap))
+        else:
+            (self.touching if pair.gap <= 0.0 else self.near).append(pair)
+
 
 class Surveyor:
     """Search for pairs of bodies that touch or overlap.
@@ -69,7 +77,6 @@ class Surveyor:
 
     def __init__(self, model: Model):
         self.model, self.hulls = model, Hulls(model)
-        self._components: dict[int, list[np.ndarray]] = {}
         bodies = model.bodies
         self.meshed = np.flatnonzero(bodies.mesh >= 0)
         order = self.meshed[np.argsort(bodies.world[self.meshed], kind="stable")]
@@ -112,8 +119,8 @@ class Surveyor:
         close = np.flatnonzero(gap < np.maximum(margin, touch))
         self._planes(out, q, low, high, margin, moved, digits)
         for k in close[np.argsort(gap[close], kind="stable")].tolist():
-            told = gap[k] if gap[k] > touch[k] else min(gap[k], 0.0)
-            self._sort_in(out, q, int(first[k]), int(second[k]), along[k], float(told), float(rounding[k]))
+            pair = Separation(int(first[k]), int(second[k]), along[k], _rounded(float(gap[k]), float(touch[k])))
+            self._classify(out, q, pair, float(rounding[k]))
             if len(out.deep) >= MOST_DEEP:
                 break
         return out
@@ -142,7 +149,12 @@ class Surveyor:
         grown = (self.model.bodies.radius[index] + (self.model.settings.minimum_separation + margin) / 2.0)[:, None]
         # sums and differences of rounded corners must not lose a pair that just touches
         grown = grown + 4.0 * np.finfo(float).eps * np.maximum(np.abs(low[index]), np.abs(high[index]))
-        low, high = self._by_world(low[index] - grown, high[index] + grown)
+        low, high = low[index] - grown, high[index] + grown
+        if len(self.worlds) > 1:
+            # a fourth axis separates worlds by more than the other axes, so that it is halved first
+            span = float(high.max() - low.min())
+            place = (1.0 + span) * self.model.bodies.world[index, None]
+            low, high = np.hstack([low, place]), np.hstack([high, place])
         if moved is None:
             i, j = overlapping_boxes(low, high, low, high)
         else:
@@ -154,44 +166,27 @@ class Surveyor:
         wanted = may_collide(self.model, first, second)
         return first[wanted], second[wanted]
 
-    def _by_world(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return corners (k, 4) of the boxes of bodies with a surface.
-
-        A fourth axis separates worlds by more than the other axes, so that it is halved first.
-        """
-        if len(self.worlds) < 2:
-            return low, high
-        span = float(high.max() - low.min())
-        place = (1.0 + span) * self.model.bodies.world[self.meshed, None]
-        return np.hstack([low, place]), np.hstack([high, place])
-
-    def _sort_in(self, out: Survey, q, i: int, j: int, along: np.ndarray, gap: float, rounding: float) -> None:
-        """Classify a pair with near hulls: by its hulls if they decide, else by its elements."""
-        if gap > 0.0:
-            out.near.append(Separation(i, j, along, gap))
+    def _classify(self, out: Survey, q: np.ndarray, pair: Separation, rounding: float) -> None:
+        """Add a pair with near hulls: by its hulls if they decide, else by its elements."""
+        if pair.gap > 0.0:
+            out.add(pair, rounding)
             return
-        a, b, separation = self.placed(q, i), self.placed(q, j), float(self.separation(i, j))
-        tells = separation == 0.0 and self._convex(i, j)
-        if tells and gap < -rounding:
-            found = least_penetration(a, b)
-            tells = found is not None
-            if tells:
-                gap, along = found
-        if tells:
-            if gap < -rounding:
-                out.deep.append((i, j, -gap))
-            else:
-                (out.touching if gap <= 0.0 else out.near).append(Separation(i, j, along, gap))
+        i, j, separation = pair.first, pair.second, float(self.separation(pair.first, pair.second))
+        a, b = self.placed(q, i), self.placed(q, j)
+        if separation == 0.0 and self._convex(i, j):
+            least = (pair.gap, pair.direction) if pair.gap >= -rounding else least_penetration(a, b)
+            if least is not None:
+                out.add(Separation(i, j, least[1], least[0]), rounding)
+                return
+        if pair.gap >= -rounding:
+            out.add(pair, rounding)
             return
         found = overlap(a, b, separation)
-        if found is None and gap < -rounding:
+        if found is None:
             return  # hulls reach into one another where surfaces do not
-        if gap >= -rounding:
-            out.touching.append(Separation(i, j, along, gap))
-            return
         directions = part(a, b, separation, 2.0 * rounding) if found[1] <= rounding else None
         if directions is None:
-            out.deep.append((i, j, max(found[1], -gap)))
+            out.deep.append((i, j, max(found[1], -pair.gap)))
         else:
             out.touching += [Separation(i, j, direction, -rounding) for direction in directions]
 
@@ -220,19 +215,17 @@ class Surveyor:
             vertices = self.model.meshes[bodies.mesh[k]].vertices
             heights = vertices @ (normal @ q[k, 3:].reshape(3, 3)) + normal @ q[k, :3] - offset
             gap = float(heights.min() - self.separation(k, plane))
-            touch = max(digits, TOUCH * float(self.rounding(k, plane)))
-            if gap >= max(margin, touch):
-                continue
-            if gap > touch:
-                out.near.append(Separation(k, plane, normal, gap))
-            elif gap >= -self.rounding(k, plane):
-                out.touching.append(Separation(k, plane, normal, min(gap, 0.0)))
-            else:
-                out.deep.append((k, plane, -gap))
+            rounding = float(self.rounding(k, plane))
+            touch = max(digits, TOUCH * rounding)
+            if gap < max(margin, touch):
+                out.add(Separation(k, plane, normal, _rounded(gap, touch)), rounding)
 
     def placed(self, q: np.ndarray, body: int) -> Placed:
         """World coordinates of a body's surface."""
-        return Placed(self.model.meshes[self.model.bodies.mesh[body]], q[body], self._components)
+        number = int(self.model.bodies.mesh[body])
+        mesh, state = self.model.meshes[number], q[body]
+        vertices = mesh.vertices @ state[3:].reshape(3, 3).T + state[:3]
+        return Placed(mesh, vertices, partial(self.hulls.components, number))
 
     def escape(self, q: np.ndarray, i: int, j: int) -> np.ndarray:
         """Return a short displacement (3,) of body `i` [m] that frees it from body or half-space `j`."""
@@ -248,3 +241,8 @@ class Surveyor:
             return "is partly below"
         found = overlap(self.placed(q, i), self.placed(q, j), float(self.separation(i, j)))
         return found[0] if found is not None and found[0] != "touches" else "intersects"
+
+
+def _rounded(gap: float, touch: float) -> float:
+    """Return the gap of a pair, 0 for positive gaps up to `touch` [m]."""
+    return gap if gap > touch else min(gap, 0.0)

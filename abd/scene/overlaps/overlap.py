@@ -13,6 +13,8 @@ The depth estimates the displacement that separates the bodies:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +22,6 @@ import numpy as np
 from abd.certificate.exact import winding_numbers
 from abd.model import Mesh
 from abd.potentials.distance import edge_edge, point_triangle
-from abd.scene.geometry.meshes import component_of_vertices
 from abd.scene.overlaps.crossings import overlapping_boxes, segments_meet_triangles
 from abd.scene.overlaps.hull_gaps import unit_normals
 
@@ -28,26 +29,30 @@ _DEPTH_EFFORT = 30_000
 """Largest number of point-triangle pairs for the depth of one body within another."""
 
 
+@dataclass
 class Placed:
     """World coordinates of one body's surface; derived data are computed on demand.
 
-    Args:
-        mesh: surface in the body's frame; state: (12,) of the body.
-        components: cache of the vertex indices of connected components, by identity of the mesh.
+    Attributes:
+        mesh: the surface; vertices: (v, 3) in the world [m].
+        components: function that returns the vertex indices of every connected component.
     """
 
-    def __init__(self, mesh: Mesh, state: np.ndarray, components: dict[int, list[np.ndarray]]):
-        self.mesh, self._components = mesh, components
-        self.vertices = mesh.vertices @ state[3:].reshape(3, 3).T + state[:3]
-        self.low, self.high = self.vertices.min(axis=0), self.vertices.max(axis=0)
+    mesh: Mesh
+    vertices: np.ndarray
+    components: Callable[[], list[np.ndarray]]
 
     def shifted(self, by: np.ndarray) -> Placed:
         """Return the surface translated by a vector (3,) [m]."""
-        out = Placed.__new__(Placed)
-        out.mesh, out._components = self.mesh, self._components
-        out.vertices = self.vertices + by
-        out.low, out.high = out.vertices.min(axis=0), out.vertices.max(axis=0)
-        return out
+        return replace(self, vertices=self.vertices + by)
+
+    @cached_property
+    def low(self) -> np.ndarray:
+        return self.vertices.min(axis=0)
+
+    @cached_property
+    def high(self) -> np.ndarray:
+        return self.vertices.max(axis=0)
 
     @cached_property
     def corners(self) -> np.ndarray:
@@ -67,20 +72,15 @@ class Placed:
     def edge_boxes(self) -> tuple[np.ndarray, np.ndarray]:
         return self.ends.min(axis=1), self.ends.max(axis=1)
 
-    @property
-    def components(self) -> list[np.ndarray]:
-        """Vertex indices of every connected component."""
-        key = id(self.mesh)
-        if key not in self._components:
-            label = component_of_vertices(self.mesh)
-            self._components[key] = [np.flatnonzero(label == k) for k in range(label.max() + 1)]
-        return self._components[key]
+    def is_near(self, points: np.ndarray) -> np.ndarray:
+        """Return (k,) bool, whether points (k, 3) are in the box of the surface."""
+        return ((points >= self.low) & (points <= self.high)).all(axis=1)
 
     def contains(self, points: np.ndarray) -> np.ndarray:
         """Return (k,) bool, whether points are inside the surface; False for open surfaces."""
         inside = np.zeros(len(points), dtype=bool)
         if self.mesh.closed:
-            near = ((points >= self.low) & (points <= self.high)).all(axis=1)
+            near = self.is_near(points)
             inside[near] = np.abs(winding_numbers(points[near], self.corners)) > 0.5
         return inside
 
@@ -116,19 +116,12 @@ def _crossing_depth(a: Placed, b: Placed, crossings: list[tuple[np.ndarray, np.n
     inside, through = [0.0], []
     for inner, outer, (edges, triangles) in ((a, b, crossings[0]), (b, a, crossings[1])):
         if outer.mesh.closed:
-            inside.append(
-                _inside_depth(outer, np.concatenate([_near(inner, outer), _chords(inner, outer, edges, triangles)]))
-            )
+            near = inner.vertices[outer.is_near(inner.vertices)]
+            inside.append(_inside_depth(outer, np.concatenate([near, _chords(inner, outer, edges, triangles)])))
         if len(edges):
             p, q = np.abs(_heights(inner, outer, edges, triangles))
             through.append(np.minimum(p, q).max())
     return float(max(inside) if max(inside) > 0.0 else min(through))
-
-
-def _near(inner: Placed, outer: Placed) -> np.ndarray:
-    """Return vertices (k, 3) of one surface within the box of the other."""
-    within = ((inner.vertices >= outer.low) & (inner.vertices <= outer.high)).all(axis=1)
-    return inner.vertices[within]
 
 
 def _heights(inner: Placed, outer: Placed, edges: np.ndarray, triangles: np.ndarray) -> np.ndarray:
@@ -180,8 +173,8 @@ def _containment_depth(outer: Placed, inner: Placed) -> float | None:
     """
     if not outer.mesh.closed or (inner.low > outer.high).any() or (inner.high < outer.low).any():
         return None
-    within = ((inner.vertices >= outer.low) & (inner.vertices <= outer.high)).all(axis=1)
-    inside = [members for members in inner.components if within[members].all()]
+    within = outer.is_near(inner.vertices)
+    inside = [members for members in inner.components() if within[members].all()]
     inside = [members for members in inside if outer.contains(inner.vertices[members[:1]])[0]]
     if not inside:
         return None

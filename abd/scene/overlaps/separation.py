@@ -15,6 +15,8 @@ the translations: a scene with overlaps is refused.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from abd.errors import Problem
@@ -48,16 +50,16 @@ def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarr
         (n, 12) states, equal to `q` for bodies that do not move, and the pairs that cannot be separated.
     """
     groups = _Groups(surveyor.model, q)
-    touching = {_key(pair, k): pair for k, pair in enumerate(found.touching + _escapes(surveyor, q, found))}
+    touching = [*found.touching, *_escapes(surveyor, q, found)]
     x = np.zeros((groups.count, 3))
     for _ in range(MAX_PASSES):
-        stuck = [pair for pair in touching.values() if groups.fixed_together(pair)]
+        stuck = [pair for pair in touching if groups.fixed_together(pair)]
         if stuck:
             return q, stuck
         x, near_margin = np.zeros_like(x), 0.0
         near: list[Separation] = []
         while True:
-            x, stuck = _solve(surveyor, groups, list(touching.values()), near, np.abs(q[:, :3]).max(initial=0.0))
+            x, stuck = _solve(surveyor, groups, touching, near, np.abs(q[:, :3]).max(initial=0.0))
             if stuck:
                 return q, stuck
             travel = 2.0 * float(np.linalg.norm(x, axis=1).max(initial=0.0))
@@ -70,14 +72,13 @@ def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarr
         apart[:, :3] += groups.of_bodies(x)
         again = surveyor.survey(apart, 0.0, groups.moved(x.any(axis=1)))
         if again.deep and not found.deep:
-            return q, list(touching.values())
+            return q, touching
         if not again.touching and not again.deep:
             return apart, []
         for pair in again.touching + _escapes(surveyor, apart, again):
             shift = pair.direction @ (groups.of_body(x, pair.first) - groups.of_body(x, pair.second))
-            here = Separation(pair.first, pair.second, pair.direction, pair.gap - float(shift))
-            touching[_key(here, len(touching))] = here
-    return q, list(touching.values())
+            touching.append(replace(pair, gap=pair.gap - float(shift)))
+    return q, touching
 
 
 def overlap_problems(surveyor: Surveyor, q: np.ndarray, found: Survey, when: str) -> list[Problem]:
@@ -123,13 +124,13 @@ def _problem(
         moves[mover] = step if mover == i else -step
         effect = f"{effect}, but may not free it from others"
     vectors = [", ".join(f"{x:.6g}" for x in (_PRINTED * moves[k] + 0.0).tolist()) for k in moved[:MOVES_NAMED]]
-    told = " and ".join(f"'{names[k]}' by ({vector}) m" for k, vector in zip(moved, vectors))
+    listed = " and ".join(f"'{names[k]}' by ({vector}) m" for k, vector in zip(moved, vectors))
     depth = float(np.linalg.norm(step))
     return Problem(
         f"'{names[i]}' {surveyor.relation(q, i, j)} '{names[j]}' {when}, depth {depth:.3g} m",
         key=f"body.{names[mover]}",
         value=depth,
-        remedy=f"moving {told} {effect}; or exclude their contact (contact filter, group, material pair, joint)",
+        remedy=f"moving {listed} {effect}; or exclude their contact (contact filter, group, material pair, joint)",
     )
 
 
@@ -138,10 +139,6 @@ def _escapes(surveyor: Surveyor, q: np.ndarray, found: Survey) -> list[Separatio
     steps = [(i, j, surveyor.escape(q, i, j)) for i, j, _ in found.deep]
     lengths = [float(np.linalg.norm(step)) for *_, step in steps]
     return [Separation(i, j, step / length, -length) for (i, j, step), length in zip(steps, lengths, strict=True)]
-
-
-def _key(pair: Separation, number: int) -> tuple[int, int, int]:
-    return pair.first, pair.second, number
 
 
 class _Groups:

@@ -39,11 +39,8 @@ def find_initial_intersections(model: Model) -> list[Problem]:
 def free_states(model: Model, q: np.ndarray, when: str) -> tuple[np.ndarray, list[str]]:
     """Return states (n, 12) without intersections, `q` itself if it has none, and a note about separated bodies.
 
-    Args:
-        when: for messages, such as "at t = 0".
-
     Raises:
-        SceneError: as `free_start`.
+        SceneError: as `free_start`; `when` is part of its messages, such as "at t = 0".
     """
     surveyor = Surveyor(model)
     found = surveyor.survey(q)
@@ -61,17 +58,17 @@ def _note(model: Model, q: np.ndarray, apart: np.ndarray, when: str) -> str:
     """Return a note about moved bodies and their displacements."""
     far = np.linalg.norm(apart[:, :3] - q[:, :3], axis=1)
     order = np.argsort(-far, kind="stable")[: np.count_nonzero(far)]
-    told = ", ".join(f"'{model.bodies.names[k]}' by {far[k]:.2g} m" for k in order[:NAMED])
+    listed = ", ".join(f"'{model.bodies.names[k]}' by {far[k]:.2g} m" for k in order[:NAMED])
     more = len(order) - NAMED
     rest = f" and {more} more by at most as much" if more > 0 else ""
-    return f"bodies that touch {when} were separated: {told}{rest}"
+    return f"bodies that touch {when} were separated: {listed}{rest}"
 
 
 def _no_room(model: Model, stuck: list, when: str) -> list[Problem]:
     """Return problems of touching bodies that cannot be separated."""
-    names, told = model.bodies.names, sorted({(way.first, way.second) for way in stuck})
-    first, second = told[0]
-    more = f" (and {len(told) - 1} more pairs)" if len(told) > 1 else ""
+    names, pairs = model.bodies.names, sorted({(pair.first, pair.second) for pair in stuck})
+    first, second = pairs[0]
+    more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
     return [
         Problem(
             f"'{names[first]}' touches '{names[second]}'{more} {when} and cannot be separated",
