@@ -68,14 +68,14 @@ def sections_with(word: str) -> str:
     """Return the sections of `schema_markdown` with a word in their heading, or else their rows with it; "" without any.
 
     For a joint type, these are its row and the keys of its joints and coordinates."""
-    word, sections = word.lower(), [part.splitlines() for part in schema_markdown().split("\n## ")[1:]]
-    if word in (*TYPES, *ALIASES):
-        return _text(_of_joint_type(word, {lines[0].strip("`[]"): lines for lines in sections}))
+    word, sections = word.lower(), _sections()
     named = [lines for lines in sections if word in lines[0].lower()]
-    if not named:
+    if word in (*TYPES, *ALIASES):
+        named = _of_joint_type(word, {lines[0].strip("#` []"): lines for lines in sections})
+    elif not named:
         rows = [(lines[0], [line for line in lines[1:] if line.startswith("|") and word in line.lower()]) for lines in sections]
         named = [[heading, "", *found] for heading, found in rows if found]
-    return _text(named)
+    return "\n".join(map("\n".join, named))
 
 
 def _of_joint_type(name: str, sections: dict[str, list[str]]) -> list[list[str]]:
@@ -90,22 +90,26 @@ def _of_joint_type(name: str, sections: dict[str, list[str]]) -> list[list[str]]
     return [types, list(filter(belongs, sections["joint"])), *(sections[key] for key in ("joint.coordinate.NAME", "joint.drive"))]
 
 
-def _text(sections: list[list[str]]) -> str:
-    return "\n".join("\n".join(["## " + lines[0], *lines[1:]]) for lines in sections)
-
-
 def schema_markdown() -> str:
     """The schema as Markdown: one section per table, one row per key with type, default, range, unit and meaning."""
-    sections = [INTRODUCTION, EXAMPLE]
-    sections += [_section(title, model) for title, model in tables()]
-    sections.append(_joint_types())
-    return "\n".join(sections)
+    return "\n".join([INTRODUCTION, EXAMPLE, "\n\n".join(map("\n".join, _sections())) + "\n"])
 
 
-def _joint_types() -> str:
-    """Return one line per joint type; rows are those of compliant enforcement."""
-    head = "| type | other names | axis | parameters | rows | coordinates | meaning |"
-    lines = ["## Joint types\n", "Lists of compliance and damping have the order of the column `rows`.\n", head, "|---" * 7 + "|"]
+def _sections() -> list[list[str]]:
+    """Return the lines of every section, its heading first."""
+    sections = []
+    for title, model in tables():
+        properties = model.model_json_schema()["properties"]
+        rows = [f"| `{key}` | {_row(properties[key])} |" for key in model.fields_in_order()]
+        head = ["| key | type | default | unit | meaning |", "|---|---|---|---|---|"]
+        sections.append([f"## {title}", "", " ".join((model.__doc__ or "").split()), "", *head, *rows])
+    return [*sections, _joint_types()]
+
+
+def _joint_types() -> list[str]:
+    """Return the lines of the section with one row per joint type; the column `rows` is that of compliant enforcement."""
+    lines = ["## Joint types", "", "Lists of compliance and damping have the order of the column `rows`.", ""]
+    lines += ["| type | other names | axis | parameters | rows | coordinates | meaning |", "|---" * 7 + "|"]
     for name, kind in TYPES.items():
         joint = Joint(name, name, 0, WORLD, 0, np.eye(4), np.eye(4), parameters=dict(kind.NEEDED))
         cells = (
@@ -118,7 +122,7 @@ def _joint_types() -> str:
             " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()),
         )
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join([*lines, ""])
+    return lines
 
 
 def tables() -> list[tuple[str, type[Spec]]]:
@@ -145,14 +149,6 @@ def _inner_tables(path: str, model: type[Spec]) -> list[tuple[str, str, type[Spe
             title = f"`[[{key}]]`" if is_list else f"`[{key}]`" if not path else f"`{below}`"
             inner.append((below, title, table))
     return inner
-
-
-def _section(title: str, model: type[Spec]) -> str:
-    meaning = " ".join((model.__doc__ or "").split())
-    properties = model.model_json_schema()["properties"]
-    rows = [f"| `{key}` | {_row(properties[key])} |" for key in model.fields_in_order()]
-    head = ["| key | type | default | unit | meaning |", "|---|---|---|---|---|"]
-    return "\n".join([f"## {title}\n", f"{meaning}\n", *head, *rows, ""])
 
 
 def _row(field: dict[str, Any]) -> str:
