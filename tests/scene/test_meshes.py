@@ -12,18 +12,11 @@ from abd.scene.geometry.meshes import load_surface, make_surface, split_componen
 BOX = shapes.box((1.0, 2.0, 3.0))
 
 
-def raw(vertices, triangles=(), edges=(), points=()):
-    return RawMesh(
-        np.array(vertices, dtype=float).reshape(-1, 3), np.array(triangles, dtype=int).reshape(-1, 3),
-        np.array(edges, dtype=int).reshape(-1, 2), np.array(points, dtype=int),
-    )
-
-
 @pytest.mark.parametrize(
     "shape", [shapes.box((1, 2, 3)), shapes.sphere(0.5, 2), shapes.capsule(0.2, 1.0, 16), shapes.cylinder(0.3, 1.0, 9)]
 )
 def test_shapes_are_closed_and_face_outwards(shape):
-    surface = make_surface("shape", raw(*shape))
+    surface = make_surface("shape", RawMesh.of(*shape))
     assert surface.closed and surface.notes == () and len(surface.codim_edges) == 0
     assert len(surface.vertices) - len(surface.edges) + len(surface.triangles) == 2
     a, b, c = np.moveaxis(surface.vertices[surface.triangles], 1, 0)
@@ -109,15 +102,15 @@ SLIVER = [[0, 2, 1], [0, 4, 3], [4, 1, 3], [0, 3, 2], [1, 2, 3], [0, 1, 4]]
 """Vertex 4 splits the edge 0-1 on one side only; a triangle without area closes the gap."""
 SURFACES = {
     # name: mesh, whether it is closed, vertices, triangles, words of the notes
-    "unwelded box": (raw(BOX[0][BOX[1]].reshape(-1, 3), np.arange(36)), True, 36, 12, ()),
-    "open box": (raw(BOX[0], BOX[1][1:]), False, 8, 11, ()),
+    "unwelded box": (RawMesh.of(BOX[0][BOX[1]].reshape(-1, 3), np.arange(36)), True, 36, 12, ()),
+    "open box": (RawMesh.of(BOX[0], BOX[1][1:]), False, 8, 11, ()),
     "repeated triangle, one without area": (
-        raw(BOX[0], [*BOX[1].tolist(), BOX[1][0][[1, 2, 0]].tolist(), [0, 1, 1]]),
+        RawMesh.of(BOX[0], [*BOX[1].tolist(), BOX[1][0][[1, 2, 0]].tolist(), [0, 1, 1]]),
         *(True, 8, 12, ("1 repeated", "1 triangles without area")),
     ),
-    "sliver": (raw([[0, 0, 0], [2, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]], SLIVER), True, 5, 5, None),
-    "sheet with two sides": (raw(SQUARE, [[0, 1, 2], [0, 2, 3], [2, 1, 0], [3, 2, 0]]), False, 4, 2, None),
-    "mixed orientation": (raw(BOX[0], FLIPPED), True, 8, 12, ("was reversed",)),
+    "sliver": (RawMesh.of([[0, 0, 0], [2, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]], SLIVER), True, 5, 5, None),
+    "sheet with two sides": (RawMesh.of(SQUARE, [[0, 1, 2], [0, 2, 3], [2, 1, 0], [3, 2, 0]]), False, 4, 2, None),
+    "mixed orientation": (RawMesh.of(BOX[0], FLIPPED), True, 8, 12, ("was reversed",)),
 }
 
 
@@ -132,12 +125,12 @@ def test_surfaces_are_repaired_and_noted(name):
 def test_components_in_order_of_first_vertex():
     vertices = np.concatenate([BOX[0], BOX[0] + [5, 0, 0], [[9.0, 9, 9], [9, 9, 8], [7, 7, 7]]])
     triangles = np.concatenate([BOX[1] + 8, BOX[1]])
-    parts = split_components(make_surface("all", raw(vertices, triangles, [[16, 17]], [18])))
+    parts = split_components(make_surface("all", RawMesh.of(vertices, triangles, [[16, 17]], [18])))
     assert [part.name for part in parts] == ["all_0", "all_1", "all_2", "all_3"]
     assert [part.closed for part in parts] == [True, True, False, False]
     np.testing.assert_allclose(parts[1].vertices.mean(axis=0), [5, 0, 0])
     assert len(split_components(make_surface("soup", SURFACES["unwelded box"][0]))) == 1
-    assert make_surface("cloud", raw(SQUARE)).points.tolist() == [0, 1, 2, 3], "vertices alone are points"
+    assert make_surface("cloud", RawMesh.of(SQUARE)).points.tolist() == [0, 1, 2, 3], "vertices alone are points"
     assert parts[2].codim_edges.tolist() == [[0, 1]] and parts[3].points.tolist() == [0]
 
 

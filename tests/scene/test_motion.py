@@ -103,7 +103,7 @@ def test_velocities_of_the_centre_of_mass_move_it_straight():
     for t in (0.0, 0.4, 2.0):
         np.testing.assert_allclose(pose(t)[:3, :3] @ center + pose(t)[:3, 3], start + np.array([0, 3 * t, 0]), atol=1e-14)
         np.testing.assert_allclose(pose(t)[:3, :3], turned((0, 0, 5 * t)) @ START[:3, :3], atol=1e-14)
-    with pytest.raises(ValueError, match="centre of mass"):
+    with pytest.raises(SceneError, match="centre of mass"):
         motion(frame="center_of_mass", velocity=(1, 0, 0))
 
 

@@ -18,6 +18,7 @@ from abd.scene.geometry.matter import Matter, MatterSource
 from abd.scene.geometry.surfaces import Piece
 from abd.scene.schema.fields import in_radians
 from abd.scene.schema.schema import BodySpec
+from abd.scene.schema.values import AXIS_NAMES
 
 _LINE = 1e-12
 """Second largest moment of S, relative to the largest, below which a body counts as a line or a point."""
@@ -60,18 +61,19 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
     """Resolve one body that has passed `abd.scene.checks.checks`.
 
     Args:
-        name: unique name (that of the spec, or of one of its components).
-        spec: an expanded body, without `repeat`.
+        name: name of the body or of one of its components; spec: an expanded body, without `repeat`.
         piece: its scaled surface; None for proxies and half-spaces.
-        source: mass properties of the bodies of the scene.
         dt: time step [s], over which the initial velocity of a kinematic body is taken.
 
     Raises:
         SceneError: mass properties cannot be determined, or the motion cannot be read.
     """
     if spec.half_space is not None:
-        return BodyRecord(name, Kind.STATIC, None, spec, plane=_plane(spec))
-    fixed_translation, fixed_rotation = _fixed(spec)
+        normal = np.array(spec.half_space.normal)
+        plane = np.append(normal / np.linalg.norm(normal), spec.half_space.offset)
+        return BodyRecord(name, Kind.STATIC, None, spec, plane=plane)
+    # along and about the world axes
+    fixed_translation, fixed_rotation = np.isin(AXIS_NAMES, spec.fix).reshape(2, 3)
     kind = Kind[spec.kind.upper()]
     if kind is Kind.DYNAMIC and fixed_translation.all() and fixed_rotation.all():
         kind = Kind.STATIC
@@ -84,7 +86,8 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
     if kind is Kind.STATIC:
         record.q = affine_state(pose)
     elif kind is Kind.KINEMATIC:
-        record.motion = _motion(spec, pose, matter)
+        center = spec.center_of_mass if matter is None else matter.center
+        record.motion = prescribed_motion(spec.motion, pose, center)
         record.q = affine_state(record.motion(0.0))
         record.qd = (affine_state(record.motion(dt)) - record.q) / dt
     else:
@@ -121,10 +124,10 @@ def _set_free(
     record.center = pose[:3, :3] @ matter.center
     record.q = affine_state(rotations.pose(rotation, record.center + pose[:3, 3]))
 
-    for key, fixed in (("velocity", fixed_translation), ("force", fixed_translation), ("torque", fixed_rotation)):
-        _note_lost(record, key, np.array(getattr(spec, key)), fixed)
     spin = np.array(in_radians(spec, "angular_velocity"))
-    _note_lost(record, "angular_velocity", spin, fixed_rotation)
+    along, about = (("velocity", spec.velocity), ("force", spec.force)), (("torque", spec.torque), ("angular_velocity", spin))
+    for fixed, values in ((fixed_translation, along), (fixed_rotation, about)):
+        record.lost += [key for key, value in values if np.array(value)[fixed].any()]
     angular = np.where(fixed_rotation, 0.0, spin)
     turning = np.cross(angular, rotation, axisb=0, axisc=0).reshape(9) if angular.any() else np.zeros(9)
     record.qd = np.concatenate([np.where(fixed_translation, 0.0, spec.velocity), turning])
@@ -136,26 +139,6 @@ def _set_free(
         record.rotation_axis = np.where(fixed_rotation, 0.0, 1.0)
 
 
-def _note_lost(record: BodyRecord, key: str, value: np.ndarray, fixed: np.ndarray) -> None:
-    if value[fixed].any():
-        record.lost.append(key)
-
-
-def _fixed(spec: BodySpec) -> tuple[np.ndarray, np.ndarray]:
-    """(3,) and (3,) bool: fixed translations along, and rotations about the world axes."""
-    translation = np.array([axis in spec.fix for axis in ("x", "y", "z")])
-    rotation = np.array([axis in spec.fix for axis in ("rx", "ry", "rz")])
-    return translation, rotation
-
-
-def _plane(spec: BodySpec) -> np.ndarray:
-    normal = np.array(spec.half_space.normal)
-    length = np.linalg.norm(normal)
-    if length == 0.0:
-        raise SceneError.of("the normal of a half-space must not be zero", key="half_space.normal", value=[0, 0, 0])
-    return np.append(normal / length, spec.half_space.offset)
-
-
 def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
     """Return the contact radius [m]: the largest of half thickness (open surface), radius (rods, points, exact sphere or
     capsule) and rounding."""
@@ -165,17 +148,6 @@ def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
     half_thickness = spec.thickness / 2.0 if len(surface.triangles) and not surface.closed else 0.0
     thin = spec.radius if len(surface.codim_edges) or len(surface.points) else 0.0
     return max(half_thickness, thin, surface.radius, spec.rounding)
-
-
-def _motion(spec: BodySpec, pose: np.ndarray, matter: Matter | None) -> Motion:
-    """Return the pose of the mesh frame of a kinematic body over time."""
-    motion = spec.motion
-    center = spec.center_of_mass if matter is None else matter.center
-    if motion.frame == "center_of_mass" and center is None:
-        message = "a motion of the centre of mass needs the centre of mass, and the body has no mass"
-        remedy = 'give center_of_mass, a thickness or a radius, or use frame = "mesh"'
-        raise SceneError.of(message, key="motion.frame", value=motion.frame, remedy=remedy)
-    return prescribed_motion(motion, pose, None if center is None else np.array(center))
 
 
 @dataclass(frozen=True, eq=False)

@@ -79,11 +79,7 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
 
 
 def _closed(model: Model) -> tuple[Model, list[str]]:
-    """Return the model with its exact joints closed by rigid motions, and a note about moved bodies.
-
-    Raises:
-        SceneError: no motion of rigid bodies closes them.
-    """
+    """Return the model with its exact joints closed by rigid motions, and a note about moved bodies; `SceneError` without any."""
     joints, start = JointList.of(model.joints), model.bodies.q
     exact = np.flatnonzero((joints.column("enforcement") == "exact") & joints.column("active").astype(bool)).tolist()
     # copies of a joint have the residual of the first one: their bodies are copies too
@@ -154,7 +150,7 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: Scen
         mass=rows("mass"),
         moment=rows("moment", 3),
         volume=rows("volume"),
-        kappa=records.spread(np.array([_kappa(record) for record in firsts])),
+        kappa=records.spread(np.array([np.nan if one.spec.kappa == "auto" else one.spec.kappa for one in firsts])),
         elasticity=rows("elasticity", dtype=np.int32),
         body_frame=rows("body_frame", 4, 4),
         q=records.q,
@@ -182,11 +178,6 @@ def _colors(records: list[BodyRecord], spec: SceneSpec) -> np.ndarray:
         if color is not None:
             row[:] = (*color, 1.0)[:4]
     return colors
-
-
-def _kappa(record: BodyRecord) -> float:
-    """Return the given stiffness [Pa] of a body; NaN for automatic stiffness."""
-    return np.nan if record.spec.kappa == "auto" else record.spec.kappa
 
 
 def _rigid(model: Model) -> Model:
@@ -222,7 +213,11 @@ def _joints(spec: SceneSpec, records: Records, problems: list[Problem]) -> Joint
 def _body_dampers(records: Records) -> list[Joint]:
     """Return dampers between the world and the centres of mass of bodies with damping."""
     found = []
-    for k in records.chosen(_is_damped(record) for record in records.firsts).tolist():
+    damped = [
+        one.kind is Kind.DYNAMIC and bool(one.spec.linear_damping or one.spec.rotary_damping or one.spec.inertial_damping)
+        for one in records.firsts
+    ]
+    for k in records.chosen(damped).tolist():
         record = records[k]
         spec = record.spec
         pose = affine_matrices(record.q[None])[0]
@@ -238,11 +233,6 @@ def _body_dampers(records: Records) -> list[Joint]:
             )
         )  # fmt: skip
     return found
-
-
-def _is_damped(record: BodyRecord) -> bool:
-    spec = record.spec
-    return record.kind is Kind.DYNAMIC and bool(spec.linear_damping or spec.rotary_damping or spec.inertial_damping)
 
 
 def _couplings(spec: SceneSpec, joints: JointList) -> list[Coupling]:

@@ -15,6 +15,7 @@ from abd.model import WORLD, Joint
 from abd.names import CopyNames, Names, copy_place
 from abd.scene.compile.bodies import Records
 from abd.scene.compile.joints import compile_joint
+from abd.scene.schema.fields import given
 from abd.scene.schema.joint_schema import WORLD_NAME, FrameSpec, JointSpec
 from abd.scene.schema.schema import BodySpec, RepeatSpec
 
@@ -41,6 +42,7 @@ def grid(count: tuple[int, int, int]) -> np.ndarray:
 
 NUMBER = re.compile(r"_\d+$")
 NUMBERS = re.compile(r"(_\d+)+$")
+"""Numbers of copies and components at the end of a name."""
 
 
 class BodyNames(Names):
@@ -79,10 +81,6 @@ class BodyNames(Names):
         return self.body(whole) if whole != name and self.is_split(whole) else None
 
 
-WORLD_POINTS = ("anchor",)
-WORLD_FRAMES = ("world_frame", "child_world_frame")
-IN_PARENT = ("parent_anchor", "parent_frame")
-"""Keys of world points for a joint to the world."""
 SAME_PLACE = 1e-9
 """Largest relative difference of equal displacements of two bodies."""
 
@@ -117,9 +115,6 @@ def compile_joint_copies(joint: JointSpec, bodies: list[BodySpec], records: Reco
     """Resolve the copies of a joint that has passed `abd.scene.checks.checks`.
 
     If both bodies are copied with the joint, all copies equal the first one. Otherwise each is compiled separately.
-
-    Raises:
-        SceneError: as `compile_joint`, for the first invalid copy.
     """
     repeated, names = repeated_bodies(bodies), CopyNames(joint.name, joint.repeat.count)
     places = grid(joint.repeat.count)
@@ -142,12 +137,13 @@ def _copy(
     """Return the table of one copy."""
     update = {"name": name, "repeat": None}
     update |= {key: copy_end(getattr(joint, key), place, repeated) for key in ("parent", "child")}
-    for key in (*WORLD_POINTS, *WORLD_FRAMES, *(IN_PARENT if joint.parent == WORLD_NAME else ())):
-        given = getattr(joint, key)
-        if isinstance(given, FrameSpec):
-            update[key] = given.model_copy(update={"position": tuple(np.add(given.position, shift).tolist())})
-        elif given is not None:
-            update[key] = tuple(np.add(given, shift).tolist())
+    in_parent = ("parent_anchor", "parent_frame") if joint.parent == WORLD_NAME else ()
+    for key in given(joint, ("anchor", "world_frame", "child_world_frame", *in_parent)):
+        place = getattr(joint, key)
+        if isinstance(place, FrameSpec):
+            update[key] = place.model_copy(update={"position": tuple(np.add(place.position, shift).tolist())})
+        else:
+            update[key] = tuple(np.add(place, shift).tolist())
     return joint.model_copy(update=update)
 
 

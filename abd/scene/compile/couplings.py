@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
 from abd.joints.rows.build import build_system
@@ -22,11 +20,7 @@ CLOSED = 1e-6
 def split_reference(text: str, joints: dict[str, list[str]]) -> tuple[str, str | None]:
     """Return joint and coordinate of a reference such as "wheel.theta".
 
-    The name of a joint refers to its single coordinate, None if it has more or fewer. The name of a joint
-    may contain dots.
-
-    Args:
-        text: the reference; joints: names of the coordinates of every joint.
+    The name of a joint, which may contain dots, refers to its single coordinate, None if it has more or fewer.
     """
     if text in joints:
         return text, joints[text][0] if len(joints[text]) == 1 else None
@@ -41,12 +35,16 @@ def compile_coupling(spec: CouplingSpec, joints: dict[str, list[str]], index: di
         joints: names of the coordinates of every joint; index: numbers of the joints.
     """
     joint, coordinate = split_reference(spec.coordinate, joints)
+    function = None if spec.function is None else FUNCTIONS[spec.function]
+    if spec.formula is not None:
+        function = NamedFormula(spec.formula, tuple(spec.variables))
+    terms = spec.terms or [CouplingTermSpec(coordinate=text) for text in spec.variables.values()]
     return Coupling(
         name=spec.name,
         joint=index[joint],
         coordinate=coordinate,
-        terms=tuple(_term(term, joints, index) for term in _terms(spec)),
-        function=_function(spec),
+        terms=tuple(_term(term, joints, index) for term in terms),
+        function=function,
         **{key: getattr(spec, key) for key in SAME},
     )
 
@@ -65,16 +63,6 @@ def start_notes(model: Model) -> list[str]:
             unit = "rad" if system.row_laws.rotary[row] else "m"
             notes.append(f"coupling '{coupling.name}' has an initial residual of {residual[row]:.4g} {unit}")
     return notes
-
-
-def _function(spec: CouplingSpec) -> Callable[[Sequence[float]], float] | None:
-    if spec.formula is not None:
-        return NamedFormula(spec.formula, tuple(spec.variables))
-    return None if spec.function is None else FUNCTIONS[spec.function]
-
-
-def _terms(spec: CouplingSpec) -> list[CouplingTermSpec]:
-    return spec.terms or [CouplingTermSpec(coordinate=text) for text in spec.variables.values()]
 
 
 def _term(spec: CouplingTermSpec, joints: dict[str, list[str]], index: dict[str, int]) -> CouplingTerm:

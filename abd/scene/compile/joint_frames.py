@@ -6,7 +6,7 @@ import numpy as np
 
 from abd import rotations
 from abd.scene.geometry.frames import rotation_matrix, triad
-from abd.scene.schema.fields import Vector
+from abd.scene.schema.fields import Vector, given
 from abd.scene.schema.joint_schema import FrameSpec, JointSpec
 
 
@@ -40,18 +40,12 @@ def world_frames(spec: JointSpec, meshes: list[np.ndarray], start: np.ndarray) -
 
 def start_is_measured(spec: JointSpec) -> bool:
     """Return whether the frame of the child is given, so that the initial coordinates are measured."""
-    keys = ("child_frame", "child_world_frame", "child_anchor", "child_axis", "child_x_axis")
-    return any(getattr(spec, key) is not None for key in keys)
+    return bool(given(spec, ("child_frame", "child_world_frame", "child_anchor", "child_axis", "child_x_axis")))
 
 
 def unit(vector: np.ndarray) -> np.ndarray:
     """Return the unit vector."""
     return vector / np.linalg.norm(vector)
-
-
-def relative(D: np.ndarray, C: np.ndarray) -> np.ndarray:
-    """Return T_CD (4, 4) of two frames in the world."""
-    return rotations.inverse(D) @ C
 
 
 def _parent_frame(spec: JointSpec, mesh: np.ndarray) -> np.ndarray:

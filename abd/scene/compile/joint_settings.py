@@ -14,7 +14,7 @@ from abd.joints.rows.measured_rows import FUNCTIONS
 from abd.joints.types import TYPES
 from abd.joints.types.spring import LAWS
 from abd.model import WORLD, CoordinateSettings, Drive, Joint
-from abd.scene.schema.fields import DEGREES, in_radians, time_function
+from abd.scene.schema.fields import DEGREES, given, in_radians, time_function
 from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.joint_schema import (
     WORLD_NAME,
@@ -26,24 +26,17 @@ from abd.scene.schema.joint_schema import (
 )
 from abd.scene.schema.joint_types import LENGTHS, VALUES, type_named, type_of
 
-SHORTHANDS = {key: info.default for key, info in CoordinateKeys.model_fields.items()}
-"""Keys of a coordinate that a joint with a single coordinate may have, and their defaults."""
 SETTINGS = {one.name for one in fields(CoordinateSettings)}
 INFINITE = (-math.inf, math.inf)
 SAME_VALUE = 1e-6
 """Largest difference of equal coordinates [m or rad]."""
 
 
-def given_shorthands(spec: JointSpec) -> list[str]:
-    """Return the given `SHORTHANDS` of a joint."""
-    return [key for key, default in SHORTHANDS.items() if getattr(spec, key) != default]
-
-
 def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, CoordinateSpec]:
     """Return the tables of a joint's coordinates by name, with the keys of the joint for a single one and the default ranges of
     its type."""
     tables = dict(spec.coordinate)
-    short = {key: getattr(spec, key) for key in given_shorthands(spec)}
+    short = {key: getattr(spec, key) for key in given(spec, CoordinateKeys.model_fields)}
     if short and len(names) == 1:
         own = tables.get(names[0], CoordinateSpec())
         tables[names[0]] = own.model_copy(update=short)
@@ -56,12 +49,11 @@ def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, Coordinate
 
 def key_of(spec: JointSpec, name: str, key: str) -> str:
     """Return the path of a key of a coordinate: in the joint itself, or in the table of the coordinate."""
-    for one in (f"{key}{DEGREES}", key):
-        if one in given_shorthands(spec):
-            return one
-    table = spec.coordinate[name]
-    in_degrees = f"{key}{DEGREES}"
-    return f"coordinate.{name}.{key if getattr(table, in_degrees, None) is None else in_degrees}"
+    keys = (f"{key}{DEGREES}", key)
+    if own := given(spec, keys):
+        return own[0]
+    table = spec.coordinate.get(name, CoordinateSpec())  # a type may have a range of its own
+    return f"coordinate.{name}.{(given(table, keys) or [key])[0]}"
 
 
 def initial_values(tables: dict[str, CoordinateSpec]) -> dict[str, float]:

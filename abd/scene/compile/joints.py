@@ -15,11 +15,11 @@ from abd.joints.rows.build import yielding
 from abd.joints.rows.sizes import half_length, mean_inertia, on_states, reduced_masses
 from abd.joints.rows.table import value_at
 from abd.joints.types import TYPES
-from abd.model import WORLD, CoordinateSettings, Joint, Kind
+from abd.model import WORLD, CoordinateSettings, Joint, Kind, affine_matrices
 from abd.names import Names
-from abd.rotations import inverse, pose
+from abd.rotations import inverse
 from abd.scene.compile.bodies import BodyRecord, Records, surface_size
-from abd.scene.compile.joint_frames import relative, start_is_measured, unit, world_frames
+from abd.scene.compile.joint_frames import start_is_measured, unit, world_frames
 from abd.scene.compile.joint_settings import (
     SAME_VALUE,
     coordinate_settings,
@@ -44,9 +44,6 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     Places and directions in the world at t = 0 are carried into both bodies by their initial poses. See
     `abd.scene.compile.joint_frames` for frames that are given in part.
 
-    Args:
-        records: all bodies.
-
     Raises:
         SceneError: unknown bodies, no dynamic body, points too far apart, initial values that contradict the
             frames or the ranges.
@@ -58,7 +55,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     if not movable:
         message = f"neither '{spec.parent}' nor '{spec.child}' is dynamic"
         raise SceneError.of(message, key="child", value=spec.child, remedy="make one of them dynamic")
-    poses = [np.eye(4) if record is None else _pose(record) for record in bodies]
+    poses = [np.eye(4) if record is None else affine_matrices(record.q[None])[0] for record in bodies]
     meshes = [pose if record is None else pose @ record.body_frame for pose, record in zip(poses, bodies, strict=True)]
 
     joint = _unplaced(spec, parent, child, there)
@@ -72,7 +69,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
         parent_frame=inverse(poses[0]) @ D,
         child_frame=inverse(poses[1]) @ C,
         length=_length(spec, movable, D[:3, 3]),
-        coordinates=_coordinates(spec, measures, tables, wanted, relative(D, C)),
+        coordinates=_coordinates(spec, measures, tables, wanted, inverse(D) @ C),
     )
     if joint.enforcement == "compliant" and "stiffness" not in joint.parameters:
         rows = yielding(joint)
@@ -82,11 +79,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
 
 
 def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
-    """Return the body indices of parent and child.
-
-    Raises:
-        SceneError: there is no such body.
-    """
+    """Return the body indices of parent and child; `SceneError` for unknown bodies."""
     problems = []
     for key, name in (("parent", spec.parent), ("child", spec.child)):
         # The number of components of a split body is known only here.
@@ -156,7 +149,7 @@ def _refuse_bad_start(joint: Joint, D: np.ndarray, C: np.ndarray, ends: list[Bod
         SceneError: a gap is negative, directions that should coincide are opposite, or the distance of points that
             should coincide exceeds the size of the smaller body.
     """
-    kind, T_CD = TYPES[joint.type], relative(D, C)
+    kind, T_CD = TYPES[joint.type], inverse(D) @ C
     placed = replace(joint, parent=WORLD, parent_frame=D, child_frame=C)
     for parent, child in _held_directions(kind.rows(placed)):
         if np.linalg.norm(child - parent) > HALF_TURN:
@@ -191,11 +184,6 @@ def _held_directions(rows: list[Row]) -> Iterator[tuple[np.ndarray, np.ndarray]]
             yield row.parent[1:], row.child[1:]
     for one, other in combinations([row for row in rows if row.is_point], 2):
         yield unit((one.parent - other.parent)[1:]), unit((one.child - other.child)[1:])
-
-
-def _pose(record: BodyRecord) -> np.ndarray:
-    """Return the initial pose (4, 4) of the internal frame."""
-    return pose(record.q[3:].reshape(3, 3), record.q[:3])
 
 
 def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> float:

@@ -23,12 +23,10 @@ from abd.scene.geometry.frames import rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
 from abd.scene.schema.fields import TimeFunction, in_radians
 from abd.scene.schema.formula import FormulaError
-from abd.scene.schema.schema import Formulas, Keyframe, MotionSpec
+from abd.scene.schema.schema import Formulas, MotionSpec
 
 Motion = Callable[[float], np.ndarray]
 """Function of t [s] that returns a (4, 4) pose."""
-
-FORMULA_KEYS = ("x", "y", "z", "rx", "ry", "rz")
 
 
 def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray | None = None) -> Motion:
@@ -40,12 +38,14 @@ def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray 
         center: (3,) centre of mass in the mesh frame [m]; needed for ``frame = "center_of_mass"``.
 
     Raises:
-        SceneError: a pose file or a formula that cannot be read.
+        SceneError: a pose file or a formula cannot be read, or the centre of mass is unknown.
     """
     offset = np.eye(4)
     if spec.frame == "center_of_mass":
         if center is None:
-            raise ValueError("a motion of the centre of mass needs its position in the mesh frame")
+            message = "a motion of the centre of mass needs the centre of mass, and the body has no mass"
+            remedy = 'give center_of_mass, a thickness or a radius, or use frame = "mesh"'
+            raise SceneError.of(message, key="motion.frame", value=spec.frame, remedy=remedy)
         offset[:3, 3] = center
     moved = _moved_frame(spec, initial @ offset)
     back = np.linalg.inv(offset)
@@ -61,26 +61,16 @@ def _moved_frame(spec: MotionSpec, start: np.ndarray) -> Motion:
     if spec.formulas is not None:
         return _by_formulas(spec.formulas, start)
     if spec.keyframes is not None:
-        return _by_poses(spec, *_poses_of_keyframes(spec.keyframes, start), start)
+        times = np.array([frame.time for frame in spec.keyframes])
+        # missing values of keyframes are the initial ones
+        positions = np.array([start[:3, 3] if frame.position is None else frame.position for frame in spec.keyframes])
+        turned = np.array([rotation_matrix(frame) if frame.is_turned else start[:3, :3] for frame in spec.keyframes])
+        return _by_poses(spec, times, positions, turned, start)
     if spec.file is not None:
         times, positions, quaternions = read_poses(spec.file)
         return _by_poses(spec, times, positions, Rotation.from_quat(quaternions[:, [1, 2, 3, 0]]).as_matrix(), start)
     constant = spec.model_copy(update={"after": "continue"})
     return _by_poses(constant, np.zeros(1), start[None, :3, 3], start[None, :3, :3], start)
-
-
-def _poses_of_keyframes(keyframes: list[Keyframe], start: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return times (k,), positions (k, 3) and rotations (k, 3, 3); missing values of keyframes are the initial ones."""
-    times = np.array([frame.time for frame in keyframes])
-    positions = np.array([start[:3, 3] if frame.position is None else frame.position for frame in keyframes])
-    turned = [
-        any(value is not None for value in (frame.quaternion, frame.matrix, frame.axis_angle, frame.euler))
-        for frame in keyframes
-    ]
-    rotations = np.array(
-        [rotation_matrix(k) if is_turned else start[:3, :3] for k, is_turned in zip(keyframes, turned)]
-    )
-    return times, positions, rotations
 
 
 def _by_poses(
@@ -114,7 +104,7 @@ def _by_poses(
 
 def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
     """``p = p0 + (x, y, z)(t)``, ``R = exp([(rx, ry, rz)(t)]) R0``."""
-    formulas = {key: TimeFunction(getattr(spec, key)) for key in FORMULA_KEYS}
+    formulas = {key: TimeFunction(getattr(spec, key)) for key in Formulas.model_fields}
 
     def moved(t: float) -> np.ndarray:
         values = np.empty(6)

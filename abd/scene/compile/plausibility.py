@@ -78,7 +78,7 @@ def _of_coordinates(model: Model) -> Iterator[str]:
 def _of_anchors(model: Model) -> Iterator[str]:
     """Yield notes about joints far outside of the surface of a body."""
     bodies, joints = model.bodies, JointList.of(model.joints)
-    boxes = np.reshape([_box(mesh.vertices) for mesh in model.meshes], (-1, 2, 3))
+    boxes = np.reshape([(mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)) for mesh in model.meshes], (-1, 2, 3))
     ends = joints.bodies
     for batch in batches(joints):
         if batch.first.type == "damper":
@@ -100,11 +100,6 @@ def _of_anchors(model: Model) -> Iterator[str]:
                     f"joint '{joints[index[k]].name}'{and_more(len(far))} is {distance[k]:.3g} m outside of "
                     f"body '{bodies.names[body[k]]}', which is {size[k]:.3g} m in size"
                 )
-
-
-def _box(vertices: np.ndarray) -> np.ndarray:
-    """Return the bounds (2, 3) of vertices (v, 3)."""
-    return np.stack([vertices.min(axis=0), vertices.max(axis=0)]) if len(vertices) else np.zeros((2, 3))
 
 
 def _of_friction(spec: SceneSpec, model: Model) -> Iterator[str]:

@@ -13,7 +13,7 @@ from abd.names import CopyNames, Names
 from abd.scene.compile.bodies import BodyRecord, Records, compile_body
 from abd.scene.compile.copies import copy_names, copy_of, copy_positions
 from abd.scene.geometry.matter import MatterSource
-from abd.scene.geometry.surfaces import Piece, SurfaceSource
+from abd.scene.geometry.surfaces import SurfaceSource
 from abd.scene.schema.findings import located
 from abd.scene.schema.schema import BodySpec, SceneSpec
 
@@ -60,11 +60,7 @@ class _Fault:
 
 
 class _Compiler:
-    """Compiler of bodies; bodies that differ only in names, worlds and positions are compiled once.
-
-    Attributes:
-        firsts: the records; faults: by the table or the mesh file that has it, and its message.
-    """
+    """Compiler of bodies: their records, and their faults by message and table or mesh file."""
 
     def __init__(self) -> None:
         self.firsts: list[BodyRecord] = []
@@ -94,7 +90,8 @@ class _Compiler:
             key = f"{where}.{'surface' if one.mesh is None else 'mesh'}"
             return [], [self._fault(one.mesh or where, one.name, located(problem, key)) for problem in error.problems]
         found, faults = list[tuple[str, int]](), list[_Fault]()
-        for suffix, piece in _suffixes(one, pieces):
+        suffixes = [f"_{k}" for k in range(len(pieces))] if one.split_components and pieces else [""]
+        for suffix, piece in zip(suffixes, pieces or [None], strict=True):
             name = f"{one.name}{suffix}"
             try:
                 self.firsts.append(compile_body(name, one, piece, self._matter, dt))
@@ -129,12 +126,3 @@ def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, Sequence[str]]]:
     if body.split_components or body.motion is not None:
         return [(copy_of(body, name, place), [name]) for name, place in zip(names, positions.tolist(), strict=True)]
     return [(copy_of(body, names[0], positions[0].tolist()), names)]
-
-
-def _suffixes(body: BodySpec, pieces: list[Piece]) -> list[tuple[str, Piece | None]]:
-    """Return the name suffixes of the bodies of a spec, and their surfaces."""
-    if not pieces:
-        return [("", None)]
-    if not body.split_components:
-        return [("", pieces[0])]
-    return [(f"_{k}", piece) for k, piece in enumerate(pieces)]

@@ -97,7 +97,8 @@ def default_kappa(model: Model) -> np.ndarray:
     inertial = density * (length / model.step_lengths) ** 2
     pushed = np.bincount(label, _exerted(model, length, dynamic), minlength=n)[label] * length / (2.0 * volume)
     stress = np.maximum(stress, np.minimum(stress + pushed, STRAIN * STIFFEST * inertial))
-    uncrushed = np.minimum(USUAL_KAPPA * _outweighed(model, dynamic), _unrounded(model) * density * length)
+    unrounded = ROUNDED * model.settings.tolerance / (np.finfo(float).eps * model.step_lengths)
+    uncrushed = np.minimum(USUAL_KAPPA * _outweighed(model, dynamic), unrounded * density * length)
     least = np.where(joined, RIGID_IN_STEP * _carried(model, dynamic) * inertial, uncrushed)
     return np.where(dynamic, np.maximum(stress / STRAIN, least), USUAL_KAPPA)
 
@@ -107,11 +108,6 @@ def _outweighed(model: Model, dynamic: np.ndarray) -> np.ndarray:
     bodies, heaviest = model.bodies, np.zeros(model.bodies.world.max(initial=0) + 1)
     np.maximum.at(heaviest, bodies.world[dynamic], bodies.mass[dynamic])
     return np.divide(heaviest[bodies.world], bodies.mass, out=np.ones(len(bodies)), where=dynamic)
-
-
-def _unrounded(model: Model) -> np.ndarray:
-    """Return the largest kappa over rho l (n,) [m/s^2] with negligible rounding."""
-    return ROUNDED * model.settings.tolerance / (np.finfo(float).eps * model.step_lengths)
 
 
 def _carried(model: Model, dynamic: np.ndarray) -> np.ndarray:

@@ -29,10 +29,11 @@ def settings_of(spec: SceneSpec, records: Records) -> Settings:
     frames = output.frames or 100
     if output.duration is not None:
         frames = max(1, steps_in(output.duration, max(solver.world_dt, default=solver.dt)))
+    reach = solver.limit_distance or solver.d_hat or min(1e-3 * diagonal, LIMIT_RATIO * _body_size(records))
     own = {one.name: getattr(solver, one.name) for one in fields(Settings) if one.name in SolverSpec.model_fields}
     own |= {
         "gravity": np.array(spec.gravity),
-        "limit_reach": _limit_reach(solver, diagonal, _body_size(records)),
+        "limit_reach": reach,
         "contact_stiffness": None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
         "tolerance": np.nan,
         "friction_tolerance": np.nan,
@@ -49,13 +50,6 @@ def with_tolerances(model: Model, solver: SolverSpec) -> Model:
     if friction is None:
         friction = tolerance if is_relative else min(tolerance, 0.05 * solver.eps_v)
     return replace(model, settings=replace(model.settings, tolerance=tolerance, friction_tolerance=friction))
-
-
-def _limit_reach(solver: SolverSpec, diagonal: float, body_size: float) -> float:
-    """Return the activation distance [m] of joint limits that are lengths."""
-    if solver.limit_distance is not None:
-        return solver.limit_distance
-    return min(1e-3 * diagonal, LIMIT_RATIO * body_size) if solver.d_hat is None else solver.d_hat
 
 
 def _diagonal(records: Records) -> float:
@@ -91,10 +85,9 @@ def materials_of(spec: SceneSpec) -> Materials:
         one.name: tuple(getattr(one, name) for name in given) for one in spec.material
     }
     names = list(own)
-    columns = zip(*own.values(), strict=True)
-    tables = {
-        name: _geometric_means(np.array(column, dtype=float)) for name, column in zip(given, columns, strict=True)
-    }
+    tables = {name: np.sqrt(np.outer(column, column)) for name, column in zip(given, np.array([*own.values()]).T, strict=True)}
+    for k, table in enumerate(tables.values()):
+        np.fill_diagonal(table, [values[k] for values in own.values()])  # without rounding
     stiffness, enabled = np.ones_like(tables["mu"]), np.ones(tables["mu"].shape, dtype=bool)
     for pair in spec.material_pair:
         a, b = (names.index(name) for name in pair.between)
@@ -104,13 +97,6 @@ def materials_of(spec: SceneSpec) -> Materials:
         stiffness[a, b] = stiffness[b, a] = pair.stiffness
         enabled[a, b] = enabled[b, a] = pair.enabled
     return Materials(names=names, stiffness=stiffness, enabled=enabled, **tables)
-
-
-def _geometric_means(own: np.ndarray) -> np.ndarray:
-    """Return the geometric means (m, m) of values (m,); the diagonal has the exact values."""
-    table = np.sqrt(np.outer(own, own))
-    np.fill_diagonal(table, own)
-    return table
 
 
 def check_filter(one: ContactFilterSpec, names: BodyNames) -> Iterator[Finding]:

@@ -37,8 +37,6 @@ def welded_sides(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarra
 def cancel(vertices: np.ndarray, sides: np.ndarray) -> bool:
     """Return whether directed sides (k, 2) cancel in space, as along T-junctions and between vertices that differ by rounding.
 
-    Then the triangles enclose a volume.
-
     The integral of plane waves along them vanishes: ``d (exp(i w.b) - exp(i w.a)) / (i w.d)``, d = b - a.
     """
     if not len(sides):
@@ -51,7 +49,7 @@ def cancel(vertices: np.ndarray, sides: np.ndarray) -> bool:
     return bool(np.abs(np.einsum("kw,ki->wi", wave, d)).max() <= SAME * np.linalg.norm(d, axis=1).sum())
 
 
-def told(vertices: np.ndarray, sides: np.ndarray) -> str:
+def describe(vertices: np.ndarray, sides: np.ndarray) -> str:
     """Describe the number of open edges and the position of the first."""
     if not len(sides):
         return "no open edges"

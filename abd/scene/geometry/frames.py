@@ -38,7 +38,9 @@ def principal_frame(second_moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values, vectors = np.linalg.eigh(second_moment)
     tie = np.diff(values) <= _TIE * np.abs(values[1:]) + rounding
     if tie.any():
-        axes = _least_rotation_with_axis(vectors[:, 2] if tie[0] else vectors[:, 0])
+        axis = vectors[:, 2] if tie[0] else vectors[:, 0]
+        nearest = int(np.argmax(np.round(np.abs(axis), 9)))
+        axes = least_turn(np.eye(3)[nearest], axis if axis[nearest] > 0.0 else -axis)
     else:
         axes = max(_right_handed_orders(vectors), key=lambda frame: round(np.trace(frame), 9))
     return axes, np.maximum(np.einsum("ik,ij,jk->k", axes, second_moment, axes), 0.0)
@@ -53,12 +55,6 @@ def _right_handed_orders(vectors: np.ndarray) -> list[np.ndarray]:
             if np.linalg.det(frame) > 0.0:
                 frames.append(frame)
     return frames
-
-
-def _least_rotation_with_axis(axis: np.ndarray) -> np.ndarray:
-    """Return the smallest rotation of a mesh axis onto +-`axis` (a unit vector)."""
-    k = int(np.argmax(np.round(np.abs(axis), 9)))
-    return least_turn(np.eye(3)[k], axis if axis[k] > 0.0 else -axis)
 
 
 def triad(axis: np.ndarray) -> np.ndarray:

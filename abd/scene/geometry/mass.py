@@ -113,33 +113,20 @@ def thick(vertices: np.ndarray, elements: np.ndarray, density: float, size: floa
     return replace(flat, volume=section * sizes.sum(), second_moment=flat.second_moment + across)
 
 
-def capsules(vertices: np.ndarray, edges: np.ndarray, density: float, radius: float) -> MassProperties:
-    """Solid capsules about `edges` (e, 2): round rods with two half-balls as ends.
+def capsule(radius: float, length: float) -> MassProperties:
+    """Return a solid capsule of density 1 kg/m^3 along z about the origin; `length` without its half-balls [m].
 
-    The half-balls of a capsule of length L, together ``m = 4/3 pi r^3 rho``, have ``m r^2/5`` along every axis, and along
-    the rod ``m (L^2/4 + 3/8 r L)`` more, as the middle of a half-ball is 3/8 r beyond its end.
-
-    Raises:
-        SceneError: the radius or the total length is not positive.
+    The half-balls, together of mass m, have ``m r^2/5`` along every axis, and ``m (L^2/4 + 3/8 r L)`` more along z, as the middle
+    of a half-ball is 3/8 r beyond its end.
     """
-    straight = thick(vertices, edges, density, radius)
-    a, b = np.moveaxis(vertices[edges], 1, 0)
-    volume = 4.0 / 3.0 * np.pi * radius**3
-    length = np.linalg.norm(b - a, axis=1)
-    middle = (a + b) / 2.0 - straight.center
-    ends = density * volume
-    further = ends * (0.25 + 0.375 * radius / np.where(length > 0.0, length, np.inf))
-    second = _weighted_outer(np.full(len(edges), ends), middle) + _weighted_outer(further, b - a)
-    second += len(edges) * ends * radius**2 / 5.0 * np.eye(3)
-    shift = middle.mean(axis=0)
-    total = len(edges) * ends
-    second -= total * np.outer(shift, shift)
-    caps = MassProperties(total, len(edges) * volume, straight.center + shift, _symmetric(second))
-    return united([straight, caps])
+    rod, ends = np.pi * radius**2 * length, 4.0 / 3.0 * np.pi * radius**3
+    across = rod * radius**2 / 4.0 + ends * radius**2 / 5.0
+    along = rod * length**2 / 12.0 + ends * (length**2 / 4.0 + 0.375 * radius * length + radius**2 / 5.0)
+    return MassProperties(rod + ends, rod + ends, np.zeros(3), np.diag([across, across, along]))
 
 
-def stump(low: float, high: float, length: float) -> MassProperties:
-    """A cylinder, cone or stump of density 1 kg/m^3 along z about the origin, with the radii `low` and `high` at its ends [m]."""
+def frustum(low: float, high: float, length: float) -> MassProperties:
+    """Return a frustum of density 1 kg/m^3 along z about the origin, with the radii `low` and `high` at its ends [m]."""
     at, weights = np.polynomial.legendre.leggauss(3)  # exact for the fourth powers of radii
     z, radius = 0.5 * length * at, low + 0.5 * (high - low) * (1.0 + at)
     slices = 0.5 * length * weights * np.pi * radius**2

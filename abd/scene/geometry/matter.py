@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.scene.geometry import mass
-from abd.scene.geometry.boundary import open_sides, told
+from abd.scene.geometry.boundary import describe, open_sides
 from abd.scene.geometry.frames import principal_frame
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.geometry.meshes import Surface
@@ -105,10 +105,10 @@ def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
     """Mass properties of the triangles, lines and points of a surface at unit density, with notes."""
     vertices, triangles, lines, points = surface.vertices, surface.triangles, surface.codim_edges, surface.points[:, None]
     if surface.radius > 0.0:
-        if len(lines):
-            yield mass.capsules(vertices, lines, 1.0, surface.radius)
         if len(points):
             yield mass.thick(vertices, points, 1.0, surface.radius)
+        else:
+            yield mass.capsule(surface.radius, float(np.linalg.norm(vertices[1] - vertices[0])))
         return
     # Without a thickness, a given mass can be distributed only over parts of one dimension.
     spread = spread and sum(len(part) > 0 for part in (triangles, lines, points)) == 1
@@ -118,7 +118,7 @@ def _parts(surface: Surface, thickness: float, radius: float, spread: bool):
         triangles = triangles[:0]
     elif len(triangles) and thickness == 0.0 and not spread:
         sides = open_sides(vertices, triangles)
-        message = f"surface '{surface.name}' is open ({told(vertices, sides)}) and needs a thickness for its mass"
+        message = f"surface '{surface.name}' is open ({describe(vertices, sides)}) and needs a thickness for its mass"
         remedy = "close it, or give a thickness > 0, or mass and inertia"
         raise SceneError.of(message, key="thickness", value=thickness, remedy=remedy)
     for elements, size, note in (

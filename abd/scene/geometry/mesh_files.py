@@ -8,11 +8,12 @@ neighbouring triangles; equal ones are welded, since without it these surfaces w
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from abd.errors import SceneError
 from abd.scene.schema.findings import as_problem, check_file
@@ -28,9 +29,15 @@ class RawMesh:
 
     vertices: np.ndarray
     triangles: np.ndarray
-    edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
-    points: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    edges: np.ndarray
+    points: np.ndarray
     notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, vertices: ArrayLike, triangles: ArrayLike = (), edges: ArrayLike = (), points: ArrayLike = ()) -> RawMesh:
+        """Return the mesh of these rows, which may be lists."""
+        faces, segments, single = (np.array(rows, dtype=np.int64) for rows in (triangles, edges, points))
+        return cls(np.array(vertices, dtype=float).reshape(-1, 3), faces.reshape(-1, 3), segments.reshape(-1, 2), single)
 
 
 def read_mesh_file(path: Path) -> RawMesh:
@@ -45,8 +52,8 @@ def read_mesh_file(path: Path) -> RawMesh:
     try:
         mesh = READERS[path.suffix.lower()](path)
     except MALFORMED as error:
-        told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise _unreadable(path, f"is not a valid {path.suffix} file ({told})") from None
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise _unreadable(path, f"is not a valid {path.suffix} file ({reason})") from None
     if (np.abs(mesh.vertices) > LARGEST).any():
         raise _unreadable(path, f"has vertices beyond {LARGEST:g}")
     return mesh
@@ -98,21 +105,26 @@ def _read_obj(path: Path) -> RawMesh:
         coordinates = np.array(vertices, dtype=float).reshape(-1, 3)
     except ValueError as error:
         raise _unreadable(path, f"a vertex must have three numbers: {error}") from None
-    triangles, notes = _fans(coordinates, polygons)
-    return RawMesh(coordinates, triangles, _indices(edges, 2), np.array(points, dtype=np.int64), notes)
-
-
-def _fans(vertices: np.ndarray, polygons: list[list[int]]) -> tuple[np.ndarray, list[str]]:
-    """Triangles (f, 3) of convex polygons, each a fan about its first corner; a note if one is not convex."""
-    triangles = [(p[0], p[k], p[k + 1]) for p in polygons for k in range(1, len(p) - 1)]
+    triangles = fans(np.array([*map(len, polygons)], dtype=np.int64), np.array([*chain(*polygons)], dtype=np.int64))
     hollow = 0
     for polygon in polygons:
-        if len(polygon) > 3 and min(polygon) >= 0 and max(polygon) < len(vertices):
-            corner = vertices[polygon]
+        if len(polygon) > 3 and min(polygon) >= 0 and max(polygon) < len(coordinates):
+            corner = coordinates[polygon]
             normals = np.cross(corner[1:-1] - corner[0], corner[2:] - corner[0])
             hollow += bool((normals @ normals.sum(axis=0) < 0.0).any())
     notes = [f"{hollow} polygons are not convex; they were cut into triangle fans, which may overlap"] if hollow else []
-    return _indices(triangles, 3), notes
+    return replace(RawMesh.of(coordinates, triangles, edges, points), notes=notes)
+
+
+def fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Return triangles (f, 3) of polygons, each a fan about its first corner.
+
+    Args:
+        counts: (p,) corners of every polygon; corners: their vertices, polygon by polygon.
+    """
+    first = np.repeat(np.cumsum(counts) - counts, counts - 2)
+    step = np.arange(len(first)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
+    return np.stack([corners[first], corners[first + step + 1], corners[first + step + 2]], axis=1)
 
 
 def _read_by_trimesh(path: Path) -> RawMesh:
@@ -129,14 +141,14 @@ def _read_by_trimesh(path: Path) -> RawMesh:
     triangles = np.array(getattr(loaded, "faces", np.zeros((0, 3))), dtype=np.int64).reshape(-1, 3)
     if path.suffix.lower() == ".ply":
         header = path.read_bytes().partition(b"end_header")[0]
-        told = {kind: int(count) for kind, count in re.findall(rb"element\s+(vertex|face)\s+(\d+)", header)}
+        stated = {kind: int(count) for kind, count in re.findall(rb"element\s+(vertex|face)\s+(\d+)", header)}
         found = len(vertices), len(triangles)
-        if told.get(b"vertex", 0) > found[0] or told.get(b"face", 0) > found[1]:
+        if stated.get(b"vertex", 0) > found[0] or stated.get(b"face", 0) > found[1]:
             raise _unreadable(path, f"has {found[0]} vertices and {found[1]} triangles, fewer than in its header")
     if path.suffix.lower() in (".stl", ".glb"):
         vertices, index = weld_equal_vertices(vertices)
         triangles = index[triangles]
-    return RawMesh(vertices, triangles)
+    return RawMesh.of(vertices, triangles)
 
 
 READERS = {
@@ -147,10 +159,6 @@ READERS = {
     ".glb": _read_by_trimesh,
 }
 """Reader of every mesh format, by suffix."""
-
-
-def _indices(rows: list, width: int) -> np.ndarray:
-    return np.array(rows, dtype=np.int64).reshape(-1, width)
 
 
 def _unreadable(path: Path, message: str, line: int | None = None, remedy: str = "") -> SceneError:

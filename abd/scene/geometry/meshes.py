@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components
 
 from abd.errors import Problem, SceneError
-from abd.scene.geometry.boundary import cancel, nested_parts, open_sides, told, welded_sides
+from abd.scene.geometry.boundary import cancel, describe, nested_parts, open_sides, welded_sides
 from abd.scene.geometry.mass import enclosed_volume
 from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
 
@@ -186,7 +186,8 @@ def _tidy_triangles(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.nda
         return triangles, False, notes
     welded = weld_equal_vertices(vertices)[1][triangles]
     distinct = (welded != np.roll(welded, -1, axis=1)).all(axis=1)
-    _, first = np.unique(_rotated_to_smallest(welded), axis=0, return_index=True)
+    smallest_first = (np.arange(3) + np.argmin(welded, axis=1)[:, None]) % 3
+    _, first = np.unique(np.take_along_axis(welded, smallest_first, axis=1), axis=0, return_index=True)
     keep = np.zeros(len(triangles), dtype=bool)
     keep[first] = True
     if (distinct & ~keep).any():
@@ -216,14 +217,15 @@ def _tidy_triangles(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.nda
         notes.append(f"{dropped} triangles without area were removed")
     sides = open_sides(vertices, kept)
     if closed and len(sides):
-        notes.append(f"it is closed: {told(vertices, sides)}, cancel each other")
+        notes.append(f"it is closed: {describe(vertices, sides)}, cancel each other")
     return kept[~sliver], closed, notes
 
 
 def _face_alike(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """(f,) bool: the triangles to turn around so that neighbours across every edge of exactly two agree.
 
-    Each connected part keeps the orientation of its first triangle.
+    Each connected part keeps the orientation of its first triangle. Node 2k of the graph is triangle k as it is, node 2k + 1 is
+    the triangle turned around; edges connect nodes that agree.
     """
     edge, forward = welded_sides(vertices, triangles)
     count = len(triangles)
@@ -234,17 +236,11 @@ def _face_alike(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     left, right = order[start], order[start + 1]
     # Two triangles agree when they run along their common edge in opposite directions.
     disagree = forward[left] == forward[right]
-    pairs = (face[left], face[right])
-    graph = coo_matrix((np.where(disagree, 2, 1), pairs), shape=(count, count)).tocsr()
-    graph = graph.maximum(graph.T).tocsr()
-    parts, part = connected_components(graph, directed=False)
-    turned = np.zeros(count, dtype=bool)
-    for k in range(parts):
-        root = int(np.argmax(part == k))
-        visited, parent = breadth_first_order(graph, root, directed=False)
-        for triangle in visited[1:]:
-            turned[triangle] = turned[parent[triangle]] ^ (graph[triangle, parent[triangle]] == 2)
-    return turned
+    first = np.concatenate([2 * face[left], 2 * face[left] + 1])
+    second = np.concatenate([2 * face[right] + disagree, 2 * face[right] + ~disagree])
+    graph = coo_matrix((np.ones(len(first)), (first, second)), shape=(2 * count, 2 * count))
+    label = connected_components(graph, directed=False)[1]  # numbered by their first nodes
+    return label[0::2] > label[1::2]
 
 
 def _triangle_edges(triangles: np.ndarray) -> np.ndarray:
@@ -252,8 +248,3 @@ def _triangle_edges(triangles: np.ndarray) -> np.ndarray:
     sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
     return np.unique(np.sort(sides, axis=1), axis=0).reshape(-1, 2)
 
-
-def _rotated_to_smallest(triangles: np.ndarray) -> np.ndarray:
-    """Triangles (f, 3) with their smallest index first, orientation kept."""
-    shift = np.argmin(triangles, axis=1)[:, None]
-    return np.take_along_axis(triangles, (np.arange(3) + shift) % 3, axis=1)

@@ -9,10 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.scene.geometry.mesh_files import RawMesh
-
-NO_TRIANGLES, NO_EDGES = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
-
 
 def box(extents: tuple[float, float, float]) -> tuple[np.ndarray, np.ndarray]:
     """Box about the origin: vertices (8, 3) [m] and triangles (12, 3).
@@ -33,27 +29,21 @@ def sphere(radius: float, subdivisions: int = 3) -> tuple[np.ndarray, np.ndarray
     return np.array(mesh.vertices), np.array(mesh.faces)
 
 
-def round_point() -> RawMesh:
-    """The middle of an exact sphere."""
-    return RawMesh(np.zeros((1, 3)), NO_TRIANGLES, NO_EDGES, np.array([0]))
-
-
-def round_segment(length: float) -> RawMesh:
-    """The axis of an exact capsule: `length` [m] along z, about the origin."""
-    ends = np.array([[0.0, 0.0, -length / 2.0], [0.0, 0.0, length / 2.0]])
-    return RawMesh(ends, NO_TRIANGLES, np.array([[0, 1]]), np.zeros(0, dtype=np.int64))
-
-
 def cylinder(radius: float, length: float, segments: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cylinder along z about the origin, both ends closed; `length` [m] is the full length."""
-    half = length / 2.0
-    return revolved([(-half, radius), (half, radius)], -half, half, segments)
+    """Closed cylinder along z about the origin; `length` [m] is the full length."""
+    return frustum(radius, radius, length, segments)
 
 
 def cone(radius: float, length: float, segments: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cone along z with its tip up, about the middle of its axis, closed below; `length` [m] from base to tip."""
+    """Closed cone along z with its tip up, about the middle of its axis; `length` [m] from base to tip."""
+    return frustum(radius, 0.0, length, segments)
+
+
+def frustum(low: float, high: float, length: float, segments: int) -> tuple[np.ndarray, np.ndarray]:
+    """Closed frustum along z about the origin, with these radii of its ends [m]; one of them may be 0."""
     half = length / 2.0
-    return revolved([(-half, radius)], -half, half, segments)
+    rings = [(height, radius) for height, radius in ((-half, low), (half, high)) if radius > 0.0]
+    return revolved(rings, -half, half, segments)
 
 
 def capsule(radius: float, length: float, segments: int = 32) -> tuple[np.ndarray, np.ndarray]:

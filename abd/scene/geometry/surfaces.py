@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from abd.scene.geometry import shapes
 from abd.scene.geometry.mesh_files import RawMesh
 from abd.scene.geometry.meshes import Surface, load_surface, make_surface, split_components
 from abd.scene.schema.schema import SHAPES, BodySpec
-from abd.scene.schema.schema import Surface as SurfaceSpec
 
 
 @dataclass(frozen=True)
@@ -62,25 +61,21 @@ class SurfaceSource:
             if id(body.surface) not in self._numbers:
                 content = tuple(tuple(rows) for _, rows in body.surface)
                 self._numbers[id(body.surface)] = self._contents.setdefault(content, len(self._contents))
-            return ("surface", self._numbers[id(body.surface)]), lambda: _written(body.name, body.surface)
+            one = body.surface
+            raw = partial(RawMesh.of, one.vertices, one.triangles, one.edges, one.points)
+            return ("surface", self._numbers[id(one)]), lambda: make_surface(body.name, raw())
         if body.box is not None:
-            return ("box", body.box), lambda: make_surface("box", RawMesh(*shapes.box(body.box)))
+            return ("box", body.box), lambda: make_surface("box", RawMesh.of(*shapes.box(body.box)))
         name = next(name for name in SHAPES if getattr(body, name) is not None)
         keys = getattr(body, name).model_dump()
         return (name, *keys.items()), lambda: _round(name, keys)
 
 
-def _written(name: str, spec: SurfaceSpec) -> Surface:
-    """Return a surface from the scene file."""
-    vertices, points = np.array(spec.vertices, dtype=float), np.array(spec.points, dtype=np.int64)
-    triangles, edges = (np.array(rows, dtype=np.int64) for rows in (spec.triangles, spec.edges))
-    return make_surface(name, RawMesh(vertices.reshape(-1, 3), triangles.reshape(-1, 3), edges.reshape(-1, 2), points))
-
-
 def _round(name: str, keys: dict[str, Any]) -> Surface:
     """Return a sphere, capsule, cylinder or cone: exact without a resolution of its mesh."""
     if name == "sphere" and keys["subdivisions"] is None:
-        return replace(make_surface(name, shapes.round_point()), radius=keys["radius"])
+        return replace(make_surface(name, RawMesh.of([(0.0, 0.0, 0.0)], points=[0])), radius=keys["radius"])
     if name == "capsule" and keys["segments"] is None:
-        return replace(make_surface(name, shapes.round_segment(keys["length"])), radius=keys["radius"])
-    return make_surface(name, RawMesh(*getattr(shapes, name)(**keys)))
+        axis = RawMesh.of([(0.0, 0.0, z * keys["length"]) for z in (-0.5, 0.5)], edges=[(0, 1)])
+        return replace(make_surface(name, axis), radius=keys["radius"])
+    return make_surface(name, RawMesh.of(*getattr(shapes, name)(**keys)))

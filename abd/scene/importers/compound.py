@@ -60,15 +60,13 @@ class Collider:
         self.make_solid(*shapes.capsule(radius, length, SEGMENTS), own=own)
         self.round_vertices = np.array([[0.0, 0.0, -0.5 * length], [0.0, 0.0, 0.5 * length]])
         self.edges, self.radius = np.array([[0, 1]]), radius
-        self.matter = mass.capsules(self.round_vertices, self.edges, 1.0, radius)
+        self.matter = mass.capsule(radius, length)
 
-    def make_cone(self, low: float, high: float, length: float) -> None:
-        """Cylinder, cone or stump along z about the origin, of the radii `low` and `high` at its ends [m]."""
-        half = 0.5 * length
+    def make_frustum(self, low: float, high: float, length: float) -> None:
+        """A frustum along z about the origin, with the radii `low` and `high` at its ends [m]."""
         own = {"cylinder": {"radius": low, "length": length}} if low == high else {}
-        rings = [(z, r) for z, r in ((-half, low), (half, high)) if r > 0.0]
-        self.make_solid(*shapes.revolved(rings, -half, half, SEGMENTS), own=own)
-        self.matter = mass.stump(low, high, length)
+        self.make_solid(*shapes.frustum(low, high, length, SEGMENTS), own=own)
+        self.matter = mass.frustum(low, high, length)
 
     def make_box(self, extents: np.ndarray) -> None:
         """A box about the origin [m]."""
@@ -124,6 +122,12 @@ def frame_keys(frame: np.ndarray) -> dict[str, object]:
     return keys | ({} if turn[0] == 1.0 else {"quaternion": tuple(turn.tolist())})
 
 
+def color_key(color: np.ndarray) -> list[float]:
+    """Return red, green, blue and an opacity below 1, from a colour (4,)."""
+    rounded = np.clip(np.round(color, 6), 0.0, 1.0).tolist()
+    return rounded[:3] if rounded[3] == 1.0 else rounded
+
+
 def height_grid(rx: float, ry: float, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Vertices and triangles of the open surface over heights (rows, columns) of a rectangle with half sides rx, ry [m]."""
     rows, columns = heights.shape
@@ -136,13 +140,7 @@ def height_grid(rx: float, ry: float, heights: np.ndarray) -> tuple[np.ndarray, 
 
 def hull(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Vertices and triangles of the convex hull."""
-    from scipy.spatial import ConvexHull
+    from trimesh.convex import convex_hull
 
-    hull = ConvexHull(vertices)
-    used, number = np.unique(hull.simplices, return_inverse=True)
-    points, triangles = vertices[used], number.reshape(-1, 3)
-    corners = points[triangles]
-    inward = np.einsum("fi,fi->f", np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]),
-                       corners[:, 0] - points.mean(axis=0)) < 0.0  # fmt: skip
-    triangles[inward] = triangles[inward][:, ::-1]
-    return points, triangles
+    mesh = convex_hull(vertices)
+    return np.array(mesh.vertices), np.array(mesh.faces)

@@ -6,6 +6,8 @@ Shipped scenes are next to the package in a checkout and in it in an installed w
 from __future__ import annotations
 
 import importlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +42,19 @@ class ImportOptions:
             message = f"missing_meshes should be 'fail' or 'boxes', not {self.missing_meshes!r}"
             raise SceneError.of(message, value=self.missing_meshes)
         object.__setattr__(self, "assets", tuple(Path(folder) for folder in self.assets))
+
+
+def unique_names(wanted: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
+    """Return the names, with a number behind those that are taken or repeated."""
+    reserved, used, numbers, out = {*wanted, *taken}, set(taken), Counter[str](), []
+    for name in wanted:
+        one = name
+        while one in used or (one != name and one in reserved):
+            numbers[name] += 1
+            one = f"{name}_{numbers[name]}"
+        used.add(one)
+        out.append(one)
+    return out
 
 
 def check_size(path: Path, most: int, remedy: str = "") -> None:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -35,7 +34,7 @@ from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.geometry.mesh_files import RawMesh
 from abd.scene.geometry.meshes import Surface, load_surface, make_surface, split_components
-from abd.scene.importers.formats import ImportOptions
+from abd.scene.importers.formats import ImportOptions, unique_names
 from abd.scene.importers.rigid_ipc_file import Body, File, read_file
 from abd.scene.importers.rigid_ipc_pins import PlacedBody, apply_pins
 from abd.scene.schema.findings import Finding, as_problem, within
@@ -43,11 +42,7 @@ from abd.scene.schema.values import AXIS_NAMES
 
 
 def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[str]]:
-    """Return the tables of the scene with absolute paths of meshes, and notes about changed or ignored content.
-
-    Raises:
-        SceneError: all problems at once: invalid values, missing or unusable meshes.
-    """
+    """Return the tables of the scene with absolute paths of meshes, and notes about changed or ignored content."""
     file, findings, notes = read_file(path)
     return _Importer(path, file, findings, notes).scene()
 
@@ -70,7 +65,7 @@ class _Importer:
         if problem.coefficient_restitution > 0.0:
             self.notes.append("coefficient_restitution is ignored, as in rigid-ipc's 3D barrier problem")
         enabled = [(k, body) for k, body in enumerate(problem.rigid_bodies) if body.enabled]
-        names = _unique_names([_stem(body) for _, body in enabled])
+        names = unique_names([_stem(body) for _, body in enabled])
         bodies = [one for name, (k, body) in zip(names, enabled) for one in self._bodies(name, k, body)]
         joints, findings = apply_pins(problem.linear_constraints, bodies, self.notes)
         # pins to an invalid body are no further problem
@@ -143,7 +138,8 @@ class _Importer:
             if file is not None and not body.split_components:
                 keys |= {"mesh": file, "scale": scale[0] if len(set(scale)) == 1 else scale}
             else:
-                keys["surface"] = _written_out(part)
+                indices = {"triangles": part.triangles, "edges": part.codim_edges, "points": part.points}
+                keys["surface"] = {"vertices": part.vertices.tolist()} | {key: rows.tolist() for key, rows in indices.items()}
             bodies.append(PlacedBody(keys, start, scale))
         return bodies
 
@@ -152,9 +148,7 @@ class _Importer:
         if body.mesh:
             found = Path(os.path.normpath(self._mesh_folder() / _slashes(body.mesh)))
             return self.load(found.resolve()), found.as_posix()
-        vertices = np.array(body.vertices, dtype=float).reshape(-1, 3)
-        faces, edges = (np.array(rows, dtype=np.int64) for rows in (body.faces, body.edges))
-        return make_surface(name, RawMesh(vertices, faces.reshape(-1, 3), edges.reshape(-1, 2))), None
+        return make_surface(name, RawMesh.of(body.vertices, body.faces, body.edges)), None
 
     def _mesh_folder(self) -> Path:
         """Return the nearest folder `meshes` next to the file or one of its parents; by default the folder of the file."""
@@ -250,15 +244,6 @@ def _free(value: np.ndarray | tuple[float, float, float], fixed: tuple[bool, ...
     return tuple(np.where(fixed, 0.0, value).tolist())
 
 
-def _written_out(surface: Surface) -> dict[str, object]:
-    return {
-        "vertices": surface.vertices.tolist(),
-        "triangles": surface.triangles.tolist(),
-        "edges": surface.codim_edges.tolist(),
-        "points": surface.points.tolist(),
-    }
-
-
 def _slashes(text: str) -> str:
     return text.replace("\\", "/")
 
@@ -266,17 +251,3 @@ def _slashes(text: str) -> str:
 def _stem(body: Body) -> str:
     """Return the name of a body: the given one, or else the stem of its mesh."""
     return body.name or Path(_slashes(body.mesh)).stem or "body"
-
-
-def _unique_names(names: list[str]) -> list[str]:
-    """The names, all but the first of equal ones with a number behind."""
-    taken, unique = set(names), []
-    seen: Counter[str] = Counter()
-    for name in names:
-        candidate, number = name, seen[name]
-        while number and candidate in taken:
-            candidate, number = f"{name}_{number}", number + 1
-        seen[name] = max(number, 1)
-        taken.add(candidate)
-        unique.append(candidate)
-    return unique

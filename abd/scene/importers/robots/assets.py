@@ -21,34 +21,20 @@ SCHEMES = ("package", "model")
 """URI schemes that begin with the name of a package."""
 
 
-@dataclass(frozen=True)
-class Missing:
-    """A missing or unusable file: its reference, the paths that were tried, or the reason."""
-
-    reference: str
-    tried: tuple[Path, ...]
-    reason: str = ""
-
-    def __str__(self) -> str:
-        if self.reason:
-            return f"{self.reference}: {self.reason}"
-        return f"{self.reference} (tried {', '.join(str(path) for path in self.tried)})"
-
-
 @dataclass
 class Assets:
     """The mesh files of a robot, by their keys in the XML for MuJoCo.
 
     Attributes:
         path: file of the robot; folder: base of its relative paths; searched: folders of the user.
-        files: path of every key; missing: missing files by key.
+        files: path of every key; missing: descriptions of missing and unusable files by key.
     """
 
     path: Path
     searched: tuple[Path, ...] = ()
     folder: Path = field(init=False)
     files: dict[str, Path] = field(default_factory=dict)
-    missing: dict[str, Missing] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
     _keys: dict[str, str] = field(default_factory=dict)
     _meshes: dict[str, RawMesh] = field(default_factory=dict)
 
@@ -79,7 +65,7 @@ class Assets:
             key = self._keys[reference] = f"mesh_{len(self._keys)}.stl"
             found, tried = self.find(reference, base)
             if found is None:
-                self.missing[key] = Missing(reference, tuple(tried))
+                self.missing[key] = f"{reference} (tried {', '.join(map(str, tried))})"
             else:
                 self.files[key] = found
                 self._load(key, reference, found)
@@ -144,14 +130,14 @@ class Assets:
             return
         if path.suffix.lower() not in READERS:
             known = ", ".join(READERS)
-            self.missing[key] = Missing(reference, (path,), f"format '{path.suffix}' is not supported (use one of {known})")
+            self.missing[key] = f"{reference}: format '{path.suffix}' is not supported (use one of {known})"
             return
         mesh = read_mesh_file(path)
         if len(mesh.triangles) > MOST_TRIANGLES:
             message = f"has {len(mesh.triangles)} triangles; at most {MOST_TRIANGLES} are allowed"
             raise SceneError.of(message, file=str(path), value=len(mesh.triangles), remedy="simplify the mesh")
         if not len(mesh.triangles):
-            self.missing[key] = Missing(reference, (path,), "has no triangles")
+            self.missing[key] = f"{reference}: has no triangles"
             return
         self._meshes[key] = mesh
 

@@ -73,10 +73,14 @@ def compile_robot(
         spec = mujoco.MjSpec.from_string(text, assets=hfields or {})
         out = Compiled(spec, None, assets)
         _place_meshes(out, options, path)
-        for name, joint in (floating or {}).items():
-            _add_free_joint(spec.body(name), joint)
-        if options.free_base:
-            _free_base(spec, out.notes)
+        for name, joint in (floating or {}).items():  # three sliders and a ball: a free joint at any level of the tree
+            for letter, axis in zip("xyz", np.eye(3)):
+                spec.body(name).add_joint(name=f"{joint}_{letter}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
+            spec.body(name).add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_BALL)
+        for body in spec.worldbody.bodies if options.free_base else ():
+            if not list(body.joints) and not body.mocap:
+                body.add_freejoint()
+                out.notes.append(f"body '{body.name}' is free (--free-base)")
         for body in spec.bodies[1:]:
             _correct_inertia(body, out.notes)
         _give_mass(spec, out)
@@ -124,7 +128,7 @@ def _place_meshes(out: Compiled, options: ImportOptions, path: Path) -> None:
     users = {name: [geom for geom in spec.geoms if geom.meshname == name] for name in gone}
     only_seen = {name for name, geoms in users.items() if all(not g.contype and not g.conaffinity for g in geoms)}
     needed = [key for name, key in gone.items() if name not in only_seen]
-    listed = list(dict.fromkeys(str(assets.missing[key]) for key in gone.values()))
+    listed = list(dict.fromkeys(assets.missing[key] for key in gone.values()))
     if needed and options.missing_meshes == "fail":
         message = "\n  ".join([f"{len(listed)} meshes are missing:", *listed])
         remedy = "give their folder with --assets DIR, or use boxes with --missing-meshes boxes"
@@ -205,20 +209,6 @@ def _correct_inertia(body, notes: list[str]) -> None:
         values, axes = np.linalg.eigh(corrected)
         axes[:, 0] *= np.sign(np.linalg.det(axes))
         body.inertia, body.iquat = values, quaternion(axes)
-
-
-def _add_free_joint(body, joint: str) -> None:
-    """Add three sliders and a ball, which are a free joint at any level of the tree."""
-    for name, axis in zip("xyz", np.eye(3)):
-        body.add_joint(name=f"{joint}_{name}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
-    body.add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_BALL)
-
-
-def _free_base(spec, notes: list[str]) -> None:
-    for body in spec.worldbody.bodies:
-        if not list(body.joints) and not body.mocap:
-            body.add_freejoint()
-            notes.append(f"body '{body.name}' is free (--free-base)")
 
 
 def _give_mass(spec, out: Compiled) -> None:

@@ -113,10 +113,7 @@ class Contacts:
     def tables(self) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
         """Return keys of materials, and of pairs with values other than the geometric mean."""
         own = {name: _acting(rules.friction, rules.dimension) for name, rules in self.rules.items()}
-        materials = [
-            {"name": name, "mu": friction[0]} | {key: x for key, x in zip(FRICTION[1:], friction[1:]) if x}
-            for name, friction in own.items()
-        ]
+        materials = [{"name": name, **dict(zip(FRICTION, friction))} for name, friction in own.items()]
         pairs = []
         for a, b in combinations_with_replacement(self.rules, 2):
             one, two = self.rules[a], self.rules[b]

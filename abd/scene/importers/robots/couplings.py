@@ -12,7 +12,6 @@ from abd.scene.importers.compound import frame_keys
 from abd.scene.importers.robots.compiled import disables, mujoco
 from abd.scene.importers.robots.joints import ENFORCEMENT, Coordinate
 from abd.scene.importers.robots.links import STATIC, Link, place_in, pose_of
-from abd.scene.schema.joint_schema import WORLD_NAME
 
 
 @dataclass
@@ -20,14 +19,12 @@ class Ties:
     """Constraints between links and coordinates of a robot, in addition to its tree of joints.
 
     Attributes:
-        bodies: name in the scene of every link; names: of equalities and of tendons.
-        joints, couplings: keys of those of the scene.
+        of_body: (nbody,) link of every body of MuJoCo; joints, couplings: keys of those of the scene.
     """
 
     model: object
     links: list[Link]
     of_body: np.ndarray
-    bodies: list[str]
     coordinates: dict[int, Coordinate]
     equality_names: list[str]
     tendon_names: list[str]
@@ -91,8 +88,8 @@ class Ties:
         """Add a joint between links; its keys, and the frames (4, 4) in the parent and in the child."""
         if second[0] == STATIC:
             first, second = second, first
-        parent = WORLD_NAME if first[0] == STATIC else self.bodies[first[0]]
-        table = {"name": name, "type": kind, "parent": parent, "child": self.bodies[second[0]], "collide": True}
+        parent, child = self.links[first[0]].name, self.links[second[0]].name
+        table = {"name": name, "type": kind, "parent": parent, "child": child, "collide": True}
         self.joints.append(table)
         return table, first[1], second[1]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from abd.rotations import inverse
+from abd.rotations import adjoint, exp, inverse
 from abd.scene.importers.compound import frame_keys
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
 from abd.scene.importers.robots.compiled import FAR, disables, mujoco
@@ -55,7 +55,6 @@ class Joints:
     data: object
     names: list[str]
     links: list[Link]
-    bodies: list[str]
     velocity_limits: dict[str, float]
     collide_static: bool
     notes: list[str]
@@ -121,7 +120,7 @@ class Joints:
         axes, hangs_on, frame = self._chain(index)
         if not axes or index in self.absorbed or self._is_free(axes):
             return
-        parent = self.bodies[hangs_on]
+        parent = self.links[hangs_on].name
         parts = fits(axes)
         still = hangs_on == STATIC
         touching = collide or (still and self.collide_static) or (min(index, hangs_on), max(index, hangs_on)) in paired
@@ -131,7 +130,7 @@ class Joints:
         twist = np.append(above.velocity + np.cross(center, above.spin), above.spin)
         for k, (part, found) in enumerate(parts):
             last = k == len(parts) - 1
-            child = self.bodies[index] if last else f"{self.bodies[index]}_carrier_{k}"
+            child = self.links[index].name if last else f"{self.links[index].name}_carrier_{k}"
             self._joint(part, found, parent, child, frame, touching and last and k == 0)
             if not last:
                 pose, twist = self._moved(part, pose, twist)
@@ -144,7 +143,7 @@ class Joints:
                 "connect them"
             )
             if not touching and not still:
-                self.filters.append((self.bodies[hangs_on], self.bodies[index]))
+                self.filters.append((self.links[hangs_on].name, self.links[index].name))
 
     def _axes(self, link: Link) -> list[Axis]:
         model, types = self.model, mujoco.mjtJoint
@@ -154,7 +153,9 @@ class Joints:
         for number in range(first, first + int(model.body_jntnum[link.root])):
             kind = kinds.get(int(model.jnt_type[number]))
             if kind is None:
-                self._note_free(number)
+                if laws := self._laws(number):
+                    text = f"{', '.join(laws)} of free bodies is not supported"
+                    self.notes.append(f"free joint '{self.names[number]}': {text}")
                 continue
             reference = model.qpos0[model.jnt_qposadr[number]] if kind != BALL else 0.0
             ends = model.jnt_range[number] - reference if self._limited(number) else (-np.inf, np.inf)
@@ -164,22 +165,8 @@ class Joints:
 
     def _is_free(self, axes: list[Axis]) -> bool:
         """Return whether these axes are three sliders and a ball without loads: a free body."""
-        numbers = [axis.number for axis in axes]
-        dofs = [k for k in range(self.model.nv) if int(self.model.dof_jntid[k]) in numbers]
-        present = any(getattr(self.model, f"dof_{name}")[dofs].any() for name in ("damping", "armature", "frictionloss"))
-        present = present or self.model.jnt_stiffness[numbers].any() or any(map(self._limited, numbers))
-        return "".join(axis.kind[0] for axis in axes) == "sssb" and fit(axes[:3]) is not None and not present
-
-    def _note_free(self, number: int) -> None:
-        dof = int(self.model.jnt_dofadr[number])
-        present = [
-            name
-            for name in ("dof_damping", "dof_armature", "dof_frictionloss")
-            if getattr(self.model, name)[dof : dof + 6].any()
-        ]
-        if present or self.model.jnt_stiffness[number]:
-            listed = ", ".join([name.removeprefix("dof_") for name in present] + ["stiffness"] * (not present))
-            self.notes.append(f"free joint '{self.names[number]}': {listed} of free bodies is not supported")
+        loaded = any(self._laws(axis.number) or self._limited(axis.number) for axis in axes)
+        return "".join(axis.kind[0] for axis in axes) == "sssb" and fit(axes[:3]) is not None and not loaded
 
     def _limited(self, number: int) -> bool:
         return bool(self.model.jnt_limited[number]) and not disables(self.model, "LIMIT", "CONSTRAINT")
@@ -192,22 +179,16 @@ class Joints:
         model, qpos, qvel = self.model, self.data.qpos, self.data.qvel
         for axis in part:
             at, dof = int(model.jnt_qposadr[axis.number]), int(model.jnt_dofadr[axis.number])
-            point, along = pose[:3, :3] @ axis.point + pose[:3, 3], pose[:3, :3] @ axis.axis
-            step, about, turned = np.eye(4), np.eye(4), np.eye(4)
-            if axis.kind == SLIDE:
-                step[:3, 3] = (qpos[at] - model.qpos0[at]) * axis.axis
-                twist = twist + np.append(qvel[dof] * along, np.zeros(3))
+            if axis.kind == BALL:
+                turned = pose_of(np.zeros(3), qpos[at : at + 4])
+                turned[:3, 3] = axis.point - turned[:3, :3] @ axis.point
+                spin = qvel[dof : dof + 3]
+                pose, rate = pose @ turned, np.append(np.cross(axis.point, spin), spin)
             else:
-                if axis.kind == BALL:
-                    turned = pose_of(np.zeros(3), qpos[at : at + 4])
-                    spin = pose[:3, :3] @ turned[:3, :3] @ qvel[dof : dof + 3]
-                else:
-                    angle = 0.5 * (qpos[at] - model.qpos0[at])
-                    turned = pose_of(np.zeros(3), np.append(np.cos(angle), np.sin(angle) * axis.axis))
-                    spin = qvel[dof] * along
-                about[:3, 3] = axis.point - turned[:3, :3] @ axis.point
-                twist = twist + np.append(np.cross(point, spin), spin)
-            pose = pose @ step @ about @ turned
+                slides = axis.kind == SLIDE
+                along = np.append(axis.axis, np.zeros(3)) if slides else np.append(np.cross(axis.point, axis.axis), axis.axis)
+                pose, rate = pose @ exp((qpos[at] - model.qpos0[at]) * along), qvel[dof] * along
+            twist = twist + adjoint(pose) @ rate
         return pose, twist
 
     def _carrier(self, name: str, index: int, found: Fit, pose: np.ndarray, twist: np.ndarray) -> None:
@@ -222,10 +203,9 @@ class Joints:
             "center_of_mass": tuple(found.frame[:3, 3].tolist()),
             **frame_keys(pose),
         }
-        if twist.any():
-            center = pose[:3, :3] @ found.frame[:3, 3] + pose[:3, 3]
-            keys["velocity"] = tuple((twist[:3] + np.cross(twist[3:], center)).tolist())
-            keys["angular_velocity"] = tuple(twist[3:].tolist())
+        center = pose[:3, :3] @ found.frame[:3, 3] + pose[:3, 3]
+        keys["velocity"] = tuple((twist[:3] + np.cross(twist[3:], center)).tolist())
+        keys["angular_velocity"] = tuple(twist[3:].tolist())
         self.carriers.append(keys)
 
     def _joint(self, part: list[Axis], found: Fit, parent: str, child: str, frame: np.ndarray, collide: bool) -> None:
@@ -264,16 +244,9 @@ class Joints:
         if self._limited(number):
             ends = sorted(one.value(float(end)) for end in model.jnt_range[number])
             keys["range"] = tuple(end if abs(end) < FAR else math.copysign(math.inf, end) for end in ends)
-        if model.jnt_stiffness[number] and not disables(model, "SPRING"):
-            keys["stiffness"] = float(model.jnt_stiffness[number])
-            rest = one.value(float(model.qpos_spring[at]))
-            keys |= {"rest": rest} if rest else {}
-        if model.dof_damping[dof] and not disables(model, "DAMPER"):
-            keys["damping"] = float(model.dof_damping[dof])
-        if model.dof_frictionloss[dof] and not disables(model, "FRICTIONLOSS"):
-            keys["friction"] = float(model.dof_frictionloss[dof])
-        if model.dof_armature[dof]:
-            keys["armature"] = float(model.dof_armature[dof])
+        keys |= self._laws(number)
+        rest = one.value(float(model.qpos_spring[at]))
+        keys |= {"rest": rest} if "stiffness" in keys and rest else {}
         if model.jnt_actfrclimited[number]:
             low, high = model.jnt_actfrcrange[number].tolist()
             if min(-low, high) > 0.0:
@@ -289,17 +262,21 @@ class Joints:
                 self.notes.append(f"joint '{self.names[number]}': the nonlinear part of its {kind} is not supported")
         return keys
 
+    def _laws(self, number: int) -> dict[str, float]:
+        """Return the enabled coefficients of one of MuJoCo's joints other than 0."""
+        model, dof = self.model, int(self.model.jnt_dofadr[number])
+        laws = {
+            "stiffness": (model.jnt_stiffness[number], "SPRING"),
+            "damping": (model.dof_damping[dof], "DAMPER"),
+            "friction": (model.dof_frictionloss[dof], "FRICTIONLOSS"),
+            "armature": (model.dof_armature[dof],),
+        }
+        return {key: float(value) for key, (value, *switch) in laws.items() if value and not disables(model, *switch)}
+
     def _ball(self, number: int) -> dict[str, object]:
         """Keys of the limit of a ball and of the laws of its rotation."""
-        model, dof = self.model, int(self.model.jnt_dofadr[number])
-        keys = {
-            "rotary_stiffness": 0.0 if disables(model, "SPRING") else float(model.jnt_stiffness[number]),
-            "rotary_damping": 0.0 if disables(model, "DAMPER") else float(model.dof_damping[dof]),
-            "rotary_friction": 0.0 if disables(model, "FRICTIONLOSS") else float(model.dof_frictionloss[dof]),
-            "rotary_armature": float(model.dof_armature[dof]),
-        }
-        keys = {key: value for key, value in keys.items() if value}
-        return keys | ({"max_rotation": (float(model.jnt_range[number, 1]),) * 3} if self._limited(number) else {})
+        keys: dict[str, object] = {f"rotary_{key}": value for key, value in self._laws(number).items()}
+        return keys | ({"max_rotation": (float(self.model.jnt_range[number, 1]),) * 3} if self._limited(number) else {})
 
 
 def _joined(names: list[str]) -> str:

@@ -9,8 +9,10 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.rotations import pose, quaternion_matrix
+from abd.scene.geometry.mass import MassProperties, united
 from abd.scene.importers.robots.compiled import disables, mujoco
 from abd.scene.schema.findings import did_you_mean
+from abd.scene.schema.joint_schema import WORLD_NAME
 
 INSIDE = 1e-3
 """Distance from an end of its range at which a coordinate starts that was there or beyond, over the range [-]."""
@@ -108,7 +110,7 @@ class Link:
     """One rigid body of a robot; its frame is that of MuJoCo's body `root`.
 
     Attributes:
-        name: unique; root: MuJoCo's body; members: all of them, `root` first.
+        name: of its body in the scene; root: MuJoCo's body; members: all of them, `root` first.
         pose: (4, 4) at the start; velocity, spin: (3,) of its centre of mass at the start, world axes.
         mass: [kg]; center: (3,) [m]; inertia: (3, 3) about it [kg m^2], axes of the link.
         parent: index of the parent link.
@@ -141,12 +143,7 @@ def place_in(link: Link, body: int, model) -> np.ndarray:
 
 
 def find_links(model, data, names: list[str], notes: list[str]) -> tuple[list[Link], np.ndarray]:
-    """Return the links, the static one first, and the link (nbody,) of every body.
-
-    Args:
-        data: MuJoCo's state at the start, kinematics done.
-        names: (nbody,) unique names of the bodies.
-    """
+    """Return the links at the start, the static one first, and the link (nbody,) of every body."""
     weld = model.body_weldid.copy()
     links: list[Link] = []
     number: dict[int, int] = {}
@@ -154,13 +151,16 @@ def find_links(model, data, names: list[str], notes: list[str]) -> tuple[list[Li
         members = np.flatnonzero(weld == root).tolist()
         number[root] = len(links)
         pose = pose_of(data.xpos[root], data.xquat[root])
-        link = Link(names[root], root, members, pose)
+        link = Link(WORLD_NAME if root == 0 else names[root], root, members, pose)
         links.append(link)
         if root == 0:
             continue
         link.parent = number[int(weld[model.body_parentid[root]])]
         _add_matter(link, model)
-        _set_velocity(link, model, data)
+        twist = np.zeros(6)
+        mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, root, twist, 0)
+        link.spin = twist[:3]
+        link.velocity = twist[3:] + np.cross(link.spin, pose[:3, :3] @ link.center)
         if len(members) > 1:
             listed = ", ".join(f"'{names[body]}'" for body in members[1:])
             notes.append(f"fixed to '{link.name}' and merged with it: {listed}")
@@ -173,20 +173,10 @@ def _add_matter(link: Link, model) -> None:
     for body in link.members:
         if model.body_mass[body] > 0.0:
             frame = place_in(link, body, model) @ pose_of(model.body_ipos[body], model.body_iquat[body])
-            inertia = frame[:3, :3] @ np.diag(model.body_inertia[body]) @ frame[:3, :3].T
-            parts.append((float(model.body_mass[body]), frame[:3, 3], inertia))
-    link.mass = sum(mass for mass, _, _ in parts)
-    if not parts:
-        return
-    link.center = sum(mass * center for mass, center, _ in parts) / link.mass
-    for mass, center, inertia in parts:
-        arm = center - link.center
-        link.inertia = link.inertia + inertia + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    link.inertia = 0.5 * (link.inertia + link.inertia.T)
+            moments = np.array(model.body_inertia[body])
+            second = frame[:3, :3] @ np.diag(0.5 * moments.sum() - moments) @ frame[:3, :3].T
+            parts.append(MassProperties(float(model.body_mass[body]), 0.0, frame[:3, 3], second))
+    if parts:
+        whole = united(parts)
+        link.mass, link.center, link.inertia = whole.mass, whole.center, 0.5 * (whole.inertia + whole.inertia.T)
 
-
-def _set_velocity(link: Link, model, data) -> None:
-    twist = np.zeros(6)
-    mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, link.root, twist, 0)
-    link.spin = twist[:3]
-    link.velocity = twist[3:] + np.cross(link.spin, link.pose[:3, :3] @ link.center)

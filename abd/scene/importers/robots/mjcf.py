@@ -46,7 +46,9 @@ class Mjcf:
         self.timestep = any("timestep" in one.attrib for one in root.iter("option"))
         self._count_copies(root, 1.0)
         self._drop()
-        folder = self._mesh_folder()
+        folder = ""
+        for compiler in root.iter("compiler"):
+            folder = compiler.get("meshdir", compiler.get("assetdir", folder))
         for mesh in root.iter("mesh"):
             self._mesh(mesh, folder)
         for one in root.iter("hfield"):
@@ -114,12 +116,6 @@ class Mjcf:
         counted = [f"{count} <{tag}>" for tag, count in sorted(ignored.items()) if count]
         if counted:
             self.tree.notes.append(f"not supported: {', '.join(counted)}")
-
-    def _mesh_folder(self) -> str:
-        folder = ""
-        for compiler in self.tree.root.iter("compiler"):
-            folder = compiler.get("meshdir", compiler.get("assetdir", folder))
-        return folder
 
     def _mesh(self, mesh: Element, folder: str) -> None:
         if not is_scale(mesh):

@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.scene.importers import compound
-from abd.scene.importers.formats import ImportOptions
+from abd.scene.importers.formats import ImportOptions, unique_names
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.compiled import Compiled, compile_robot, disables, mujoco
 from abd.scene.importers.robots.contacts import Contacts, note_contacts
@@ -30,11 +30,7 @@ GREY = (0.5, 0.5, 0.5, 1.0)
 
 
 def read_robot(path: Path, options: ImportOptions) -> Robot:
-    """Read the file of a robot, and compile it by MuJoCo.
-
-    Raises:
-        SceneError: the file cannot be read, or MuJoCo rejects it.
-    """
+    """Read the file of a robot, and compile it by MuJoCo."""
     tree = read_tree(path, expanded(path, options.allow_code) if path.suffix.lower() == ".xacro" else None)
     assets = Assets(path, options.assets)
     if tree.root.tag == "robot":
@@ -85,13 +81,11 @@ class Robot:
         shapes = ShapeSource(self.compiled)
         contacts = Contacts(model, notes)
         bodies, statics = self._bodies(shapes, contacts, names, of_body, notes)
-        link_names = [WORLD_NAME, *(link.name for link in self.links[1:])]
         self.joints = joints = Joints(
             model,
             self.data,
             joint_names,
             self.links,
-            link_names,
             self.source.velocity_limits if is_urdf else {},
             not is_urdf,
             notes,
@@ -110,7 +104,6 @@ class Robot:
             model,
             self.links,
             of_body,
-            link_names,
             joints.coordinates,
             _names(model, kinds.mjOBJ_EQUALITY, model.neq, "equality", set(joint_names), notes),
             _names(model, kinds.mjOBJ_TENDON, model.ntendon, "tendon", set(), notes),
@@ -129,12 +122,14 @@ class Robot:
             for body in bodies:
                 body["group"] = 0
         note_contacts(model, notes)
-        self._note_options(notes)
+        if model.opt.viscosity or model.opt.density:
+            notes.append("not supported: density, viscosity and wind of the medium")
         if keyframes:
             notes.append(f"other initial poses for --keyframe: {', '.join(keyframes)}")
         materials, material_pairs = contacts.tables()
+        model_name = model.names[: model.names.index(b"\0")].decode(errors="replace")
         tables = {
-            "name": model_name(model) or self.path.stem,
+            "name": self.path.stem if model_name in ("", "MuJoCo Model") else model_name,
             "gravity": self._gravity(),
             "solver": {"dt": float(model.opt.timestep)} if not is_urdf and self.source.timestep else {},
             "output": {"duration": DURATION},
@@ -190,10 +185,8 @@ class Robot:
         keys |= compound.keys([shapes.collider(geom, link) for geom in kept]) | compound.frame_keys(link.pose)
         if "kind" in keys:
             return self._covered(keys, kept, contacts)
-        keys |= {"mass": link.mass, "inertia": _rows(link.inertia)}
-        keys["center_of_mass"] = tuple(link.center.tolist())
-        keys |= {"velocity": tuple(link.velocity.tolist())} if link.velocity.any() else {}
-        keys |= {"angular_velocity": tuple(link.spin.tolist())} if link.spin.any() else {}
+        keys |= {"mass": link.mass, "inertia": _rows(link.inertia), "center_of_mass": tuple(link.center.tolist())}
+        keys |= {"velocity": tuple(link.velocity.tolist()), "angular_velocity": tuple(link.spin.tolist())}
         gravcomp, masses = model.body_gravcomp[link.members], model.body_mass[link.members]
         lifted = float(gravcomp @ masses)
         if lifted:
@@ -235,8 +228,7 @@ class Robot:
             if tuple(own) == GREY and material < 0:
                 continue
             color = model.mat_rgba[material].tolist() if tuple(own) == GREY else own
-            rounded = [min(max(round(float(x), 6), 0.0), 1.0) for x in color]
-            return keys | {"color": tuple(rounded[:3] if rounded[3] == 1.0 else rounded)}
+            return keys | {"color": compound.color_key(np.array(color))}
         return keys
 
     def _excluded(self, of_body: np.ndarray, statics: dict[str, int]) -> list[tuple[str, str]]:
@@ -269,32 +261,14 @@ class Robot:
         off = disables(self.compiled.model, "GRAVITY")
         return (0.0, 0.0, 0.0) if off else tuple(float(x) for x in self.compiled.model.opt.gravity)
 
-    def _note_options(self, notes: list[str]) -> None:
-        option = self.compiled.model.opt
-        if option.viscosity or (option.density and np.any(option.wind)) or option.density:
-            notes.append("not supported: density, viscosity and wind of the medium")
-
-
-def model_name(model) -> str:
-    """Return the robot's name in the file; empty for MuJoCo's default."""
-    name = model.names[: model.names.index(b"\0")].decode(errors="replace")
-    return "" if name == "MuJoCo Model" else name
 
 
 def _names(model, kind, count: int, default: str, taken: set[str], notes: list[str]) -> list[str]:
     """Return unique names of all objects of a kind, those of the file if a scene allows them; `taken` names are not used."""
     given = [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
-    used, out = taken | set(given), []
-    for k, name in enumerate(given):
-        stem = _plain(name) or f"{default}_{k}"
-        one, number = stem, 1
-        while one in used and (one != name or one in taken):
-            one, number = f"{stem}_{number}", number + 1
-        if name and one != name:
-            notes.append(f"{default} {name!r} has the name '{one}' here")
-        used.add(one)
-        out.append(one)
-    return out
+    names = unique_names([_plain(name) or f"{default}_{k}" for k, name in enumerate(given)], taken)
+    notes += [f"{default} {old!r} has the name '{new}' here" for old, new in zip(given, names) if old and old != new]
+    return names
 
 
 def _plain(name: str) -> str:

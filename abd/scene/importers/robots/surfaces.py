@@ -32,7 +32,7 @@ class ShapeSource:
         elif kind == kinds.mjGEOM_CAPSULE:
             one.make_capsule(size[0], 2.0 * size[1])
         elif kind == kinds.mjGEOM_CYLINDER:
-            one.make_cone(size[0], size[0], 2.0 * size[1])
+            one.make_frustum(size[0], size[0], 2.0 * size[1])
         elif kind == kinds.mjGEOM_ELLIPSOID:
             vertices, triangles = shapes.sphere(1.0, SUBDIVISIONS + 1)
             own = {"sphere": {"radius": 1.0, "subdivisions": SUBDIVISIONS + 1}, "scale": tuple(size)}

@@ -173,7 +173,8 @@ class Urdf:
             bounds = {key: number(limit.get(key), 0.0) for key in ("effort", "velocity")}
             for key, bound in bounds.items():
                 if not bound >= 0.0:
-                    self.tree.notes.append(f"joint '{name}': its {key} '{limit.get(key)}' is ignored: it must be a positive number")
+                    text = f"its {key} '{limit.get(key)}' is ignored: it must be a positive number"
+                    self.tree.notes.append(f"joint '{name}': {text}")
                 if not 0.0 <= bound < math.inf:
                     del limit.attrib[key]
             if 0.0 < bounds["velocity"] < math.inf:

@@ -86,7 +86,8 @@ def read_tree(path: Path, data: bytes | None = None) -> Tree:
         nonlocal depth
         depth += 1
         if depth > DEEPEST:
-            raise _wrong(path, f"must not have more than {DEEPEST} nested elements", parser.CurrentLineNumber)
+            message = f"must not have more than {DEEPEST} nested elements"
+            raise SceneError.of(message, file=str(path), line=parser.CurrentLineNumber)
         for key, value in attributes.items():
             _check_finite(path, parser.CurrentLineNumber, tag, key, value)
         lines[builder.start(tag, attributes)] = (path, parser.CurrentLineNumber)
@@ -98,14 +99,15 @@ def read_tree(path: Path, data: bytes | None = None) -> Tree:
 
     def refuse(*_) -> None:
         message = "declares a document type or entities, which are not supported"
-        raise _wrong(path, message, parser.CurrentLineNumber, "remove <!DOCTYPE ...>")
+        raise SceneError.of(message, file=str(path), line=parser.CurrentLineNumber, remedy="remove <!DOCTYPE ...>")
 
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, builder.data
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = parser.ExternalEntityRefHandler = refuse
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        raise _wrong(path, f"is not valid XML: {expat.ErrorString(error.code)}", error.lineno) from None
+        message = f"is not valid XML: {expat.ErrorString(error.code)}"
+        raise SceneError.of(message, file=str(path), line=error.lineno) from None
     return Tree(path, builder.close(), lines)
 
 
@@ -135,11 +137,7 @@ def _check_finite(path: Path, line: int, tag: str, key: str, value: str) -> None
         return
     unbounded = tag == "limit" and not any(math.isnan(number) for number in numbers)
     if not unbounded and not all(math.isfinite(number) for number in numbers):
-        raise _wrong(path, f"<{tag} {key}={value!r}> is not finite", line, "give numbers")
-
-
-def _wrong(path: Path, message: str, line: int | None, remedy: str = "") -> SceneError:
-    return SceneError.of(message, file=str(path), line=line, remedy=remedy)
+        raise SceneError.of(f"<{tag} {key}={value!r}> is not finite", file=str(path), line=line, remedy="give numbers")
 
 
 CODE = re.compile(r"load_yaml|\$\((?:env|optenv|eval)\b|\*\*|__")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from abd.errors import SceneError
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.usd.bodies import Bodies
 from abd.scene.importers.usd.filters import contact_filters
@@ -39,5 +40,6 @@ def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[st
         "coupling": couplings,
     }
     note_ignored(stage)
-    stage.raise_problems()
+    if stage.problems:
+        raise SceneError(stage.problems)
     return tables, list(dict.fromkeys(stage.notes))

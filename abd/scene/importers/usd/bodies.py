@@ -43,7 +43,7 @@ class Bodies:
 
     Attributes:
         all: in order; by_path: rigid bodies by the paths of their prims; of_collider: body by the path of a collider.
-        materials: of the bodies; prototypes: paths of bodies that exist as instances only.
+        names: used names; materials: of the bodies; prototypes: paths of bodies that exist as instances only.
     """
 
     def __init__(self, stage: Stage):
@@ -52,7 +52,7 @@ class Bodies:
         self.by_path: dict[str, Body] = {}
         self.of_collider: dict[str, Body] = {}
         self.prototypes: set[str] = set()
-        self._names = {WORLD_NAME}
+        self.names = {WORLD_NAME}
         for one in stage.of("RigidBody"):
             self._add_rigid(one)
         for kind in KINDS:
@@ -68,13 +68,13 @@ class Bodies:
     def _add_rigid(self, one) -> None:
         stage, path = self.stage, str(one.primPath)
         position = stage.finite(one.position, path, "its position") * stage.length
-        body = Body(self.free_name(path), path, pose(rotation_of(one.rotation), position))
+        body = Body(stage.free_name(path, self.names), path, pose(rotation_of(one.rotation), position))
         body.dynamic = one.rigidBodyEnabled and not one.kinematicBody
         rotation = body.pose[:3, :3]
         velocity = rotation @ stage.finite(one.linearVelocity, path, "its velocity") * stage.length
         spin = rotation @ stage.finite(one.angularVelocity, path, "its angular velocity")
         if body.dynamic:
-            body.keys |= {"velocity": velocity.tolist()} if velocity.any() else {}
+            body.keys["velocity"] = velocity.tolist()
             body.keys |= {"angular_velocity_deg": spin.tolist()} if spin.any() else {}
         elif not one.rigidBodyEnabled:
             body.keys["kind"] = "static"
@@ -83,15 +83,12 @@ class Bodies:
             body.keys |= self._motion(path, body, velocity, spin)
         if one.startsAsleep:
             stage.notes.append(f"rigid body {path}: startsAsleep is ignored")
-        self._refuse_mirrored(path)
-        self.all.append(body)
-        self.by_path[path] = body
-
-    def _refuse_mirrored(self, path: str) -> None:
-        matrix = self.stage.to_world(path)[:3, :3].T
+        matrix = stage.to_world(path)[:3, :3].T
         if not np.isfinite(matrix).all() or np.linalg.det(matrix) <= 0.0:
             message = "the transform of a rigid body must be finite and must not mirror or flatten it"
-            self.stage.problem(message, path, matrix.tolist(), "apply the scale to its geometry")
+            stage.problem(message, path, matrix.tolist(), "apply the scale to its geometry")
+        self.all.append(body)
+        self.by_path[path] = body
 
     def _motion(self, path: str, body: Body, velocity: np.ndarray, spin: np.ndarray) -> dict:
         """Keys of a kinematic body: its time samples as keyframes, or its velocity."""
@@ -129,7 +126,7 @@ class Bodies:
             place = self._placed(stage.finite(stage.to_world(path), path, "its transform"))
             body = self._disabled_above(path)
             if body is None:
-                body = Body(self.free_name(path), path, place, dynamic=False, keys={"kind": "static"})
+                body = Body(stage.free_name(path, self.names), path, place, dynamic=False, keys={"kind": "static"})
                 self.all.append(body)
             local = pose(rotation_of(one.localRot), np.array(one.localPos, dtype=float) * stage.length)
             shape.place = np.linalg.inv(body.pose) @ place @ np.linalg.inv(local) @ shape.place
@@ -149,7 +146,9 @@ class Bodies:
 
     def _placed(self, matrix: np.ndarray) -> np.ndarray:
         """(4, 4) pose [m] of a map to the world (4, 4), without its scale."""
-        return pose(_rotation_part(matrix[:3, :3]), matrix[:3, 3] * self.stage.length)
+        axes, lengths = matrix[:3, :3], np.linalg.norm(matrix[:3, :3], axis=0)
+        sound = np.isfinite(axes).all() and lengths.all()
+        return pose(polar((axes / lengths)[None])[0] if sound else np.eye(3), matrix[:3, 3] * self.stage.length)
 
     def _complete(self, body: Body) -> None:
         """Shape, pose, mass, material and colour of a body."""
@@ -200,10 +199,8 @@ class Bodies:
         total = given if given > 0.0 else whole.mass
         middle = whole.center if center is None else center
         if inertia is None:
-            arm = whole.center - middle
-            tensor = whole.inertia / whole.mass + (arm @ arm) * np.eye(3) - np.outer(arm, arm)
-            # the inertia about the given centre is that of the shapes, moved with it
-            inertia = total * (whole.inertia / whole.mass) if center is not None else total * tensor
+            # the inertia about a given centre is that of the shapes, moved with it
+            inertia = total * (whole.inertia / whole.mass)
         inertia = 0.5 * (inertia + inertia.T)
         try:
             mass.second_moment_of_inertia(inertia)
@@ -251,10 +248,6 @@ class Bodies:
         R = own.get("axes", np.eye(3))
         return R @ np.diag(own["inertia"]) @ R.T
 
-    def free_name(self, path: str) -> str:
-        """Return an unused name for a prim: its own, or its path if the name is taken."""
-        return self.stage.free_name(path, self._names)
-
 
 def _mass_api(stage: Stage, path: str) -> dict:
     """Return the values of a prim's MassAPI in SI: mass, density, center, inertia (3,) and axes (3, 3), as far as given."""
@@ -282,10 +275,3 @@ def _mass_api(stage: Stage, path: str) -> dict:
             out["axes"] = rotation_of(axes)
     return out
 
-
-def _rotation_part(matrix: np.ndarray) -> np.ndarray:
-    """(3, 3) the rotation of axes that may have lengths."""
-    lengths = np.linalg.norm(matrix, axis=0)
-    if not np.isfinite(matrix).all() or (lengths == 0.0).any():
-        return np.eye(3)
-    return polar((matrix / lengths)[None])[0]

@@ -91,7 +91,7 @@ def _instance(stage: Stage, bodies: Bodies, body: Body, number: int, move: np.nd
     if "motion" in keys:
         stage.notes.append(f"{body.path} has a motion of its own: its instances are static")
         keys = {"kind": "static"}
-    return replace(body, name=bodies.free_name(f"{body.name}_{number}"), pose=move @ body.pose, keys=keys)
+    return replace(body, name=stage.free_name(f"{body.name}_{number}", bodies.names), pose=move @ body.pose, keys=keys)
 
 
 def _below(path: str, root: str) -> bool:

@@ -16,6 +16,8 @@ from abd.scene.importers.usd.bodies import Bodies
 from abd.scene.importers.usd.shapes import FROM_Z, rotation_of
 from abd.scene.importers.usd.stage import Stage
 
+SINGLE = {"RevoluteJoint": ("hinge", "theta", True), "PrismaticJoint": ("slider", "z", False)}
+"""Type, coordinate and whether it is an angle, of joints with one coordinate."""
 KINDS = ("FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint", "DistanceJoint", "D6Joint")
 ENFORCEMENT = "exact"
 AXES = {"TransX": "x", "TransY": "y", "TransZ": "z", "RotX": "rx", "RotY": "ry", "RotZ": "rz"}
@@ -50,12 +52,8 @@ class _Joints:
             return
         parent, child, D, C, sign = ends
         self.sign, self.path = sign, path
-        table = {
-            "name": stage.free_name(path, self._names),
-            "parent": parent,
-            "child": child,
-            "enforcement": ENFORCEMENT,
-        }
+        name = stage.free_name(path, self._names)
+        table = {"name": name, "parent": parent, "child": child, "enforcement": ENFORCEMENT}
         table |= {"collide": True} if one.collisionEnabled else {}
         for key, value, unit in (
             ("break_force", one.breakForce, stage.mass * stage.length),
@@ -63,10 +61,16 @@ class _Joints:
         ):
             if np.isfinite(value) and value < NO_LIMIT:
                 table[key] = float(value) * unit
-        made = getattr(self, f"_{kind.lower()}")(one)
-        if made is None:
+        axis = str(getattr(one, "axis", "Z")).rsplit(".", 1)[-1]
+        makers = {"SphericalJoint": self._spherical, "DistanceJoint": self._distance, "D6Joint": self._d6}
+        if kind == "FixedJoint":
+            keys = {"type": "fixed"}
+        elif kind in SINGLE:
+            keys = self._single_axis(*SINGLE[kind], one)
+        else:
+            keys = makers[kind](one)
+        if keys is None:
             return
-        keys, axis = made
         turned = np.eye(4)
         turned[:3, :3] = FROM_Z.get(axis, np.eye(3))
         if keys["type"] in ("distance", "rope"):
@@ -74,8 +78,8 @@ class _Joints:
         else:
             table |= {"parent_frame": frame_keys(D @ turned), "child_frame": frame_keys(C @ turned)}
         self.tables.append(table | keys)
-        if kind in ("RevoluteJoint", "PrismaticJoint"):
-            self._single[path] = (table["name"], axis, kind == "RevoluteJoint", sign)
+        if kind in SINGLE:
+            self._single[path] = (name, axis, kind == "RevoluteJoint", sign)
 
     def _ends(self, one, path: str):
         """Return parent, child, their frames, and -1 for a reversed joint."""
@@ -99,7 +103,7 @@ class _Joints:
             if known is None and str(target) and not stage.prim(target):
                 stage.problem(f"there is no body {target}", path, str(target), "correct the relationship")
                 return None
-            names.append(None if known is None else known)
+            names.append(known)
             frames.append(place)
         if names[0] is None and names[1] is None:
             stage.notes.append(f"joint {path} is ignored: it connects no rigid body")
@@ -118,23 +122,14 @@ class _Joints:
 
     # types --------------------------------------------------------------------------------------------------------------
 
-    def _fixedjoint(self, one):
-        return {"type": "fixed"}, "Z"
-
-    def _revolutejoint(self, one):
-        return self._single_axis("hinge", "theta", one, True), _axis(one)
-
-    def _prismaticjoint(self, one):
-        return self._single_axis("slider", "z", one, False), _axis(one)
-
-    def _single_axis(self, kind: str, name: str, one, rotary: bool) -> dict:
+    def _single_axis(self, kind: str, name: str, rotary: bool, one) -> dict:
         """Return the keys of a joint with one coordinate; keys that the joint itself lacks are in the table of the coordinate."""
         keys = self._range(one.limit, rotary) | self._drive(one.drive, rotary)
         keys |= self._newton(one, bool(keys.keys() & {"range", "range_deg"}), rotary)
         shared = keys.keys() <= {"range", "range_deg", "locked", "drive"}
         return {"type": kind} | (keys if shared else {"coordinate": {name: keys}})
 
-    def _sphericaljoint(self, one):
+    def _spherical(self, one) -> dict:
         keys, limit = {"type": "spherical"}, one.limit
         if limit.enabled:
             angles = [float(angle) for angle in (limit.lower, limit.upper) if 0.0 <= angle < 180.0]
@@ -145,29 +140,30 @@ class _Joints:
                     f"joint {self.path}: its cone is {limit.lower:g} by {limit.upper:g} degrees; it is round here, of "
                     f"{min(angles):g}"
                 )
-        return keys, _axis(one)
+        return keys
 
-    def _distancejoint(self, one):
+    def _distance(self, one) -> dict | None:
         low, high = float(one.limit.lower) * self.stage.length, float(one.limit.upper) * self.stage.length
         low = low if one.minEnabled and low > 0.0 else 0.0
         if not one.maxEnabled or not 0.0 < high < NO_LIMIT:
             self.stage.notes.append(f"joint {self.path} is ignored: it has no largest distance")
             return None
         if low == high:
-            return {"type": "distance", "distance": high}, "Z"
+            return {"type": "distance", "distance": high}
         if low > 0.0:
             self.stage.notes.append(f"joint {self.path} is a rope: its smallest distance {low:g} m is ignored")
-        return {"type": "rope", "distance": high}, "Z"
+        return {"type": "rope", "distance": high}
 
-    def _d6joint(self, one):
+    def _d6(self, one) -> dict | None:
         limits = {str(pair.first).rsplit(".", 1)[-1]: pair.second for pair in one.jointLimits}
         drives = {str(pair.first).rsplit(".", 1)[-1]: pair.second for pair in one.jointDrives}
-        held = [axis for name, axis in AXES.items() if name in limits and _locked(limits[name])]
+        locked = {name for name, limit in limits.items() if limit.enabled and float(limit.lower) > float(limit.upper)}
+        held = [axis for name, axis in AXES.items() if name in locked]
         free = {name: axis for name, axis in AXES.items() if axis not in held}
         for name in (set(limits) | set(drives)) - set(AXES):
             self.stage.notes.append(f"joint {self.path}: its {name} is ignored")
         if len(held) == 6:
-            return {"type": "fixed"}, "Z"
+            return {"type": "fixed"}
         if not held and not limits and not drives:
             self.stage.notes.append(f"joint {self.path} is ignored: it has no constraint")
             return None
@@ -183,8 +179,7 @@ class _Joints:
             keys |= self._drive(drives[name], rotary) if name in drives else {}
             if keys:
                 coordinates[axis] = keys
-        keys = {"type": "general", "constrained": held} if held else {"type": "general", "constrained": []}
-        return keys | ({"coordinate": coordinates} if coordinates else {}), "Z"
+        return {"type": "general", "constrained": held} | ({"coordinate": coordinates} if coordinates else {})
 
     # settings of a coordinate ------------------------------------------------------------------------------------------
 
@@ -279,12 +274,4 @@ class _Joints:
                 }
             )
         return out
-
-
-def _locked(limit) -> bool:
-    return limit.enabled and float(limit.lower) > float(limit.upper)
-
-
-def _axis(one) -> str:
-    return str(one.axis).rsplit(".", 1)[-1]
 

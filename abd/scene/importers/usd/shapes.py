@@ -7,7 +7,8 @@ import numpy as np
 from abd.colors import to_srgb
 from abd.rotations import pose, quaternion_matrix
 from abd.scene.geometry import mass, shapes
-from abd.scene.importers.compound import SUBDIVISIONS, Collider, hull
+from abd.scene.geometry.mesh_files import fans
+from abd.scene.importers.compound import SUBDIVISIONS, Collider, color_key, hull
 from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdShade
 
 
@@ -36,7 +37,7 @@ class Materials:
                 stage.problem("friction or restitution is out of range", path, [mu, rest], "correct the stage")
                 continue
             self.names[path] = name
-            self.tables.append({"name": name, "mu": mu} | ({"restitution": rest} if rest > 0.0 else {}))
+            self.tables.append({"name": name, "mu": mu, "restitution": rest})
             self.densities[path] = float(one.density) * stage.mass / stage.length**3
 
 
@@ -52,19 +53,17 @@ def color_of(stage: Stage, path: str) -> list[float] | None:
             faded = primvars.FindPrimvarWithInheritance("displayOpacity")
             opacity = faded.Get() if faded and faded.HasAuthoredValue() else None
             alpha = float(np.mean(opacity)) if opacity is not None and len(opacity) else 1.0
-            return _rgba(to_srgb(color), alpha)
+            return _rgba(color, alpha)
     material = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()[0]
     shader = material.ComputeSurfaceSource()[0] if material else None
     given = shader.GetInput("diffuseColor") if shader else None
     value = given.Get() if given and not given.HasConnectedSource() else None
-    return None if value is None else _rgba(to_srgb(np.array(value, dtype=float)), 1.0)
+    return None if value is None else _rgba(np.array(value, dtype=float), 1.0)
 
 
 def _rgba(color: np.ndarray, alpha: float) -> list[float] | None:
-    if not (np.isfinite(color).all() and np.isfinite(alpha)):
-        return None
-    rounded = np.round(np.clip(color, 0.0, 1.0), 6).tolist()
-    return rounded if alpha >= 1.0 else [*rounded, round(max(alpha, 0.0), 6)]
+    rgba = np.append(to_srgb(color), alpha)
+    return color_key(rgba) if np.isfinite(rgba).all() else None
 
 
 KINDS = ("SphereShape", "CubeShape", "CapsuleShape", "Capsule1Shape", "CylinderShape", "Cylinder1Shape", "ConeShape")
@@ -107,7 +106,7 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
     elif kind in ("CapsuleShape", "Capsule1Shape"):
         return _capsule(stage, kind, one, out)
     elif kind in ("CylinderShape", "Cylinder1Shape", "ConeShape"):
-        out.make_cone(*_radii(stage, kind, one), 2.0 * float(_size(stage, one, one.halfHeight)))
+        out.make_frustum(*_radii(stage, kind, one), 2.0 * float(_size(stage, one, one.halfHeight)))
     elif kind == "MeshShape":
         return _mesh(stage, one, out)
     elif kind == "SpherePointsShape":
@@ -202,7 +201,7 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
     if counts.sum() - 2 * len(counts) > MOST_TRIANGLES:
         stage.problem(f"has more than {MOST_TRIANGLES} triangles", one.primPath, len(counts), "simplify the mesh")
         return None
-    triangles = _fans(counts, corners)
+    triangles = fans(counts, corners)
     if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
         triangles = triangles[:, ::-1]
     if np.prod(np.array(one.meshScale)) < 0.0:
@@ -230,11 +229,3 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
         stage.notes.append(f"{one.primPath} is open: without an explicit mass, the mass of its convex hull is used")
     return out
 
-
-def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """(f, 3) triangles of polygons."""
-    starts = np.cumsum(counts) - counts
-    number = np.repeat(np.arange(len(counts)), counts - 2)
-    step = np.arange(len(number)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
-    first = starts[number]
-    return np.stack([corners[first], corners[first + step + 1], corners[first + step + 2]], axis=1)

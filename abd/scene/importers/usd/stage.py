@@ -100,11 +100,6 @@ class Stage:
             return np.zeros_like(numbers)
         return numbers
 
-    def raise_problems(self) -> None:
-        """Raise the problems found so far."""
-        if self.problems:
-            raise SceneError(self.problems)
-
     def gravity(self) -> tuple[float, float, float]:
         """Return the gravity [m/s^2] of the scene prim; by default standard gravity along the up axis."""
         down = np.array([0.0, -1.0, 0.0] if UsdGeom.GetStageUpAxis(self.usd) == "Y" else [0.0, 0.0, -1.0])
