@@ -116,8 +116,19 @@ def test_functions_of_time_are_not_in_checkpoints():
         sim.checkpoint()
 
 
-def test_a_pickled_simulation_continues():
-    sim = abd.Simulation("pendulum", device=NAME)
+MOTIONS = (
+    {"velocity": (0.0, 0.0, 0.1), "until": 0.03},
+    {"keyframes": [{"time": 0.0}, {"time": 1.0, "position": (0.0, 0.0, 1.0)}], "after": "continue"},
+    {"formulas": {"z": "0.1*sin(t)"}},
+)
+
+
+@pytest.mark.parametrize("motion", [None, *MOTIONS], ids=("none", "velocity", "keyframes", "formulas"))
+def test_a_pickled_simulation_continues(motion):
+    scene = abd.load("pendulum")
+    if motion is not None:
+        scene.add_body("lift", kind="kinematic", box=(1.0, 1.0, 0.1), position=(0.0, 0.0, -3.0), motion=motion)
+    sim = abd.Simulation(scene, device=NAME)
     sim.run(steps=3)
     other = pickle.loads(pickle.dumps(sim))
     for one in (sim, other):

@@ -13,6 +13,7 @@ one the body rests, or (`after = "continue"`) keeps the velocities of the keyfra
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -49,12 +50,12 @@ def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray 
         offset[:3, 3] = center
     moved = _moved_frame(spec, initial @ offset)
     back = np.linalg.inv(offset)
-    until = np.inf if spec.until is None else spec.until
+    return partial(_motion, moved, np.inf if spec.until is None else spec.until, back)
 
-    def motion(t: float) -> np.ndarray:
-        return moved(min(float(t), until)) @ back
 
-    return motion
+def _motion(moved: Motion, until: float, back: np.ndarray, t: float) -> np.ndarray:
+    """Return the pose of the mesh frame at t [s] from that of the moved frame; `back`: (4, 4) from the one to the other."""
+    return moved(min(float(t), until)) @ back
 
 
 def _moved_frame(spec: MotionSpec, start: np.ndarray) -> Motion:
@@ -89,32 +90,38 @@ def _by_poses(
         end_velocity = (positions[-1] - positions[-2]) / duration[-1]
         end_spin = turns[-1] / duration[-1]
 
-    def moved(t: float) -> np.ndarray:
-        if t >= times[-1] or len(times) == 1:
-            beyond = t - times[-1] if spec.after == "continue" else 0.0
-            rotation = Rotation.from_rotvec(beyond * end_spin).as_matrix() @ rotations[-1]
-            return pose(rotation, positions[-1] + beyond * end_velocity)
-        k = max(int(np.searchsorted(times, t, side="right")) - 1, 0)
-        s = max((t - times[k]) / duration[k], 0.0)
-        rotation = Rotation.from_rotvec(s * turns[k]).as_matrix() @ rotations[k]
-        return pose(rotation, (1.0 - s) * positions[k] + s * positions[k + 1])
+    ends = spec.after == "continue", end_velocity, end_spin
+    return partial(_along_poses, times, duration, positions, rotations, turns, ends)
 
-    return moved
+
+def _along_poses(
+    times: np.ndarray, duration: np.ndarray, positions: np.ndarray, rotations: np.ndarray, turns: np.ndarray,
+    ends: tuple[bool, np.ndarray, np.ndarray], t: float,
+) -> np.ndarray:  # fmt: skip
+    """Return the pose at t [s]; `ends`: whether the motion continues after the last pose, with which velocity and spin."""
+    if t >= times[-1] or len(times) == 1:
+        continues, velocity, spin = ends
+        beyond = t - times[-1] if continues else 0.0
+        rotation = Rotation.from_rotvec(beyond * spin).as_matrix() @ rotations[-1]
+        return pose(rotation, positions[-1] + beyond * velocity)
+    k = max(int(np.searchsorted(times, t, side="right")) - 1, 0)
+    s = max((t - times[k]) / duration[k], 0.0)
+    rotation = Rotation.from_rotvec(s * turns[k]).as_matrix() @ rotations[k]
+    return pose(rotation, (1.0 - s) * positions[k] + s * positions[k + 1])
 
 
 def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
     """``p = p0 + (x, y, z)(t)``, ``R = exp([(rx, ry, rz)(t)]) R0``."""
-    formulas = {key: TimeFunction(getattr(spec, key)) for key in Formulas.model_fields}
+    return partial(_at_formulas, {key: TimeFunction(getattr(spec, key)) for key in Formulas.model_fields}, start)
 
-    def moved(t: float) -> np.ndarray:
-        values = np.empty(6)
-        for k, (key, formula) in enumerate(formulas.items()):
-            try:
-                values[k] = formula(t)
-            except FormulaError as error:
-                remedy = "limit it by min or max, or give until"
-                raise SceneError.of(str(error), f"motion.formulas.{key}", formula.source, remedy=remedy) from None
-        rotation = Rotation.from_rotvec(values[3:]).as_matrix() @ start[:3, :3]
-        return pose(rotation, start[:3, 3] + values[:3])
 
-    return moved
+def _at_formulas(formulas: dict[str, TimeFunction], start: np.ndarray, t: float) -> np.ndarray:
+    values = np.empty(6)
+    for k, (key, formula) in enumerate(formulas.items()):
+        try:
+            values[k] = formula(t)
+        except FormulaError as error:
+            remedy = "limit it by min or max, or give until"
+            raise SceneError.of(str(error), f"motion.formulas.{key}", formula.source, remedy=remedy) from None
+    rotation = Rotation.from_rotvec(values[3:]).as_matrix() @ start[:3, :3]
+    return pose(rotation, start[:3, 3] + values[:3])
