@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sparse
 
-from abd.backends.warp import on_warp
+from abd.backends.warp import impact_sweeps
 from abd.potentials import sweeps
 
 PAIRS, BODIES = 12, 8
@@ -32,7 +32,7 @@ def impacts_of(seed: int, frictional: int):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_kernel_finds_the_factors_and_friction_of_the_definition(seed, frictional):
     given = impacts_of(seed, frictional)
-    np.testing.assert_allclose(on_warp.swept(*given), sweeps.swept(*given), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(impact_sweeps.swept(*given), sweeps.swept(*given), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sparse
 import warp as wp
 
 from abd.backends.body_data import BodyData
-from abd.backends.device.device import Device, turn_of
+from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.upload import allocate_struct, upload_struct
 from abd.backends.islands import Islands
 from abd.backends.linear.linear import LinearSolver
-from abd.backends.linear.orders import shared
 from abd.backends.linear.solver import SOLVERS, Solver
 from abd.backends.protocol import OfPotential
 from abd.backends.recorded.arcs import Arcs
 from abd.backends.recorded.iteration import Iteration
 from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
+from abd.backends.warp.impact_sweeps import swept
 from abd.backends.warp.iterate import Iterate, Scratch
 from abd.backends.warp.parts.conditions import Inactive, Loads
 from abd.backends.warp.parts.readings import Readings, new_totals
@@ -33,51 +32,9 @@ from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.trial_path import TrialPath
 from abd.joints.rows.build import build_system
 from abd.model import Model
-from abd.potentials.sweeps import NO_FRICTION, SETTLED, ConeRows, most_sweeps, sweeps_with_friction, yielding
 from cuda_kernels.bodies import bodies
 from cuda_kernels.bodies.affine import Pose
-from cuda_kernels.step import control, impacts
-
-
-def swept(
-    A: sparse.csr_matrix, power: np.ndarray, low: np.ndarray, high: np.ndarray, size: np.ndarray, fastest: np.ndarray,
-    starts: np.ndarray, rows: np.ndarray, friction: ConeRows = NO_FRICTION,
-) -> np.ndarray:  # fmt: skip
-    """`abd.potentials.sweeps.swept` as a kernel on one CPU thread, for all devices."""
-    x, (rows, first), normals = np.zeros(len(power)), yielding(A, size, starts, rows), len(size)
-    system = impacts.System()
-    system.on_power, system.of_slip = _rows(A[:, :normals]), _rows(A[normals:])
-    values = {"diagonal": A.diagonal(), "power": power[:normals].copy(), "slip": _float64(power[normals:]), "x": x}
-    for name, one in values.items():
-        setattr(system, name, shared(one))
-    cones, pairs, host = np.searchsorted(friction.pair, starts), np.diff(first), wp.get_device("cpu")
-    sweeps = most_sweeps(pairs), sweeps_with_friction(pairs, np.diff(cones))
-    inputs = [
-        system,
-        *(shared(_int32(one)) for one in (*sweeps, rows, first)),
-        *(shared(_float64(one)) for one in (low, high, size, SETTLED * fastest)),
-        *(shared(_int32(one)) for one in (cones, friction.pair)),
-        shared(friction.limit),
-        wp.array(_float64(friction.spent), dtype=wp.vec2d, device=host, copy=False),
-        wp.array(_float64(friction.inverses(A)), dtype=wp.mat22d, device=host, copy=False),
-    ]
-    with turn_of(host):
-        wp.launch(impacts.sweep, dim=len(fastest), inputs=inputs, device=host)
-    return x
-
-
-def _rows(A: sparse.csr_matrix) -> impacts.Rows:
-    rows = impacts.Rows()
-    rows.begin, rows.column, rows.value = shared(_int32(A.indptr)), shared(_int32(A.indices)), shared(A.data)
-    return rows
-
-
-def _int32(values: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(values, dtype=np.int32)
-
-
-def _float64(values: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(values, dtype=float)
+from cuda_kernels.step import control
 
 
 class WarpBackend(OfPotential):
