@@ -95,7 +95,7 @@ class Scene(KnownAttributes, JointMethods):
     ):
         self.spec = SceneSpec()
         if unknown:
-            raise TypeError(str(unknown_attribute(self, next(iter(unknown)), self.RELATED)))
+            raise TypeError(str(unknown_attribute(self, next(iter(unknown)), self.RELATED, "argument")))
         self._taken = {}
         self.notes: list[str] = []
         self.path: Path | None = None

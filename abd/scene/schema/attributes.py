@@ -36,9 +36,11 @@ class KnownAttributes:
             object.__setattr__(self, name, value)
 
 
-def unknown_attribute(owner: Any, name: str, related: tuple[tuple[str, type], ...] = ()) -> AttributeError:
-    """Return the error about an unknown attribute, with attributes of the owner or of related objects for it."""
-    message = f"{type(owner).__name__} has no attribute '{name}'"
+def unknown_attribute(
+    owner: Any, name: str, related: tuple[tuple[str, type], ...] = (), kind: str = "attribute"
+) -> AttributeError:
+    """Return the error about an unknown attribute, or argument (`kind`), with attributes of the owner or of related objects."""
+    message = f"{type(owner).__name__} has no {kind} '{name}'"
     if name.startswith("_"):
         return AttributeError(message)
     own = _public(owner)
@@ -51,7 +53,7 @@ def unknown_attribute(owner: Any, name: str, related: tuple[tuple[str, type], ..
     found = [word for word in words if word in own]
     if not found:
         found = [word for word in own if word.endswith(f"_{name}")]
-        found += [f"{place}.{word}" for place, kind in related for word in words if word in _public(kind)]
+        found += [f"{place}.{word}" for place, other in related for word in words if word in _public(other)]
     near = f"did you mean {' or '.join(found[:MOST_PLACES])}?" if found else did_you_mean(name, own)
     listed = [word for word in own if not hasattr(type(owner), word)] or own  # the coordinates of a joint
     return AttributeError(f"{message}; {near or 'it has ' + ', '.join(listed)}", name=name, obj=None)
