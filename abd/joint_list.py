@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abd.model import WORLD, Joint, Model
+from abd.joint_model import Joint
+from abd.model import WORLD, Model
 from abd.names import CopyNames, Names, Parts
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.coordinates.configurations import forms
 from abd.joints.types import TYPES
-from abd.model import Joint
 from abd.rotations import pose, quaternion_matrix
 
 BODY = {"proxy": True, "mass": 1.0, "density": 1.0, "center_of_mass": (0.0, 0.0, 0.0), "inertia": (0.1, 0.1, 0.1)}

@@ -13,6 +13,7 @@ from abd.api.loads import JUMP
 from abd.api.views import finite
 from abd.backends.protocol import Backend
 from abd.by_bodies import of_body
+from abd.joint_model import CoordinateSettings, Drive, Joint
 from abd.joints.closure.redundancy import CLOSED, open_by
 from abd.joints.coordinates.readings import rigid_motion
 from abd.joints.rows.batches import batches
@@ -31,7 +32,7 @@ from abd.joints.rows.change import (
 )
 from abd.joints.rows.laws import SPRINGS, Role
 from abd.joints.rows.rows import residual
-from abd.model import WORLD, CoordinateSettings, Drive, Joint, Model
+from abd.model import WORLD, Model
 from abd.potentials.integrators import longest
 from abd.step.step import Stepper
 from cuda_kernels.shared import slots

@@ -17,8 +17,9 @@ from abd.api.coordinates import Coordinates
 from abd.api.joint_control import JointControl
 from abd.api.loads import Body, require_dynamic
 from abd.api.views import Vector, finite
+from abd.joint_model import CoordinateSettings, Drive, Joint
 from abd.joints.rows.change import Constant
-from abd.model import WORLD, CoordinateSettings, Drive, Joint, Model
+from abd.model import WORLD, Model
 from abd.rotations import pose
 from abd.step.step import Stepper
 

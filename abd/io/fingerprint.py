@@ -9,8 +9,9 @@ from dataclasses import is_dataclass, replace
 import numpy as np
 
 from abd.joint_list import JointCopies, JointList
+from abd.joint_model import Joint
 from abd.joints.types import TYPES
-from abd.model import Joint, Model
+from abd.model import Model
 from abd.names import Names
 from abd.tables import arrays_of
 

@@ -9,7 +9,8 @@ import numpy as np
 from abd.io.datasets import CONTACTS, COUNTS, PATHS
 from abd.io.layout import part_path, sensor_path
 from abd.joint_list import JointList
-from abd.model import Joint, Model
+from abd.joint_model import Joint
+from abd.model import Model
 from abd.step.frame_path import FramePath
 
 STORED = ("kinetic", "gravity", "elastic", "contact", "joint")

@@ -27,8 +27,9 @@ import numpy as np
 
 from abd.contact.pair_law import widest_activation
 from abd.joint_list import JointCopies, JointList
+from abd.joint_model import Joint
 from abd.joints.types import TYPES
-from abd.model import WORLD, Joint, Model
+from abd.model import WORLD, Model
 
 FORMAT = "abd trajectory 2"
 

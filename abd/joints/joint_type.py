@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.joint_model import Joint
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure
 from abd.joints.measures.motions import product
-from abd.model import Joint
 
 BALL = "quaternion", "mrp"
 """Forms of the configuration of a ball."""

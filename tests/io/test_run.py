@@ -18,7 +18,7 @@ from abd.io.fingerprint import model_digest
 from abd.io.frame_queue import FrameQueue
 from abd.io.run import Observer, ResumeError, Status, run
 from abd.io.trajectory import Trajectory
-from abd.model import CoordinateSettings, Coupling, CouplingTerm, Drive
+from abd.joint_model import CoordinateSettings, Coupling, CouplingTerm, Drive
 
 SERIES = (
     *("/time", "/step", "/bodies/transform", "/bodies/velocity", "/joints/elbow|left/wrench", "/energy/kinetic"),

@@ -15,7 +15,7 @@ from abd.io.frame import FrameReader, SolverRow
 from abd.io.initial import initial_report
 from abd.io.trajectory import Trajectory, TrajectoryError
 from abd.io.trajectory_writer import TrajectoryWriter
-from abd.model import Joint
+from abd.joint_model import Joint
 
 
 def simulated(model=None) -> abd.Simulation:

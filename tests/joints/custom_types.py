@@ -4,9 +4,10 @@ import numpy as np
 import warp as wp
 
 from abd import RowFlags
+from abd.joint_model import Joint
 from abd.joints.measures.axes import displacement, turn
 from abd.joints.measures.motions import turned
-from abd.model import WORLD, Joint
+from abd.model import WORLD
 from abd.rotations import pose
 
 LENGTH = RowFlags.BILATERAL | RowFlags.LINEAR

@@ -8,11 +8,11 @@ from joint_samples import BODY
 
 import abd
 from abd.errors import SceneError
+from abd.joint_model import Coupling, CouplingTerm
 from abd.joints.closure.assembly import assemble
 from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.rows.placement import present_transform
 from abd.joints.rows.rigid_rows import rigid_states
-from abd.model import Coupling, CouplingTerm
 
 LENGTHS = (1.10, 0.5, 1.20, 0.75)
 THETA, GAMMA, PHI = 1.6707963267948966, -1.4591054166649482, 1.5397303602625536

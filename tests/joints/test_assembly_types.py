@@ -10,13 +10,14 @@ from reference_cases import windows
 
 import abd
 from abd.errors import SceneError
+from abd.joint_model import Coupling, CouplingTerm, Joint
 from abd.joints.closure.assembly import assemble
 from abd.joints.closure.redundancy import analyse, check_closure, open_by
 from abd.joints.coordinates.transform import transform
 from abd.joints.rows.placement import present_transform
 from abd.joints.rows.rigid_rows import rigid_rows, rigid_states, single_clusters
 from abd.joints.types import TYPES
-from abd.model import WORLD, Coupling, CouplingTerm, Joint, affine_matrices
+from abd.model import WORLD, affine_matrices
 
 
 def bodies_with(joints: list[Joint], count: int = 2) -> abd.model.Model:

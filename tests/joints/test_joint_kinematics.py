@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from joint_samples import CASES, joint_of
 
+from abd.joint_model import CoordinateSettings, Drive, Joint
 from abd.joints.coordinates.configurations import configuration_space
 from abd.joints.coordinates.kinematics import (
     Bounds,
@@ -17,7 +18,7 @@ from abd.joints.coordinates.kinematics import (
 )
 from abd.joints.coordinates.spaces import Coordinates
 from abd.joints.measures.motions import Z, screw
-from abd.model import WORLD, CoordinateSettings, Drive, Joint
+from abd.model import WORLD
 from abd.rotations import adjoint, exp, inverse, log, log_rate, mrp_matrix, quaternion, quaternion_matrix
 
 PLAIN = Joint("plain", "hinge", 18, 0, 1, np.eye(4), np.eye(4))

@@ -10,11 +10,12 @@ from joint_samples import PARAMETERS, RADII, SYMMETRIC
 from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
+from abd.joint_model import Joint
 from abd.joints.coordinates.transform import project, transform, twist_gradient
 from abd.joints.measures.motions import turned
 from abd.joints.rows.table import linearize, tabulate, value_at, values
 from abd.joints.types import TYPES
-from abd.model import WORLD, Joint, affine_state
+from abd.model import WORLD, affine_state
 from cuda_kernels.shared.joints import TURNING
 
 VARIANTS = {

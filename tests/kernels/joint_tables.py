@@ -6,12 +6,13 @@ import numpy as np
 from on_device import random_states
 
 from abd.backends.reference.numpy_bodies import maps
+from abd.joint_model import Joint
 from abd.joints.measures.measures import Measure, MeasureKind
 from abd.joints.rows.measured_rows import MeasuredRows
 from abd.joints.rows.rows import Rows, compile_rows
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable, tabulate
-from abd.model import WORLD, Joint
+from abd.model import WORLD
 
 N = 40
 PER_KIND = 2 * N

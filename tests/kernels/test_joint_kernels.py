@@ -12,12 +12,13 @@ from abd.backends.reference.numpy_bodies import maps
 from abd.backends.reference.numpy_joints import NumpyJoints
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.joints import Joints
+from abd.joint_model import Joint
 from abd.joints.measures.measures import is_angle, is_custom
 from abd.joints.rows import rows as joint_rows
 from abd.joints.rows import table as definition
 from abd.joints.rows.measured_rows import collect
 from abd.joints.rows.table import MeasureTable, tabulate
-from abd.model import WORLD, Joint
+from abd.model import WORLD
 from cuda_kernels.joints import measures as kernels
 from cuda_kernels.shared import slots
 

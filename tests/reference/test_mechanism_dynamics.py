@@ -9,9 +9,10 @@ from joint_samples import CASES, frame, joint_of
 from reference_values import FOUR_BAR, LOOP_FORCE
 from scipy.integrate import solve_ivp
 
+from abd.joint_model import Joint
 from abd.joints.coordinates.kinematics import JointKinematics
 from abd.joints.coordinates.mechanism import Mechanism
-from abd.model import WORLD, Joint, Kind, affine_state
+from abd.model import WORLD, Kind, affine_state
 from abd.rotations import adjoint, axial, inverse, log, pose, quaternion_matrix
 
 GRAVITY = np.array([1.0, -2.0, -9.81])

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from abd.api.joints.joint_forces import JointForces
+from abd.joint_model import CoordinateSettings
 from abd.joints.closure.assembly import Assembly
 from abd.joints.rows.change import moving_ends, settings_of
 from abd.joints.rows.laws import Role
 from abd.joints.rows.sizes import reduced_masses
 from abd.joints.types import TYPES
-from abd.model import CoordinateSettings
 from abd.scene.schema.attributes import KnownAttributes
 from abd.scene.schema.joint_schema import DriveSpec
 

@@ -7,10 +7,10 @@ import numpy as np
 from abd.api.joints.coordinate_view import CoordinateView
 from abd.api.joints.joint_forces import JointForces
 from abd.api.protocol import RunningSimulation
+from abd.joint_model import Coupling
 from abd.joints.closure.assembly import Assembly
 from abd.joints.rows.build import yielding
 from abd.joints.rows.change import critically_damped, softened
-from abd.model import Coupling
 from abd.scene.schema.attributes import KnownAttributes
 from abd.scene.schema.joint_schema import CouplingSpec, JointSpec
 

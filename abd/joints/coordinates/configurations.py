@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.coordinates.spaces import Analytic, Coordinates, Planar, Space
 from abd.joints.coordinates.transform import transform
 from abd.joints.joint_type import BALL
 from abd.joints.types import TYPES
 from abd.joints.types.general import held_axes
-from abd.model import Joint
 from abd.rotations import (
     exp,
     inverse,

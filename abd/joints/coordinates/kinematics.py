@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from abd.joint_model import CoordinateSettings, Joint
 from abd.joints.coordinates.configurations import configuration_space, is_ball
 from abd.joints.coordinates.spaces import Analytic, Reversed, Space
 from abd.joints.rows.change import settings_of
 from abd.joints.types import TYPES
-from abd.model import WORLD, CoordinateSettings, Joint
+from abd.model import WORLD
 from abd.rotations import adjoint, pose
 
 

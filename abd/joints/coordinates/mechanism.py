@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.coordinates.configurations import Rigid, configuration_space, forms
 from abd.joints.coordinates.kinematics import JointKinematics
 from abd.joints.coordinates.spaces import Reversed, Space
-from abd.model import WORLD, Joint, Kind, Model, affine_matrices, affine_state
+from abd.model import WORLD, Kind, Model, affine_matrices, affine_state
 from abd.rotations import adjoint, axial, cross, inverse, polar, pose, skew
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.measures.motions import turned
 from abd.joints.rows.table import twist_gradient, value_at
 from abd.joints.types import TYPES
-from abd.model import Joint
 from abd.rotations import polar
 
 ITERATIONS = 30

@@ -9,13 +9,14 @@ from enum import IntFlag
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.joint_model import Joint
 from abd.joints.custom.numpy_rows import sample_poses
 from abd.joints.custom.wrench_rows import Projection
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.custom_rows import FIRST, LENGTH, ROW
 from abd.joints.measures.measures import NUMBERS, Measure, MeasureKind, RowFunction
 from abd.joints.rows.table import twist_gradient
-from abd.model import WORLD, Joint
+from abd.model import WORLD
 from abd.rotations import pose
 
 MOST_PARAMETERS = NUMBERS - FIRST

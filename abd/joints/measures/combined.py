@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
-from abd.model import Joint
 
 ROTARY_KEYS = ("rotary_stiffness", "rotary_damping", "rotary_friction", "rotary_armature")
 """Parameters of joint types that use `rotary_laws`."""

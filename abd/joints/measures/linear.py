@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.model import Joint
+from abd.joint_model import Joint
 
 
 @dataclass(frozen=True)

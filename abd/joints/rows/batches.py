@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from abd.joint_list import JointList
-from abd.model import WORLD, Joint
+from abd.joint_model import Joint
+from abd.model import WORLD
 
 
 class Batch(NamedTuple):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from abd.joint_list import JointList
+from abd.joint_model import CoordinateSettings, Coupling, Drive, Joint
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.batches import batches
@@ -24,7 +25,7 @@ from abd.joints.rows.sizes import EXACT_RATIO, LINEAR_SHARE, MEASURED_SHARE, joi
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import tabulate
 from abd.joints.types import TYPES
-from abd.model import CoordinateSettings, Coupling, Drive, Joint, Model
+from abd.model import Model
 
 RANGE_SHARE = 0.05
 """Default activation distance of a barrier at the end of a range, as a fraction of the range.

@@ -14,6 +14,7 @@ import numpy as np
 
 from abd.errors import AbdError
 from abd.joint_list import JointList
+from abd.joint_model import CoordinateSettings, Drive, Joint
 from abd.joints.rows.build import default_distance, yielding
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.laws import Law
@@ -21,7 +22,7 @@ from abd.joints.rows.placement import body_pose, rigid_pose
 from abd.joints.rows.sizes import reduced_masses
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
-from abd.model import WORLD, CoordinateSettings, Drive, Joint, Kind, Model
+from abd.model import WORLD, Kind, Model
 from abd.rotations import inverse
 from cuda_kernels.shared import slots
 

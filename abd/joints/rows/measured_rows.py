@@ -13,8 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
+from abd.joint_model import Coupling
 from abd.joints.measures.slopes import gradient
-from abd.model import Coupling
 from cuda_kernels.shared import slots
 
 COEFFICIENTS = 6

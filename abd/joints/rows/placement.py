@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.model import WORLD, Joint
+from abd.joint_model import Joint
+from abd.model import WORLD
 from abd.rotations import inverse, polar, pose
 
 

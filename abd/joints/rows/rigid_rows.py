@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from abd.errors import SceneError
+from abd.joint_model import Joint
 from abd.joints.rows.build import Builder
 from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.measured_rows import evaluate as row_values
@@ -22,7 +23,7 @@ from abd.joints.rows.rows import by_states, residual
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import by_twists, linearize, values
 from abd.joints.types import TYPES
-from abd.model import WORLD, Joint, Kind, Model
+from abd.model import WORLD, Kind, Model
 from abd.rotations import polar, rotations, skew
 
 GROUND = -1

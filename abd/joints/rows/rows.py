@@ -15,10 +15,11 @@ from itertools import pairwise
 import numpy as np
 
 from abd.joint_list import JointList
+from abd.joint_model import Joint
 from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.sizes import EXACT_RATIO
 from abd.joints.types import TYPES
-from abd.model import WORLD, Joint
+from abd.model import WORLD
 from abd.potentials.elements import STATE_ORDER
 
 

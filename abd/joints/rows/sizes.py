@@ -15,11 +15,12 @@ from dataclasses import replace
 import numpy as np
 
 from abd.joint_list import JointList
+from abd.joint_model import Joint
 from abd.joints.closure.link_graph import joined_components, link_graph
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.table import by_twists, linearize, tabulate
 from abd.joints.types import TYPES
-from abd.model import WORLD, Joint, Kind, Model
+from abd.model import WORLD, Kind, Model
 
 LINEAR_SHARE = 1e-9
 """Tolerance of exact linear rows in half lengths: 1e-9 rad for hinges of two points at that distance."""

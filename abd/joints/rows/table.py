@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from abd.joint_list import JointList
+from abd.joint_model import Joint
 from abd.joints.measures.custom_rows import CustomRows, evaluate_custom_rows, group_custom_rows
 from abd.joints.measures.measures import NUMBERS, Measure, evaluate, features, is_angle
-from abd.model import WORLD, Joint, affine_state
+from abd.model import WORLD, affine_state
 from abd.potentials.free_motion import torque
 from abd.rotations import polar
 

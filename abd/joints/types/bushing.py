@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.axes import displacement, xyz_angles
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.measures import Measure
 from abd.joints.measures.motions import X, Y, Z, rotation, translation
-from abd.model import Joint
 
 NEGLIGIBLE = 1e-12
 """Tolerance, relative to the largest value, for eigenvalues and asymmetries that count as zero."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from abd.joint_model import Joint
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.measures import Measure, MeasureKind, measure
-from abd.model import Joint
 
 
 class Distance(JointType):

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.measures import Measure, MeasureKind, along, measure, surface_normal, surface_triad
 from abd.joints.measures.motions import X, Z, product, rotation
-from abd.model import Joint
 from abd.rotations import least_turn
 
 

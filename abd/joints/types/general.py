@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.axes import angle, displacement, dot, turn, xyz_angles
 from abd.joints.measures.linear import Row, point
 from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
 from abd.joints.measures.motions import X, Y, Z, rotation, translation
-from abd.model import WORLD, Joint
+from abd.model import WORLD
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 ROTATIONS = {"rx": X, "ry": Y, "rz": Z}

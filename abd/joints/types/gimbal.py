@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.joint_type import parameter_error
 from abd.joints.measures.axes import angle, xyz_angles, zyx_angles
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
 from abd.joints.measures.motions import X, Y, Z, product, rotation
 from abd.joints.types.axis_types import AxisType
-from abd.model import Joint
 
 
 class Gimbal(AxisType):

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.axes import displacement
 from abd.joints.measures.measures import Measure, MeasureKind, functional, measure
-from abd.model import Joint
 
 
 class PlanarConnector(JointType):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.joint_type import BALL, JointType
 from abd.joints.measures.combined import Combined, rotary_laws
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
 from abd.joints.types.general import constrained_translations, held_axes, translation_rows
-from abd.model import Joint
 
 
 class Spherical(JointType):

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.joint_type import JointType
 from abd.joints.measures.axes import displacement
 from abd.joints.measures.combined import Combined, entries
 from abd.joints.measures.measures import MeasureKind, measure
 from abd.joints.measures.slopes import gradient
-from abd.model import Joint
 
 LAWS = ("force_formula", "force_function")
 """Keys of force functions: of springs, and of the coordinates of other joints."""

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.axes import angle, displacement, dot
 from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
 from abd.joints.measures.motions import X, Y, Z, product, rotation, translation
 from abd.joints.types.axis_types import AxisType
-from abd.model import Joint
 from abd.rotations import least_turn
 
 SMALLEST_COSINE = 1e-6

@@ -10,10 +10,11 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joint_list import JointCopies, JointList
+from abd.joint_model import Coupling, Joint
 from abd.joints.closure.redundancy import CLOSED, check_closure, open_by
 from abd.joints.closure.start_rates import fitting_velocities
 from abd.joints.types import TYPES
-from abd.model import WORLD, Bodies, Coupling, Joint, Kind, Materials, Mesh, Model, affine_matrices
+from abd.model import WORLD, Bodies, Kind, Materials, Mesh, Model, affine_matrices
 from abd.scene.checks.checks import check_scene
 from abd.scene.compile.bodies import BodyRecord, Records
 from abd.scene.compile.copies import compile_joint_copies

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from abd.joint_list import JointCopies
-from abd.model import WORLD, Joint
+from abd.joint_model import Joint
+from abd.model import WORLD
 from abd.names import CopyNames, Names, copy_place
 from abd.scene.compile.bodies import Records
 from abd.scene.compile.joints import compile_joint

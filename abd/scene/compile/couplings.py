@@ -1,13 +1,14 @@
-"""Compilation of couplings from names of joints and coordinates to `abd.model.Coupling`."""
+"""Compilation of couplings from names of joints and coordinates to `abd.joint_model.Coupling`."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from abd.joint_model import Coupling, CouplingTerm
 from abd.joints.rows.build import build_system
 from abd.joints.rows.measured_rows import FUNCTIONS, evaluate
 from abd.joints.rows.table import values
-from abd.model import Coupling, CouplingTerm, Model
+from abd.model import Model
 from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.joint_schema import CouplingSpec, CouplingTermSpec
 

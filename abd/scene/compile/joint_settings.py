@@ -8,12 +8,13 @@ from dataclasses import fields
 
 import numpy as np
 
+from abd.joint_model import CoordinateSettings, Drive, Joint
 from abd.joints.coordinates.transform import transform
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.measured_rows import FUNCTIONS
 from abd.joints.types import TYPES
 from abd.joints.types.spring import LAWS
-from abd.model import WORLD, CoordinateSettings, Drive, Joint
+from abd.model import WORLD
 from abd.scene.schema.fields import DEGREES, given, in_radians, time_function
 from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.joint_schema import (

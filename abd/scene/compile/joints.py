@@ -9,13 +9,14 @@ from itertools import combinations
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.joint_model import CoordinateSettings, Joint
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.build import yielding
 from abd.joints.rows.sizes import half_length, mean_inertia, on_states, reduced_masses
 from abd.joints.rows.table import value_at
 from abd.joints.types import TYPES
-from abd.model import WORLD, CoordinateSettings, Joint, Kind, affine_matrices
+from abd.model import WORLD, Kind, affine_matrices
 from abd.names import Names
 from abd.rotations import inverse
 from abd.scene.compile.bodies import BodyRecord, Records, surface_size

@@ -33,10 +33,11 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joint_list import JointList
+from abd.joint_model import CoordinateSettings, Joint
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import half_length, reaches
 from abd.joints.types import TYPES
-from abd.model import CoordinateSettings, Joint, Kind, Model
+from abd.model import Kind, Model
 
 USUAL_TOLERANCE = 1e-3
 """Tolerance [m/s] of bodies of usual size."""

@@ -7,8 +7,9 @@ from typing import Any, get_origin
 
 import numpy as np
 
+from abd.joint_model import Joint
 from abd.joints.types import ALIASES, TYPES
-from abd.model import WORLD, Joint
+from abd.model import WORLD
 from abd.scene.schema.fields import DEGREES, LARGEST_INTEGER, Spec
 from abd.scene.schema.findings import models_in
 from abd.scene.schema.joint_schema import JointParameters

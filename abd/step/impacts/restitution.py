@@ -42,11 +42,12 @@ import scipy.sparse as sparse
 
 from abd.energies import elastic_energies
 from abd.joint_list import JointList
+from abd.joint_model import Joint
 from abd.joints.rows.laws import Role
 from abd.joints.rows.rigid_rows import RigidRows, follows_pose, rigid_rows
 from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem
-from abd.model import Joint, Kind, Model
+from abd.model import Kind, Model
 from abd.potentials import free_motion
 from abd.rotations import axial
 from abd.step.impacts.impact_friction import ImpactFriction
