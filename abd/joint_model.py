@@ -49,7 +49,7 @@ class CoordinateSettings:
         limit: "barrier" (never violated), "compliant", or "cubic" (uids 669 and 670).
         limit_distance: activation distance of the barriers of the range; None = automatic.
         limit_compliance, limit_damping: of compliant limits; the damping acts towards the bound, for barriers as well.
-        limit_restitution: coefficient of restitution of barrier limits (`abd.step.impacts.limit_impacts`).
+        limit_restitution: coefficient of restitution of barrier limits (`abd.step.impacts.restitution`).
         limit_strength: s of the cubic penalty ``s (v / (upper - lower))^3`` in the incremental potential [kg m^2].
         locked: whether the coordinate is fixed; lock_value: its value, None for the initial value.
         stiffness, rest, damping: of a spring along the coordinate.

@@ -9,15 +9,15 @@ from numbers import Integral, Real
 from pathlib import Path
 
 from abd.api.protocol import RunningSimulation
-from abd.api.restarts import StateChanges
 from abd.api.step_report import StepReport
 from abd.model import steps_in
 from abd.potentials.integrators import longest
+from abd.scene.schema.attributes import KnownAttributes
 
 _log = logging.getLogger(__name__)
 
 
-class Runs(StateChanges):
+class Runs(KnownAttributes):
     """Runs of many steps; base of `Simulation`."""
 
     __slots__ = ()

@@ -21,7 +21,7 @@ from abd.api.joint_control import JointControl
 from abd.api.joints.joint_view import CouplingView, JointView
 from abd.api.loads import Loads, Moves
 from abd.api.recompiled import start_of, transfer
-from abd.api.restarts import changes_of, own, started, without_contacts
+from abd.api.restarts import StateChanges, changes_of, own, started, without_contacts
 from abd.api.run_loop import Runs
 from abd.api.sensors import Observed, Sensor, sensor
 from abd.api.springs import Springs
@@ -49,7 +49,7 @@ INTERNAL = ("backend", "compiled", "control", "loads", "reader", "stepper")
 """Attributes that `dir` does not list: parts of the implementation."""
 
 
-class Simulation(Runs):
+class Simulation(Runs, StateChanges):
     """Simulate a scene on a device.
 
     Args:

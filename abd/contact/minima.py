@@ -256,6 +256,7 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
 
 
 NONE = np.zeros(0, dtype=np.int64)
+"""No rows."""
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ TAPS = 12
 """Samples of the shadow map per sample of the picture."""
 SUN = np.array([-0.42, -0.50, 0.92]) / np.linalg.norm([-0.42, -0.50, 0.92])
 CONE_SIDES = 18
+"""Sides of the head of an arrow."""
 TONES = 1 << 16
 """Entries of the table from linear light to sRGB."""
 NEAREST = 1e-4

@@ -38,7 +38,9 @@ class Elements(Table):
     Y_j: np.ndarray
 
     @classmethod
-    def between(cls, source, f: np.ndarray, K: np.ndarray, two_sided: np.ndarray, Y_i: np.ndarray, Y_j: np.ndarray) -> Elements:
+    def between(
+        cls, source: np.ndarray, f: np.ndarray, K: np.ndarray, two_sided: np.ndarray, Y_i: np.ndarray, Y_j: np.ndarray
+    ) -> Elements:
         """Elements of forces f (e, 3) and stiffnesses K (e, 3, 3) between two points; on body i only unless `two_sided` (e,)."""
         side = two_sided.astype(float)
         other = side[:, None, None] * K

@@ -233,6 +233,16 @@ def test_all_problems_at_once(folder):
         read(folder, {"mesh": "cube.obj"}, problem={"linear_constraints": [pin]})
 
 
+def test_entries_that_are_no_objects_are_reported_with_the_problems_of_others(folder):
+    cube = {"mesh": "cube.obj"}
+    bodies = [{**cube, "density": -1}, 5, {**cube, "density": -2}, {**cube, "kinematic_poses": [3, {"position": 2}]}]
+    with pytest.raises(SceneError) as error:
+        read(folder, *bodies)
+    places = {f"rigid_body_problem.rigid_bodies[{place}" for place in ("0].density", "1]", "2].density", "3].kinematic_poses[0]")}
+    text = [str(problem) for problem in error.value.problems]
+    assert all(any(f"{place}: should be" in line for line in text) for place in places)
+
+
 def test_broken_json_names_the_line(folder):
     path = folder / "scenes" / "broken.json"
     path.write_text('{\n"timestep": 0.1,\n}')

@@ -37,11 +37,6 @@ SHORTEST = 1e-6
 """Fraction of the path below which steps are not halved."""
 
 
-def _requested_with(status: str) -> property:
-    """Property of `Assembly`: the number of requested coordinates with a status."""
-    return property(lambda self: int(np.count_nonzero(self.requested & (np.array(self.status, dtype=str) == status))))
-
-
 @dataclass(frozen=True)
 class Assembly:
     """Result of `assemble`; c coordinates of all joints, j joints.
@@ -51,7 +46,7 @@ class Assembly:
         coordinates: (joint index, name) of every coordinate.
         values: (c,) [m or rad], angles counted from the requested or reference values.
         status: "free", "limited", "dependent" or "unknown" of every coordinate.
-        requested: (c,) bool; num_free, num_limited, num_dependent: number of requested coordinates with this status.
+        requested: (c,) bool.
         residual: (j, 2) largest residual of the constraint rows of every joint [m], [rad]; of couplings at the joint of
             q0.
         converged: all joints are closed.
@@ -67,7 +62,23 @@ class Assembly:
     converged: bool
     iterations: int
 
-    num_free, num_limited, num_dependent = map(_requested_with, ("free", "limited", "dependent"))
+    @property
+    def num_free(self) -> int:
+        """Number of requested coordinates with their value."""
+        return self._count("free")
+
+    @property
+    def num_limited(self) -> int:
+        """Number of requested coordinates that were limited."""
+        return self._count("limited")
+
+    @property
+    def num_dependent(self) -> int:
+        """Number of requested coordinates that others determine."""
+        return self._count("dependent")
+
+    def _count(self, status: str) -> int:
+        return int(np.count_nonzero(self.requested & (np.array(self.status, dtype=str) == status)))
 
 
 def assemble(

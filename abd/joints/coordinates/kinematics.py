@@ -35,9 +35,17 @@ class JointKinematics:
         self.joint = joint
         self.space = space or configuration_space(joint, form)
 
-    num_positions = property(lambda self: self.space.num_positions)
-    num_velocities = property(lambda self: self.space.num_velocities)
-    num_constraints = property(lambda self: 6 - self.space.num_velocities)
+    @property
+    def num_positions(self) -> int:
+        return self.space.num_positions
+
+    @property
+    def num_velocities(self) -> int:
+        return self.space.num_velocities
+
+    @property
+    def num_constraints(self) -> int:
+        return 6 - self.space.num_velocities
 
     @property
     def is_floating(self) -> bool:

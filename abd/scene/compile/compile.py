@@ -80,7 +80,11 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
 
 
 def _closed(model: Model) -> tuple[Model, list[str]]:
-    """Return the model with its exact joints closed by rigid motions, and a note about moved bodies; `SceneError` without any."""
+    """Return the model with its exact joints closed by rigid motions, and a note about moved bodies.
+
+    Raises:
+        SceneError: no rigid motion closes them.
+    """
     joints, start = JointList.of(model.joints), model.bodies.q
     exact = np.flatnonzero((joints.column("enforcement") == "exact") & joints.column("active").astype(bool)).tolist()
     # copies of a joint have the residual of the first one: their bodies are copies too

@@ -80,7 +80,11 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
 
 
 def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
-    """Return the body indices of parent and child; `SceneError` for unknown bodies."""
+    """Return the body indices of parent and child.
+
+    Raises:
+        SceneError: there is no such body.
+    """
     problems = []
     for key, name in (("parent", spec.parent), ("child", spec.child)):
         # The number of components of a split body is known only here.

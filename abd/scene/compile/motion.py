@@ -13,6 +13,7 @@ one the body rests, or (`after = "continue"`) keeps the velocities of the keyfra
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -81,33 +82,40 @@ def _by_poses(
         times = np.concatenate([[0.0], times])
         positions = np.concatenate([start[None, :3, 3], positions])
         rotations = np.concatenate([start[None, :3, :3], rotations])
-    duration = np.diff(times)
     # world rotation vector of every segment: R_{k+1} = exp(turn_k) R_k
     turns = Rotation.from_matrix(rotations[1:] @ rotations[:-1].transpose(0, 2, 1)).as_rotvec().reshape(-1, 3)
     spin = in_radians(spec, "angular_velocity")
     end_velocity, end_spin = np.array(spec.velocity or (0.0, 0.0, 0.0)), np.array(spin or (0.0, 0.0, 0.0))
-    if spec.velocity is None and spin is None and len(duration):
-        end_velocity = (positions[-1] - positions[-2]) / duration[-1]
-        end_spin = turns[-1] / duration[-1]
+    if spec.velocity is None and spin is None and len(turns):
+        duration = times[-1] - times[-2]
+        end_velocity, end_spin = (positions[-1] - positions[-2]) / duration, turns[-1] / duration
+    if spec.after != "continue":
+        end_velocity = end_spin = np.zeros(3)
+    return _PoseSequence(times, positions, rotations, turns, end_velocity, end_spin)
 
-    ends = spec.after == "continue", end_velocity, end_spin
-    return partial(_along_poses, times, duration, positions, rotations, turns, ends)
 
+@dataclass(frozen=True)
+class _PoseSequence:
+    """Motion through poses at times (k,) [s]; `turns` (k - 1, 3): rotation vectors between them [rad]; velocities at the end."""
 
-def _along_poses(
-    times: np.ndarray, duration: np.ndarray, positions: np.ndarray, rotations: np.ndarray, turns: np.ndarray,
-    ends: tuple[bool, np.ndarray, np.ndarray], t: float,
-) -> np.ndarray:  # fmt: skip
-    """Return the pose at t [s]; `ends`: whether the motion continues after the last pose, with which velocity and spin."""
-    if t >= times[-1] or len(times) == 1:
-        continues, velocity, spin = ends
-        beyond = t - times[-1] if continues else 0.0
-        rotation = Rotation.from_rotvec(beyond * spin).as_matrix() @ rotations[-1]
-        return pose(rotation, positions[-1] + beyond * velocity)
-    k = max(int(np.searchsorted(times, t, side="right")) - 1, 0)
-    s = max((t - times[k]) / duration[k], 0.0)
-    rotation = Rotation.from_rotvec(s * turns[k]).as_matrix() @ rotations[k]
-    return pose(rotation, (1.0 - s) * positions[k] + s * positions[k + 1])
+    times: np.ndarray
+    positions: np.ndarray
+    rotations: np.ndarray
+    turns: np.ndarray
+    end_velocity: np.ndarray
+    end_spin: np.ndarray
+
+    def __call__(self, t: float) -> np.ndarray:
+        """Return the pose (4, 4) at t [s]."""
+        times = self.times
+        if t >= times[-1] or len(times) == 1:
+            beyond = t - times[-1]
+            rotation = Rotation.from_rotvec(beyond * self.end_spin).as_matrix() @ self.rotations[-1]
+            return pose(rotation, self.positions[-1] + beyond * self.end_velocity)
+        k = max(int(np.searchsorted(times, t, side="right")) - 1, 0)
+        s = max((t - times[k]) / (times[k + 1] - times[k]), 0.0)
+        rotation = Rotation.from_rotvec(s * self.turns[k]).as_matrix() @ self.rotations[k]
+        return pose(rotation, (1.0 - s) * self.positions[k] + s * self.positions[k + 1])
 
 
 def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:

@@ -40,7 +40,7 @@ Scale = Annotated[float | Vector, BeforeValidator(numbers_value("a number or thr
 Flags = Annotated[tuple[bool, ...], BeforeValidator(_six_flags)]
 
 
-class Table(BaseModel):
+class JsonObject(BaseModel):
     """An object of the file."""
 
     model_config = ConfigDict(extra="allow")
@@ -52,20 +52,20 @@ class Table(BaseModel):
             if key not in (*type(self).model_fields, *WITHOUT_EFFECT) and not key.startswith("#"):
                 question = did_you_mean(key, type(self).model_fields)
                 yield f"unknown key '{path}' is ignored" + (f" ({question})" if question else "")
-            inner = [(path, value)] if isinstance(value, Table) else []
+            inner = [(path, value)] if isinstance(value, JsonObject) else []
             inner += [(f"{path}[{k}]", item) for k, item in enumerate(value)] if isinstance(value, list) else []
             for where, item in inner:
-                yield from item.unknown_keys(where) if isinstance(item, Table) else ()
+                yield from item.unknown_keys(where) if isinstance(item, JsonObject) else ()
 
 
-class KinematicPose(Table):
+class KinematicPose(JsonObject):
     """Pose of the principal frame of a kinematic body after a step, with a rotation vector [rad]."""
 
     position: Point = ZERO
     rotation: Point = ZERO
 
 
-class Body(Table):
+class Body(JsonObject):
     """An entry of `rigid_bodies`; keys of disabled ones are not read."""
 
     name: str = ""
@@ -92,11 +92,11 @@ class Body(Table):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_keys_of_disabled_ones(cls, data: Any) -> Any:
+    def _without_keys_if_disabled(cls, data: Any) -> Any:
         return {"enabled": False} if isinstance(data, dict) and data.get("enabled") is False else data
 
 
-class Constraint(Table):
+class Constraint(JsonObject):
     """An entry of `linear_constraints`."""
 
     type: str = ""
@@ -107,7 +107,7 @@ class Constraint(Table):
     bodyB_name: str = ""
 
 
-class RigidBodyProblem(Table):
+class RigidBodyProblem(JsonObject):
     """The table `rigid_body_problem`."""
 
     gravity: Point = ZERO
@@ -118,7 +118,7 @@ class RigidBodyProblem(Table):
     linear_constraints: list[Constraint] = []
 
 
-class Solver(Table):
+class Solver(JsonObject):
     """Newton's method."""
 
     max_iterations: Annotated[Number, Field(ge=1)] = 3000.0
@@ -127,7 +127,7 @@ class Solver(Table):
     is_velocity_conv_tol_abs: Flag = False
 
 
-class Barrier(Table):
+class Barrier(JsonObject):
     """The table `distance_barrier_constraint`."""
 
     initial_barrier_activation_distance: PositiveNumber = 1e-3
@@ -135,14 +135,14 @@ class Barrier(Table):
     barrier_type: str = "ipc"
 
 
-class Friction(Table):
+class Friction(JsonObject):
     """The table `friction_constraints`."""
 
     static_friction_speed_bound: PositiveNumber = 1e-3
     iterations: Annotated[Number, Field(ge=-1)] = 1.0
 
 
-class File(Table):
+class File(JsonObject):
     """A scene."""
 
     solver: str = "ipc_solver"
@@ -159,7 +159,8 @@ class File(Table):
 def read_file(path: Path) -> tuple[File, list[Finding], list[str]]:
     """Return the content of a file, in which defaults replace invalid values, findings about these, and notes."""
     data = json.loads(path.read_text(encoding="utf-8-sig"))
-    notes, findings = list[str](), list[Finding]()
+    notes: list[str] = []
+    findings: list[Finding] = []
     if "args" in data:
         notes.append("saved simulation: the scene is imported, not the state")
         data = data["args"]
@@ -175,13 +176,15 @@ def read_file(path: Path) -> tuple[File, list[Finding], list[str]]:
 
 
 def _without(data: Any, path: tuple) -> Any:
-    """Return data without the key to which an invalid value at a path belongs."""
+    """Return data without the innermost key on the path of an invalid value, unless it has been removed already."""
     while path and isinstance(path[-1], int):
         path = path[:-1]
     if not path:
         return {}
     table = data
     for part in path[:-1]:
+        if isinstance(part, str) and part not in table:
+            return data
         table = table[part]
     table.pop(path[-1], None)
     return data

@@ -111,7 +111,9 @@ vector_value = numbers_value("three numbers", (3,))
 _grid_value = numbers_value("three integers", (3,), kind=int)
 
 
-def _checked(validate: Callable[[Any], Any], is_sound: Callable[[Any], bool], message: str, remedy: str = ""):
+def _checked(
+    validate: Callable[[Any], Any], is_sound: Callable[[Any], bool], message: str, remedy: str = ""
+) -> Callable[[Any], Any]:
     """Return a validator with a condition on the validated value."""
 
     def check(value: Any) -> Any:
