@@ -8,8 +8,9 @@ rejected paths are found before Newton's method has converged: the path is also 
 
 **Path through the iterates.** Continuous collision detection keeps each arc between two iterates collision-free, hence the path
 through all of them. The path replaces the direct arc from the state to the last iterate if it is close to it. For each pair of
-bodies with an unproven direct arc, every iterate must be close to the arc at a common parameter of both: the bodies are displaced
-relative to each other by at most `TUBE` of the thinner one's thickness. A path farther away may have led around the other body.
+bodies with an unproven direct arc, every iterate must be close to the arc at a common parameter of both: the part of the smaller
+body that the arc takes into the bounding box of the larger one is displaced relative to it by at most `TUBE` of the thinner
+one's thickness. A path farther away may have led around the other body.
 
 **Fast new contact.** An impact acts at the end of its substep, with the attitudes of the bodies there. If bodies without
 contact come into contact and move relative to each other by more than `FAR` of the smaller one's size, the substep is
@@ -134,10 +135,14 @@ class IteratePath:
     """Poses of the bodies of one model along the iterates of a substep."""
 
     def __init__(self, model: Model):
-        self._thickness = thinnest_extents(model)
-        corners = [np.abs(mesh.vertices).max(axis=0) if len(mesh.vertices) else np.zeros(3) for mesh in model.meshes]
-        reach = np.array([*(np.linalg.norm(corner) for corner in corners), 0.0])
-        self._radius = reach[model.bodies.mesh] + model.bodies.radius
+        self._thickness, self._mesh, radius = thinnest_extents(model), model.bodies.mesh, model.bodies.radius
+        # bodies without a mesh are points, with a radius, or half-spaces
+        points = [mesh.vertices if len(mesh.vertices) else np.zeros((1, 3)) for mesh in model.meshes] + [np.zeros((1, 3))]
+        edges = [_longest(mesh.vertices[mesh.edges]) for mesh in model.meshes] + [0.0]
+        half_sizes = np.array([np.abs(x).max(axis=0) for x in points])[self._mesh] + radius[:, None]
+        half_sizes[np.isfinite(model.bodies.plane).all(axis=1)] = np.inf
+        self._points = [np.vstack([np.ones(len(x)), x.T]) for x in points]
+        self._edge, self._half_sizes = np.array(edges)[self._mesh] + radius, half_sizes
         self.poses: list[Pending] = []
 
     def begin(self) -> None:
@@ -157,21 +162,33 @@ class IteratePath:
             return out & False
         bodies, place = np.unique(pairs, return_inverse=True)
         place = place.reshape(pairs.shape)
-        poses = [pose.wait()[0] for pose in self.poses]
-        begin, end = q[bodies], poses[-1][bodies]
+        poses = np.stack([pose.wait()[0][bodies] for pose in self.poses])
+        begin, end = q[bodies], poses[-1]
         turned = np.broadcast_to(np.reshape(h, (-1, 1)), (len(q), 1))[bodies] * spin(begin, qd[bodies])
         arc = between(begin, end, turned, np.zeros(len(bodies)))
-        on_arc = arc.samples(np.linspace(0.0, 1.0, SAMPLES))
-        limit = TUBE * np.minimum(self._thickness[i], self._thickness[j])
         # the smaller body in the frame of the larger one, in which only relative motion counts
-        swapped = self._radius[i] < self._radius[j]
+        swapped = self._half_sizes[i].max(axis=1) < self._half_sizes[j].max(axis=1)
         small, large = np.where(swapped, place.T, place.T[::-1])
-        radius, passed = self._radius[bodies[small]], _relative(on_arc, large, small)
-        for pose in poses[:-1]:
-            offset = passed - _relative(pose[None, bodies], large, small)
-            apart = np.linalg.norm(offset[..., 0], axis=2) + radius * np.linalg.norm(offset[..., 1:], 2, axis=(2, 3))
-            out &= apart.min(axis=0) <= limit
+        on_arc, iterates = (_relative(of, large, small) for of in (arc.samples(np.linspace(0.0, 1.0, SAMPLES)), poses[:-1]))
+        for k in np.flatnonzero(out):
+            points = self._near_points(bodies[small[k]], bodies[large[k]], on_arc[:, k])
+            limit = TUBE * min(self._thickness[i[k]], self._thickness[j[k]])
+            apart = (np.linalg.norm((on_arc[:, k] - iterate) @ points, axis=1).max(axis=1).min() for iterate in iterates[:, k])
+            out[k] = all(distance <= limit for distance in apart)
         return out
+
+    def _near_points(self, small: int, large: int, arc: np.ndarray) -> np.ndarray:
+        """Return columns (1, x) (4, p) of the vertices of all edges of body `small` that the arc (s, 3, 4) takes into the box of
+        body `large`; all vertices if there is none."""
+        points = self._points[self._mesh[small]]
+        box = self._half_sizes[large] + self._edge[small]
+        near = (np.abs(arc @ points) <= box[:, None]).all(axis=1).any(axis=0)
+        return points[:, near] if near.any() else points
+
+
+def _longest(edges: np.ndarray) -> float:
+    """Return the largest length of edges (e, 2, 3) [m]."""
+    return float(np.linalg.norm(edges[:, 1] - edges[:, 0], axis=1).max(initial=0.0))
 
 
 def _relative(q: np.ndarray, frame: np.ndarray, body: np.ndarray) -> np.ndarray:

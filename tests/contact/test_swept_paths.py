@@ -1,5 +1,7 @@
 """The path between two states is collision-free, or the step is repeated: arcs, proofs, kernels, fast bodies."""
 
+from pathlib import Path
+
 import numpy as np
 import projectiles
 import pytest
@@ -11,6 +13,7 @@ from abd.contact.ccd import proven_fractions
 from abd.contact.path import between
 from abd.potentials.contact import Stencil
 from abd.rotations import rotations
+from abd.step.verdict import IteratePath
 from cuda_kernels.shared.contact import FINAL_FRACTION
 
 STENCILS = (Stencil.POINT_TRIANGLE, Stencil.EDGE_EDGE, Stencil.POINT_PLANE)
@@ -147,3 +150,35 @@ def test_fast_impact_equals_that_at_a_hundredth_of_the_step():
         end, fine = (projectiles.run(pair_of, 0.5, 1.0, seed, NAME, finer) for finer in (1, 100))
         assert np.linalg.norm(end.impulse - fine.impulse) <= 0.2 * np.linalg.norm(fine.impulse)
         assert abs(end.energy - fine.energy) <= 0.2 * fine.available_energy
+
+
+class HostCopy:
+    """A finished copy of positions."""
+
+    def __init__(self, q: np.ndarray):
+        self.q = q
+
+    def wait(self) -> list[np.ndarray]:
+        return [self.q]
+
+
+@pytest.mark.parametrize(
+    ("turn", "sideways", "follows"), [(0.15, 0.0, True), (0.3, 0.0, False), (0.0, 0.008, True), (0.0, 0.012, False)]
+)
+def test_iterates_follow_the_arc_where_the_bodies_meet(turn, sideways, follows):
+    """The path of a ring within another one may lead through an iterate that is turned about the place where they meet.
+
+    The far side is then displaced by more than its thickness of 0.0208 m, the place itself by less than half of it."""
+    scene, keys = abd.Scene(), {"mesh": Path(__file__).parents[2] / "scenes/meshes/ring.obj", "density": 1.0}
+    scene.add_body("held", **keys)
+    scene.add_body("moved", **keys, position=(0.175, 0.0, 0.0), axis_angle={"axis": (1, 0, 0), "degrees": 90})
+    model = scene.compile()
+    path, begin = IteratePath(model), model.bodies.q
+    iterate, end = begin.copy(), begin.copy()
+    place, R = np.array([0.085, 0.0, 0.0]), rotations(np.array([[0.0, 0.0, turn]]))[0]
+    iterate[1, :3] = place + R @ (begin[1, :3] - place) + [0.0, sideways, 0.0]
+    iterate[1, 3:] = (R @ begin[1, 3:].reshape(3, 3)).ravel()
+    end[1, 0] += 0.01
+    for q in (begin, iterate, end):
+        path.add(HostCopy(q))
+    assert path.follows_arc(np.array([[0, 1]]), begin, np.zeros_like(begin), 0.01)[0] == follows
