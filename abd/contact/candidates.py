@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.contact.boxes import overlapping_boxes
 from abd.contact.pairs import Pairs
 from abd.contact.path import Path
 from abd.contact.surfaces import Surfaces
@@ -26,9 +27,6 @@ from abd.potentials.contact import Contacts, Stencil
 from abd.tables import Table
 
 VERTEX_TARGET, TARGET_VERTEX, EDGE_EDGE, VERTEX_PLANE = range(4)
-
-_TABLE = 1 << 22
-"""Largest number of box pairs per comparison."""
 
 
 @dataclass(frozen=True)
@@ -136,20 +134,7 @@ def _search_edges(surfaces: Surfaces, body: int) -> tuple[np.ndarray, np.ndarray
 
 def _overlaps(a: _Boxes, b: _Boxes) -> np.ndarray:
     """(m, 2) indices of overlapping boxes of a and b."""
-    if len(a) == 0 or len(b) == 0:
-        return np.zeros((0, 2), dtype=np.int64)
-    hull_a, hull_b = a.hull(), b.hull()
-    rows = np.flatnonzero(np.all((a.lower <= hull_b.upper) & (a.upper >= hull_b.lower), axis=1))
-    columns = np.flatnonzero(np.all((b.lower <= hull_a.upper) & (b.upper >= hull_a.lower), axis=1))
-    b = b[columns]
-    found = []
-    size = max(1, _TABLE // max(len(columns), 1))
-    for start in range(0, len(rows), size):
-        block = rows[start : start + size]
-        lower, upper = a.lower[block, None], a.upper[block, None]
-        hit, other = np.nonzero(np.all((lower <= b.upper) & (upper >= b.lower), axis=2))
-        found.append(np.column_stack([block[hit], columns[other]]))
-    return np.concatenate(found) if found else np.zeros((0, 2), dtype=np.int64)
+    return np.column_stack(overlapping_boxes(a.lower, a.upper, b.lower, b.upper))
 
 
 def contacts(model: Model, surfaces: Surfaces, pairs: Pairs, candidates: Candidates) -> Contacts:

@@ -126,7 +126,7 @@ class JointRows:
         joints = self.backend.system
         if not joints.counts_turns:
             return None
-        is_driven = np.abs(joints.asked_turns(time, h)) > TURN
+        is_driven = np.abs(joints.requested_turns(time, h)) > TURN
         turned = np.zeros(len(excluded) + 1, dtype=bool)  # the last entry is the world
         for bodies in joints.row_bodies:
             turned[bodies[is_driven]] = True

@@ -125,7 +125,7 @@ class StepperState(HostCopies):
         self.backend.states.load_state(state.q, state.qd, previous_q, previous_qd, bodies.forces)
         self.backend.friction.set_anchors(copied(state.anchors))
         self._restore_pairs(state.pairs)
-        self.joints.face(previous_q)
+        self.joints.follow_poses(previous_q)
         self.forget_copies()
         self.stepped = False
         fresh = state.joints is None
@@ -168,7 +168,7 @@ class StepperState(HostCopies):
 
         bodies: (n,) bool of whole worlds."""
         n = len(q)
-        self.joints.face(q)
+        self.joints.follow_poses(q)
         memory = self.joints.fresh_memory(q, qd, self.memory, bodies)
         history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), -AFTER_JUMP, 0).astype(np.int32)
         laws = initial_laws(self.joints, memory, self.settings, 0.0)

@@ -71,7 +71,7 @@ class Substeps:
         own, stepper.prescribed.stride, memory, progress.tolerance = self.stored
         backend.touch.set_pair_parameters(own)
         if memory is not None:
-            stepper.joints.face(stepper.previous_q)
+            stepper.joints.follow_poses(stepper.previous_q)
             stepper.memory = memory
 
     def _take(self, h: PerBody, progress: Progress) -> StepFailure | None:

@@ -27,7 +27,7 @@ MOST_NAMED = 6
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class MobilityAnalysis:
     """Movable bodies connected by couplings or joints, not counting connections through the ground.
 
     Attributes:
@@ -47,7 +47,7 @@ class Mechanism:
     note: str = ""
 
 
-def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) -> list[Mechanism]:
+def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) -> list[MobilityAnalysis]:
     """Rank, redundant rows and mobility of every mechanism at states q (n, 12) without strain.
 
     Mechanisms with a loop block of more than `DENSE_ROWS` rows or unknowns are not analysed and have a note.
@@ -97,7 +97,7 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
             for coupling, joint in zip(rows.coupling[implied], rows.joint[implied], strict=True)
         ]
         out.append(
-            Mechanism(
+            MobilityAnalysis(
                 bodies=bodies,
                 joints=linked[of_joint == number],
                 rows=len(own_rows),

@@ -251,7 +251,7 @@ class Readings:
 def initial_readings(model: Model, q: np.ndarray, qd: np.ndarray, time: float = 0.0) -> Readings:
     """Read-outs of an initial state q, qd (n, 12)."""
     reader, system = JointReader(model), build_system(model)
-    system.face(q)
+    system.follow_poses(q)
     memory = system.fresh_memory(q, qd)
     applied = forces.initial_laws(system, memory, model.settings, time)
     return Readings(reader, system, q, qd, reader.coordinates(q), memory, applied)

@@ -184,7 +184,7 @@ def transfer_memory(
     """
     near = _references([coordinates, (old.table, memory.reference)], new)
     q, qd, before_q, before_qd = states
-    new.face(before_q)
+    new.follow_poses(before_q)
     counted = replace(new, initial=near)
     fresh, before = counted.fresh_memory(q, qd), counted.fresh_memory(before_q, before_qd)
     fresh.history[slots.BEFORE], fresh.history[slots.RATE_BEFORE] = before.history[slots.VALUE], before.history[slots.RATE]

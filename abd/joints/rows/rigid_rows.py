@@ -123,7 +123,7 @@ def rigid_rows(model: Model, q: np.ndarray) -> RigidRows:
     for k, coupling in enumerate(model.couplings):
         builder.add_coupling(k, coupling)
     system = builder.finish(each)
-    system.face(q)
+    system.follow_poses(q)
     a, components = system.row_laws, np.nonzero(system.linear.mask)
     owner = system.linear.joint[components[0]]
     active = np.array([joint.active for joint in model.joints], dtype=bool)

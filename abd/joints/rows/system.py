@@ -181,7 +181,7 @@ class JointSystem:
         """Whether any measure is an angle that counts turns."""
         return bool(self.table.counts_turns.any())
 
-    def asked_turns(self, time: PerBody, h: PerBody) -> np.ndarray:
+    def requested_turns(self, time: PerBody, h: PerBody) -> np.ndarray:
         """(R,) absolute rotation [rad] that drives without a gain, and couplings, request in a substep.
 
         It is the speed of a velocity drive times h, or the change of the target of a position drive unless the target
@@ -250,10 +250,10 @@ class JointSystem:
         """Update the pose-dependent measures, and the values of their rows, for a step that starts at q (n, 12)."""
         if not self.followers:
             return
-        self.face(q)
+        self.follow_poses(q)
         memory.history[slots.VALUE], _ = row_values(self.rows, values(self.table, q, memory.reference))
 
-    def face(self, q: np.ndarray) -> None:
+    def follow_poses(self, q: np.ndarray) -> None:
         """Update the pose-dependent measures for a step that starts at q (n, 12)."""
         if not self.followers:
             return

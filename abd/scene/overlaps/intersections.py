@@ -16,11 +16,11 @@ from functools import partial
 
 import numpy as np
 
+from abd.contact.boxes import overlapping_boxes
 from abd.contact.pair_law import activations, thinnest_extents
 from abd.contact.pair_rows import distinct
 from abd.contact.pairs import may_collide
 from abd.model import Model
-from abd.scene.overlaps.crossings import overlapping_boxes
 from abd.scene.overlaps.escape import escape, least_penetration, part
 from abd.scene.overlaps.hull_gaps import Hulls
 from abd.scene.overlaps.overlap import Placed, overlap

@@ -20,9 +20,10 @@ from functools import cached_property
 import numpy as np
 
 from abd.certificate.exact import winding_numbers
+from abd.contact.boxes import overlapping_boxes
 from abd.model import Mesh
 from abd.potentials.distance import edge_edge, point_triangle
-from abd.scene.overlaps.crossings import overlapping_boxes, segments_meet_triangles
+from abd.scene.overlaps.crossings import segments_meet_triangles
 from abd.scene.overlaps.hull_gaps import unit_normals
 
 _DEPTH_EFFORT = 30_000

@@ -119,7 +119,7 @@ class RowMemory:
         joints, rows = self.joints, self.joints.row_count
         self.aim(ch2, time)
         if rows and self.system.followers:
-            self.system.face(q())
+            self.system.follow_poses(q())
             self.device.write(joints.measures.numbers, self.system.table.numbers)
             self.joints.measure(pose)
             self.device.launch(row_memory.row_values, rows, joints.rows, joints.values, self.memory.history)
