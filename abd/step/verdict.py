@@ -8,9 +8,9 @@ rejected paths are found before Newton's method has converged: the path is also 
 
 **Path through the iterates.** Continuous collision detection keeps each arc between two iterates collision-free, hence the path
 through all of them. The path replaces the direct arc from the state to the last iterate if it is close to it. For each pair of
-bodies with an unproven direct arc, every iterate must be close to the arc at a common parameter of both: the part of the smaller
-body that the arc takes into the bounding box of the larger one is displaced relative to it by at most `TUBE` of the thinner
-one's thickness. A path farther away may have led around the other body.
+bodies with an unproven direct arc and every iterate, there must be a parameter of the arc at which the bodies have nearly the
+same relative pose: the part of the smaller body that the arc takes into the bounding box of the larger one is displaced by at
+most `TUBE` of the thinner one's thickness. A path farther away may have led around the other body.
 
 **Fast new contact.** An impact acts at the end of its substep, with the attitudes of the bodies there. If bodies without
 contact come into contact and move relative to each other by more than `FAR` of the smaller one's size, the substep is
@@ -135,14 +135,10 @@ class IteratePath:
     """Poses of the bodies of one model along the iterates of a substep."""
 
     def __init__(self, model: Model):
-        self._thickness, self._mesh, radius = thinnest_extents(model), model.bodies.mesh, model.bodies.radius
-        # bodies without a mesh are points, with a radius, or half-spaces
-        points = [mesh.vertices if len(mesh.vertices) else np.zeros((1, 3)) for mesh in model.meshes] + [np.zeros((1, 3))]
-        edges = [_longest(mesh.vertices[mesh.edges]) for mesh in model.meshes] + [0.0]
-        half_sizes = np.array([np.abs(x).max(axis=0) for x in points])[self._mesh] + radius[:, None]
-        half_sizes[np.isfinite(model.bodies.plane).all(axis=1)] = np.inf
-        self._points = [np.vstack([np.ones(len(x)), x.T]) for x in points]
-        self._edge, self._half_sizes = np.array(edges)[self._mesh] + radius, half_sizes
+        self._thickness, self._meshes, self._bodies = thinnest_extents(model), model.meshes, model.bodies
+        corners = [np.abs(mesh.vertices).max(axis=0, initial=0.0) for mesh in model.meshes] + [np.zeros(3)]
+        self._half_sizes = np.array(corners)[model.bodies.mesh] + model.bodies.radius[:, None]
+        self._half_sizes[np.isfinite(model.bodies.plane[:, 3])] = np.inf
         self.poses: list[Pending] = []
 
     def begin(self) -> None:
@@ -180,15 +176,13 @@ class IteratePath:
     def _near_points(self, small: int, large: int, arc: np.ndarray) -> np.ndarray:
         """Return columns (1, x) (4, p) of the vertices of all edges of body `small` that the arc (s, 3, 4) takes into the box of
         body `large`; all vertices if there is none."""
-        points = self._points[self._mesh[small]]
-        box = self._half_sizes[large] + self._edge[small]
+        mesh = self._meshes[self._bodies.mesh[small]]
+        points = np.vstack([np.ones(len(mesh.vertices)), mesh.vertices.T])
+        ends = mesh.vertices[mesh.edges]
+        longest_edge = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).max(initial=0.0)
+        box = self._half_sizes[large] + self._bodies.radius[small] + longest_edge
         near = (np.abs(arc @ points) <= box[:, None]).all(axis=1).any(axis=0)
         return points[:, near] if near.any() else points
-
-
-def _longest(edges: np.ndarray) -> float:
-    """Return the largest length of edges (e, 2, 3) [m]."""
-    return float(np.linalg.norm(edges[:, 1] - edges[:, 0], axis=1).max(initial=0.0))
 
 
 def _relative(q: np.ndarray, frame: np.ndarray, body: np.ndarray) -> np.ndarray:

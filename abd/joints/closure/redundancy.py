@@ -28,7 +28,7 @@ MOST_NAMED = 6
 
 @dataclass(frozen=True)
 class MobilityAnalysis:
-    """Movable bodies connected by couplings or joints, not counting connections through the ground.
+    """Mobility of bodies connected by couplings or joints, not counting connections through the ground.
 
     Attributes:
         bodies, joints: indices.
