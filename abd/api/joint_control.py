@@ -19,6 +19,7 @@ from abd.joints.coordinates.readings import rigid_motion
 from abd.joints.rows.batches import batches
 from abd.joints.rows.build import build_system
 from abd.joints.rows.change import (
+    Constant,
     as_function,
     changed,
     changes_of,
@@ -34,12 +35,11 @@ from abd.joints.rows.laws import SPRINGS, Role
 from abd.joints.rows.rows import residual
 from abd.model import WORLD, Model
 from abd.potentials.integrators import longest
+from abd.step.joint_rows import JUMP_OF_SPEED
 from abd.step.step import Stepper
 from cuda_kernels.shared import slots
 
 _log = logging.getLogger(__name__)
-JUMP_OF_SPEED = 2.0
-"""Ratio of a drive's change of speed to the change in the last step that counts as a jump."""
 UNFIT = 1e-3
 """Motion along a constraint in a step, relative to that of its bodies, above which a state does not fit the joints. Generalized
 alpha leaves less at 0.1 rad per step."""
@@ -157,7 +157,10 @@ class JointControl:
     def _drive_jumps(self, index: int, settings: CoordinateSettings, drive: Drive) -> bool:
         """Return whether a new drive changes the speed (position, velocity) or effort (other modes) by a jump.
 
-        A speed that is set in every step changes by about as much as in the last step, and is not a jump."""
+        A speed that is set in every step changes by about as much as in the last step, and is not a jump. The acceleration of a
+        new function of time may differ."""
+        if drive.mode in ("position", "velocity") and not isinstance(drive.target, Constant):
+            return True
         now = of_body(self._stepper.time, self.joint(index).child)
         before, after, usual = settings.drive.target(now), drive.target(now), 0.0
         if drive.mode in ("position", "velocity"):

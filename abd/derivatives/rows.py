@@ -18,7 +18,7 @@ from abd.model import WORLD
 from abd.potentials.integrators import Mode, row_stiffness_weights, row_weights
 from abd.tables import arrays_of
 from cuda_kernels.shared import slots
-from cuda_kernels.shared.bodies import RATE_NEW, RATE_OLD
+from cuda_kernels.shared.bodies import RATE_NEW, RATE_OLD, REST_RATE
 
 STEP = 1e-5
 """Change of states and values in central differences of gradients of measures and of forces."""
@@ -96,7 +96,7 @@ class JointDerivatives:
     def _add_values(self, equations: Equations) -> None:
         """Add values x at both ends and the history:
 
-        ``before' = x_n, rate' = w_6 (x' - x_n) + w_8 (x_{n-1} - x_n), earlier' = rate``; in the first step
+        ``before' = x_n, rate' = w_6 (x' - x_n - w_9 rate) + w_8 (x_{n-1} - x_n), earlier' = rate``; in the first step
         ``before = x_n, rate = earlier = J qd`` (`JointSystem.fresh_memory`)."""
         w = self.w
         for (_, _, (row, body, gradient), _), name, q in zip(self.ends, ("now", "value"), ("start q", "q"), strict=True):
@@ -108,6 +108,7 @@ class JointDerivatives:
         equations.add_diagonal("rows", "value", -w[RATE_NEW], R)
         equations.add_diagonal("rows", "now", w[RATE_NEW] + w[RATE_OLD], R)
         equations.add_diagonal("rows", "start rows", -w[RATE_OLD], R)
+        equations.add_diagonal("rows", "start rows", w[RATE_NEW] * w[REST_RATE], R, R)
         equations.add_diagonal("rows", "start rows", -one, 2 * R, R)
         if not self.record.is_first:
             return

@@ -39,9 +39,10 @@ a radian use `DISSIPATIVE` steps.
 
 `bdf2` is the second-order formula on the chords of q (n, 12): it stretches rotating bodies and damps their spin.
 
-Rows of joints compute their rates by differences with weights (w_4 .. w_8): x_h = w_4 x_n + w_5 x_{n-1},
-``rate = w_6 (x - x_h) = w_6 (x - x_n) + w_8 (x_{n-1} - x_n)``; w_7 = 1/h. The differences extend over one step for
-DISSIPATIVE and FRESH, and over two, with second order for any step ratio, for SMOOTH. In bdf2 the target is w_0 q_n +
+Rows of joints compute their rates with weights (w_4 .. w_9): ``x_h = w_4 x_n + w_5 x_{n-1} + w_9 rate_n``,
+``rate = w_6 (x - x_h) = w_6 (x - x_n) + w_8 (x_{n-1} - x_n) - w_6 w_9 rate_n``; w_7 = 1/h. The differences extend over one
+step for DISSIPATIVE, and over two, with second order for any step ratio, for SMOOTH. In FRESH steps the mean of both rates is
+the displacement over h, as for the bodies. In bdf2 the target is w_0 q_n +
 w_1 q_{n-1} + w_2 qd_n + w_3 qd_{n-1}, and the reference of friction is x_h.
 """
 
@@ -65,12 +66,12 @@ class Scheme:
 
     Attributes:
         h: [s]; c: factor of c h^2 [-]; beta: ratio of friction's beta to h.
-        weights: (2, 9) of rows with differences over one step and over two.
+        weights: (3, 10) of joint rows, by the smaller `Mode` of their bodies.
         motion: (2 + `LEVELS`, 18) by `Mode` and `Motion`; for `Mode.SMOOTH` by level.
         stiffness_weights: (3,) by the smaller `Mode` of a row's bodies: weight in the incremental potential of springs whose
             forces follow the trapezoidal rule (`abd.joints.rows.springs`).
         penalty: weight of the penalty towards prescribed poses; 1 for implicit Euler.
-        chord: targets are those of `weights[1]`; bodies have no modes.
+        chord: targets are those of `chords`; bodies have no modes.
     """
 
     h: float
@@ -101,8 +102,8 @@ class Scheme:
 
     @property
     def chords(self) -> np.ndarray:
-        """(9,) weights over two steps."""
-        return self.weights[1]
+        """(10,) weights over two steps."""
+        return self.weights[Mode.SMOOTH]
 
     def impulse_of(self, pairs: np.ndarray) -> float:
         """`impulse` of pairs of bodies (k, 2)."""
@@ -144,8 +145,8 @@ class Schemes:
 
     @property
     def chords(self) -> np.ndarray:
-        """(9, n, 1) weights over two steps."""
-        return np.stack([one.weights[1] for one in self.each])[self.of].T[:, :, None]
+        """(10, n, 1) weights over two steps."""
+        return np.stack([one.chords for one in self.each])[self.of].T[:, :, None]
 
     def impulse_of(self, pairs: np.ndarray) -> np.ndarray:
         """(k, 1) `impulse` of pairs of bodies (k, 2); both bodies belong to one world."""
@@ -166,16 +167,16 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
 
     bdf2 starts, and restarts after a change of h, with one step of implicit Euler on chords.
     """
-    one = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0])
+    one = over_one_step(h)
     euler = _motion(h, scale=1.0, stiffness=1.0 / h**2, a_F=1.0, m_F=h, lead_load=h * h)
     all_euler = np.stack([euler] * (Mode.SMOOTH + LEVELS))
     if name == "bdf2":
         if previous_h != h:
-            return Scheme(h, 1.0, 1.0, np.stack([one, one]), all_euler, chord=True)
-        two = np.array([4 / 3, -1 / 3, 8 * h / 9, -2 * h / 9, 4 / 3, -1 / 3, 1.5 / h, 1 / h, 0.5 / h])
-        return Scheme(h, 4.0 / 9.0, 2.0 / 3.0, np.stack([two, two]), all_euler, chord=True)
+            return Scheme(h, 1.0, 1.0, np.stack([one] * 3), all_euler, chord=True)
+        two = np.array([4 / 3, -1 / 3, 8 * h / 9, -2 * h / 9, 4 / 3, -1 / 3, 1.5 / h, 1 / h, 0.5 / h, 0.0])
+        return Scheme(h, 4.0 / 9.0, 2.0 / 3.0, np.stack([two] * 3), all_euler, chord=True)
     if name == "bdf1":
-        return Scheme(h, 1.0, 1.0, np.stack([one, one]), all_euler)
+        return Scheme(h, 1.0, 1.0, np.stack([one] * 3), all_euler)
     ratio = h / previous_h if previous_h > 0.0 else 1.0
     levels = [_generalized_alpha(h, ratio, min(rho, radius)) for rho in (radius, *RADII)]
     levels[-1][Motion.TURN] = np.inf
@@ -186,7 +187,8 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     euler[1] = c
     two = _two_steps(h, previous_h) if previous_h > 0.0 else one
     rows = np.stack([euler, fresh, *levels])
-    return Scheme(h, c, 1.0, np.stack([one, two]), rows, (1.0, 0.5, 0.25 / c), penalty=c)
+    mean = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 2.0 / h, 1.0 / h, 0.0, 0.5 * h])
+    return Scheme(h, c, 1.0, np.stack([one, mean, two]), rows, (1.0, 0.5, 0.25 / c), penalty=c)
 
 
 def _coefficients(radius: float) -> tuple[float, float, float, float, float]:
@@ -238,11 +240,16 @@ def _motion(
     return np.array([h, scale, *k, stiffness, a_F, *a, m_F, *m, *lead, lead_load, *moved, root, turn])
 
 
+def over_one_step(h: float) -> np.ndarray:
+    """(10,) weights of implicit Euler in a step of h [s]."""
+    return np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0, 0.0])
+
+
 def _two_steps(h: float, before: float) -> np.ndarray:
-    """(9,) weights of the three-point formula after steps of `before` and h [s]."""
+    """(10,) weights of the three-point formula after steps of `before` and h [s]."""
     both = h + before
     new, old, oldest = (h + both) / (h * both), both / (h * before), h / (before * both)
-    return np.array([0.0, 0.0, 0.0, 0.0, old / new, -oldest / new, new, 1.0 / h, oldest])
+    return np.array([0.0, 0.0, 0.0, 0.0, old / new, -oldest / new, new, 1.0 / h, oldest, 0.0])
 
 
 def row_stiffness_weights(rule: Scheme | Schemes, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
@@ -255,10 +262,10 @@ def row_stiffness_weights(rule: Scheme | Schemes, mode: np.ndarray, parent: np.n
 
 
 def row_weights(rule: Scheme | Schemes, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
-    """(9, R) weights of rows between bodies parent (R,), -1 for the world, and child (R,).
+    """(10, R) weights of rows between bodies parent (R,), -1 for the world, and child (R,).
 
-    Differences extend over two steps if both bodies have the mode `SMOOTH`; bodies that are not dynamic count as such.
+    Bodies that are not dynamic count as `Mode.SMOOTH`.
     """
-    smooth = np.append(mode == Mode.SMOOTH, True)  # the last entry is the world
+    modes = np.append(mode, Mode.SMOOTH)  # the last entry is the world
     of = np.broadcast_to(rule.of, len(mode))[child]
-    return np.stack([one.weights for one in rule.each])[of, (smooth[parent] & smooth[child]).astype(int)].T
+    return np.stack([one.weights for one in rule.each])[of, np.minimum(modes[parent], modes[child])].T

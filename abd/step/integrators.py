@@ -14,7 +14,7 @@ import numpy as np
 
 from abd.energies import spin
 from abd.joint_list import JointList
-from abd.joints.closure.link_graph import joined_components
+from abd.joints.closure.link_graph import connected_labels, joined_components
 from abd.joints.rows.sizes import held_axes
 from abd.model import Kind, Model
 from abd.potentials import free_motion
@@ -31,7 +31,7 @@ Doubled substeps keep it; the last one of a frame may exceed the ratio (`abd.ste
 
 
 class Articulations:
-    """Articulations of a model: bodies that joints connect, directly or through other bodies.
+    """Articulations of a model: bodies that joints and couplings connect, directly or through other bodies.
 
     Attributes:
         dynamic: (n,) bool; none: (n,) bool, the empty mask, one array for all uses.
@@ -41,9 +41,9 @@ class Articulations:
     def __init__(self, model: Model):
         n = len(model.bodies)
         self.dynamic, self.none = model.bodies.kind == Kind.DYNAMIC, np.zeros(n, dtype=bool)
-        self._components = np.unique(joined_components(model), return_inverse=True)[1]
-        self._count = int(self._components.max(initial=-1)) + 1
         ends = JointList.of(model.joints).bodies
+        self._components = _coupled_components(model, ends)
+        self._count = int(self._components.max(initial=-1)) + 1
         self.jointed = np.zeros(n, dtype=bool)
         self.jointed[ends[ends >= 0]] = True
         self.tumbling = self.jointed & self.dynamic & (model.bodies.free_rotation == 3)
@@ -54,6 +54,20 @@ class Articulations:
         found = np.zeros(self._count, dtype=bool)
         found[self._components[mobile]] = True
         return found[self._components]
+
+
+def _coupled_components(model: Model, ends: np.ndarray) -> np.ndarray:
+    """Return (n,) component of every body by joints with bodies `ends` (j, 2), -1 for the world, and by couplings.
+
+    Bodies that are not dynamic connect none."""
+    moves = np.append(model.bodies.kind == Kind.DYNAMIC, False)
+    label, joined = joined_components(model), []
+    for one in model.couplings:
+        bodies = ends[[one.joint, *(term.joint for term in one.terms)]].ravel()
+        labels = label[bodies[moves[bodies]]]
+        joined += [(labels[0], other) for other in labels[1:]]
+    pairs = np.array(joined, dtype=int).reshape(-1, 2)
+    return np.unique(connected_labels(len(label), pairs)[label], return_inverse=True)[1]
 
 
 class Modes:

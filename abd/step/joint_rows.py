@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,10 +23,13 @@ from abd.step.integrators import Articulations
 from cuda_kernels.shared import slots
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T", float, np.ndarray)
 
 SPEED_JUMP, EVEN_PARTS = 0.1, (0.15, 0.85)
 """Relative change of a drive's speed that counts as a jump; it does not count if the fraction of the change in the second half of
 the substep is between the two bounds of `EVEN_PARTS`."""
+JUMP_OF_SPEED = 2.0
+"""Ratio of a change of speed to the change in the last step that counts as a jump, for speeds that are set in every step."""
 SMALLEST_MOTION = 1e-9
 """Motion of a drive in a substep that counts as rounding [m or rad]."""
 OPEN = 1e-6
@@ -171,16 +175,17 @@ class JointRows:
 
 
 def speed_jumps(
-    function: Callable[[float], float], is_velocity: bool, begin: float, h: float, previous_h: float,
-    actual: tuple[float, float] | None = None,
+    function: Callable[[float], T], is_velocity: bool, begin: float, h: float, previous_h: float,
+    actual: tuple[T, T] | None = None, usual: float = 0.0,
 ) -> bool:  # fmt: skip
-    """Return whether the speed of a drive jumps in a substep of h [s] from `begin` [s].
+    """Return whether the speed of a drive, or the velocity of a prescribed body, jumps in a substep of h [s] from `begin` [s].
 
     A smooth speed changes evenly: 0.4 to 0.5 of the change is in the second half of the substep, 2/3 at the start of a change.
 
     Args:
         function: of time [s], a velocity or a position; previous_h: length of the substep before [s].
-        actual: value and speed of the coordinate if there was no substep before.
+        actual: position and speed before, if they may differ from those of the function, as in the first substep.
+        usual: change of the speed in the substep before; below `JUMP_OF_SPEED` times it, it is no jump.
     """
     start, end, error = function(begin), function(begin + h), 0.0
     if actual is not None:
@@ -189,9 +194,10 @@ def speed_jumps(
     else:
         first = start if is_velocity else (start - function(begin - previous_h)) / previous_h
     mean = end if is_velocity else (end - start) / h + error
-    if abs(mean - first) <= SPEED_JUMP * max(abs(first), abs(mean)):
+    size = np.linalg.norm
+    if size(mean - first) <= max(SPEED_JUMP * max(size(first), size(mean)), JUMP_OF_SPEED * usual):
         return False
     half = function(begin + 0.5 * h)
     middle, last = (half, end) if is_velocity else (2.0 * ((half - start) / h + error), 2.0 * (end - half) / h)
-    whole, change = abs(last - first), max(abs(last - first), abs(middle - first))
-    return change * h > SMALLEST_MOTION and not EVEN_PARTS[0] * whole < abs(last - middle) < EVEN_PARTS[1] * whole
+    whole, change = size(last - first), max(size(last - first), size(middle - first))
+    return bool(change * h > SMALLEST_MOTION and not EVEN_PARTS[0] * whole < size(last - middle) < EVEN_PARTS[1] * whole)

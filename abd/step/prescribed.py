@@ -8,12 +8,17 @@ lags behind if the settings allow it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from abd.by_bodies import PerBody, of_body
 from abd.errors import StepFailure
-from abd.model import Kind, Model, affine_state
+from abd.joint_list import JointList
+from abd.joints.rows.sizes import reaches
+from abd.model import WORLD, Kind, Model, affine_state
+from abd.step.joint_rows import speed_jumps
 
 _log = logging.getLogger(__name__)
 
@@ -46,11 +51,27 @@ class Prescribed:
         self.bodies = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
         self.may_lag = model.settings.kinematic_block == "lag"
         self.stride = np.zeros(len(model.bodies))
+        self._connected = _connected_bodies(model)
+        self._weights = np.where(np.arange(12) < 3, 1.0, reaches(model)[:, None])
         self.late: np.ndarray = np.zeros(0, dtype=int)
 
     @property
     def any(self) -> bool:
         return bool(len(self.bodies))
+
+    def jumping(self, stepper, h: PerBody) -> np.ndarray:
+        """Return (b,) dynamic bodies at joints with prescribed bodies whose velocity jumps in a substep of h [s]."""
+        found: list[int] = []
+        for body, others in self._connected.items():
+            motion, w = self.model.motions[body], self._weights[body]
+            begin, length, last = (of_body(one, body) for one in (stepper.time, h, stepper.previous_h))
+            q, qd, usual = w * stepper.q[body], w * stepper.qd[body], 0.0
+            if last > 0.0:
+                qd = (q - w * stepper.previous_q[body]) / last
+                usual = float(np.linalg.norm(qd - w * stepper.previous_qd[body]))
+            if speed_jumps(partial(_weighted_pose, motion, w), False, begin, length, last, (q, qd), usual):
+                found += others
+        return np.array(found, dtype=int)
 
     def target_poses(self, time: PerBody) -> np.ndarray:
         """Return (k, 12) states prescribed for `time` [s], scalar or (n,)."""
@@ -165,6 +186,20 @@ class Prescribed:
             return True
         backend.arcs.move_back()
         return False
+
+
+def _connected_bodies(model: Model) -> dict[int, list[int]]:
+    """Return the dynamic bodies that joints connect with each kinematic body that has any."""
+    out: dict[int, list[int]] = {}
+    for pair in JointList.of(model.joints).bodies.tolist():
+        for body, other in (pair, pair[::-1]):
+            if WORLD not in pair and model.bodies.kind[body] == Kind.KINEMATIC and model.bodies.kind[other] == Kind.DYNAMIC:
+                out.setdefault(body, []).append(other)
+    return out
+
+
+def _weighted_pose(motion: Callable[[float], np.ndarray], weights: np.ndarray, time: float) -> np.ndarray:
+    return weights * affine_state(motion(time))
 
 
 def _smallest_gap(backend) -> float:

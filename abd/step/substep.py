@@ -82,7 +82,8 @@ class Substeps:
                 self.backend.loads.set_loads(*loads)
         stepper.modes.restart(h, stepper.previous_h)
         rule = stepper.modes.rule(h, stepper.previous_h)
-        if len(jumping := stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h)):
+        drives = stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h)
+        if len(jumping := np.concatenate([drives, stepper.prescribed.jumping(stepper, h)])):
             stepper.modes.jump(jumping, constraints=True)
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
         dissipative = stepper.modes.dissipative(contact, h, stepper.fastest, lambda: stepper.present)

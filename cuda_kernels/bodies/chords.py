@@ -16,6 +16,7 @@ from cuda_kernels.shared.bodies import (
     TARGET_NOW,
     TARGET_RATE,
     TARGET_RATE_BEFORE,
+    Mode,
 )
 
 wp.set_module_options(OPTIONS)
@@ -41,30 +42,30 @@ def predict(
 
     rest (friction's xh) = w4 now + w5 before, minus the motion of a moving surface."""
     b = wp.tid() + first
-    weights = schemes[scheme[b]]
-    p = weights[1, TARGET_NOW] * now.p[b] + weights[1, TARGET_BEFORE] * before.p[b]
-    A = weights[1, TARGET_NOW] * now.A[b] + weights[1, TARGET_BEFORE] * before.A[b]
-    p = p + weights[1, TARGET_RATE] * triple(velocity, b, 0) + weights[1, TARGET_RATE_BEFORE] * triple(earlier, b, 0)
-    A = A + weights[1, TARGET_RATE] * map_of(velocity, b) + weights[1, TARGET_RATE_BEFORE] * map_of(earlier, b)
+    weights = schemes[scheme[b], Mode.SMOOTH]
+    p = weights[TARGET_NOW] * now.p[b] + weights[TARGET_BEFORE] * before.p[b]
+    A = weights[TARGET_NOW] * now.A[b] + weights[TARGET_BEFORE] * before.A[b]
+    p = p + weights[TARGET_RATE] * triple(velocity, b, 0) + weights[TARGET_RATE_BEFORE] * triple(earlier, b, 0)
+    A = A + weights[TARGET_RATE] * map_of(velocity, b) + weights[TARGET_RATE_BEFORE] * map_of(earlier, b)
     target.p[b] = p
     target.A[b] = A
     scale[b] = ONE
     lead.dp[b] = p - now.p[b]
-    lead.w[b] = turning_of(body, b, now.A[b], map_of(velocity, b)) / weights[1, PER_H]
+    lead.w[b] = turning_of(body, b, now.A[b], map_of(velocity, b)) / weights[PER_H]
     lead.load[b] = ch2[b]
-    surface = (now.A[b] * body.surface[b]) / weights[1, RATE_NEW]
-    rest.p[b] = weights[1, REST_NOW] * now.p[b] + weights[1, REST_BEFORE] * before.p[b] - surface
-    rest.A[b] = weights[1, REST_NOW] * now.A[b] + weights[1, REST_BEFORE] * before.A[b]
+    surface = (now.A[b] * body.surface[b]) / weights[RATE_NEW]
+    rest.p[b] = weights[REST_NOW] * now.p[b] + weights[REST_BEFORE] * before.p[b] - surface
+    rest.A[b] = weights[REST_NOW] * now.A[b] + weights[REST_BEFORE] * before.A[b]
 
 
 @wp.func
 def set_difference(
-    pose: Pose, now: Pose, before: Pose, weights: wp.array2d(dtype=wp.float64), b: wp.int32,
+    pose: Pose, now: Pose, before: Pose, weights: wp.array(dtype=wp.float64), b: wp.int32,
     velocity: wp.array2d(dtype=wp.float64),
 ):  # fmt: skip
     """velocity = w6 (pose - now) + w8 (before - now), with pose the new state."""
-    w = weights[1, RATE_NEW]
-    v = weights[1, RATE_OLD]
+    w = weights[RATE_NEW]
+    v = weights[RATE_OLD]
     dp = w * (pose.p[b] - now.p[b]) + v * (before.p[b] - now.p[b])
     set_row(velocity, b, dp, w * (pose.A[b] - now.A[b]) + v * (before.A[b] - now.A[b]))
 
@@ -81,4 +82,4 @@ def differentiate(
 ):
     """Compute `set_difference` of every body."""
     b = wp.tid() + first
-    set_difference(pose, now, before, schemes[scheme[b]], b, velocity)
+    set_difference(pose, now, before, schemes[scheme[b], Mode.SMOOTH], b, velocity)

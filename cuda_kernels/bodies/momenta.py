@@ -69,7 +69,7 @@ def keep_momentum(
     b = wp.tid() + first
     A = pose.A[b]
     if body.kind[b] != Kind.DYNAMIC:
-        set_difference(pose, now, before, weights[scheme[b]], b, velocity)
+        set_difference(pose, now, before, weights[scheme[b], Mode.SMOOTH], b, velocity)
         return
     i = row_of(mode, mechanism, level, b)
     motion = motions[scheme[b], i]

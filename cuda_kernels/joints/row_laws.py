@@ -4,7 +4,6 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE
 from cuda_kernels.options import OPTIONS
-from cuda_kernels.shared.bodies import Mode
 
 wp.set_module_options(OPTIONS)
 
@@ -57,15 +56,12 @@ def has(row_laws: RowLaws, e: wp.int32, flag: wp.int32) -> wp.bool:
 
 
 @wp.func
-def steps_of(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.int32:
-    """Return the row of a scheme's weights (2, 9) for the rates of a row (`abd.potentials.integrators.row_weights`)."""
-    parent = row_laws.parent[e]
-    if mode[row_laws.child[e]] != Mode.SMOOTH:
-        return 0
-    if parent >= 0:
-        if mode[parent] != Mode.SMOOTH:
-            return 0
-    return 1
+def least_mode(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.int32) -> wp.int32:
+    """Return the smaller mode of a row's bodies, by which it has its weights."""
+    least = mode[row_laws.child[e]]
+    if row_laws.parent[e] >= 0:
+        least = wp.min(least, mode[row_laws.parent[e]])
+    return least
 
 
 @wp.func
@@ -73,7 +69,4 @@ def stiffness_weight(row_laws: RowLaws, mode: wp.array(dtype=wp.int32), e: wp.in
     """Return the weight of a row's stiffness in the step (`abd.joints.rows.springs`)."""
     if not has(row_laws, e, RESOLVED):
         return ONE
-    least = mode[row_laws.child[e]]
-    if row_laws.parent[e] >= 0:
-        least = wp.min(least, mode[row_laws.parent[e]])
-    return row_laws.stiffness_weights[least]
+    return row_laws.stiffness_weights[least_mode(row_laws, mode, e)]

@@ -28,7 +28,7 @@ from cuda_kernels.joints.row_laws import (
     TURNING,
     RowLaws,
     has,
-    steps_of,
+    least_mode,
     stiffness_weight,
 )
 from cuda_kernels.joints.rows import Rows
@@ -36,7 +36,7 @@ from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import CHUNK, item
 from cuda_kernels.shared import joints as shared
 from cuda_kernels.shared import slots
-from cuda_kernels.shared.bodies import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW
+from cuda_kernels.shared.bodies import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW, REST_RATE
 from cuda_kernels.shared.joints import Law
 
 wp.set_module_options(OPTIONS)
@@ -102,17 +102,17 @@ def set_laws(
 ):
     """Set the laws (R,) and parameters (R, 8) of a step.
 
-    weights (s, 2, 9) of the schemes, `of` (n,) the scheme of every body; mode (n,) of the bodies; scale (n,) = c h^2 [s^2];
+    weights (s, 3, 10) of the schemes, `of` (n,) the scheme of every body; mode (n,) of the bodies; scale (n,) = c h^2 [s^2];
     slow: speed below which friction is static."""
     e = wp.tid() + first
     ch2 = scale[row_laws.child[e]]
-    w = weights[of[row_laws.child[e]], steps_of(row_laws, mode, e)]
+    w = weights[of[row_laws.child[e]], least_mode(row_laws, mode, e)]
     law = row_laws.law[e]
     now = memory.history[slots.VALUE, e]
     before = memory.history[slots.BEFORE, e]
     held_multiplier = memory.multiplier[e]
     per_step = w[RATE_NEW]  # d(velocity)/dx
-    last = w[REST_NOW] * now + w[REST_BEFORE] * before
+    last = w[REST_NOW] * now + w[REST_BEFORE] * before + w[REST_RATE] * memory.history[slots.RATE, e]
     ahead = last + memory.rate[e] / per_step
     target = memory.target[e]
     if has(row_laws, e, TURNING):
@@ -160,7 +160,9 @@ def set_laws(
         # inertia times the acceleration, by the same differences
         last_rate = w[REST_NOW] * memory.history[slots.RATE, e] + w[REST_BEFORE] * memory.history[slots.RATE_BEFORE, e]
         inertial = last + last_rate / per_step
-        p[slots.STRENGTH] = p[slots.STRENGTH] * ch2 * per_step * per_step
+        # a step without history has one acceleration
+        per_rate = wp.where(w[REST_RATE] > ZERO, w[PER_H], per_step)
+        p[slots.STRENGTH] = p[slots.STRENGTH] * ch2 * per_step * per_rate
         p[slots.CENTRE] = inertial
         p[slots.TARGET] = inertial
     if has(row_laws, e, EXACT):
@@ -267,8 +269,8 @@ def remember(
                 p[slots.STRENGTH] = K
             now = memory.history[slots.VALUE, e]
             before = memory.history[slots.BEFORE, e]
-            w = weights[of[row_laws.child[e]], steps_of(row_laws, mode, e)]
-            rate = w[RATE_NEW] * (x - now) + w[RATE_OLD] * (before - now)
+            w = weights[of[row_laws.child[e]], least_mode(row_laws, mode, e)]
+            rate = w[RATE_NEW] * (x - now - w[REST_RATE] * memory.history[slots.RATE, e]) + w[RATE_OLD] * (before - now)
 
             carried = p[slots.TARGET] - p[slots.CENTRE]
             if row_laws.law[e] == Law.ONE_SIDED:

@@ -169,3 +169,86 @@ def test_a_motion_that_violates_a_joint_does_not_ring(how, enforcement, dt):
         simulation.step()
         forces.append(np.linalg.norm(hinge.wrench()[0]))
     assert max(forces[2:]) < 50.0
+
+
+def geared(dt: float, enforcement: str) -> abd.Simulation:
+    """Two hinges to the world that turn at 1 and 2 rad/s, with inertias of 0.02 and 0.03 kg m^2, geared 1 : 2."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    for name, y, inertia, rate in (("a", 0.0, 0.01, 1.0), ("b", 1.0, 0.02, 2.0)):
+        scene.add_body(name, proxy=True, mass=1, inertia=(inertia,) * 3, position=(0.1, y, 0))
+        ends = {"anchor": (0, y, 0), "axis": (0, 0, 1), "enforcement": "exact", "initial_rate": rate}
+        scene.add_hinge(f"j{name}", abd.WORLD, name, **ends)
+    scene.add_coupling("gear", "jb.theta", [{"coordinate": "ja.theta", "factor": 2}], enforcement=enforcement)
+    return abd.run(scene, steps=5, device=NAME)
+
+
+@pytest.mark.parametrize("dt", [0.01, 5e-4])
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+@pytest.mark.parametrize("name", ["ja", "jb"])
+def test_a_lock_of_a_geared_body_stops_both_at_once(name, enforcement, dt):
+    simulation = geared(dt, enforcement)
+    one = simulation.joints[name].theta
+    one.lock()
+    forces = [one.lock_force for _ in range(20) if simulation.step()]
+    impulse = -0.14 if name == "ja" else -0.07  # (0.02 + 4 * 0.03) * 1 rad/s, half of it at twice the speed
+    assert forces[0] * dt == pytest.approx(impulse, rel=5e-3)
+    assert np.abs(forces[1:]).max() < 5e-3 * abs(forces[0])
+    assert np.abs([simulation.joints[other].theta.speed for other in ("ja", "jb")]).max() < 1e-4
+
+
+@pytest.mark.parametrize("dt", [0.01, 5e-4])
+@pytest.mark.parametrize("speed", [0.0, 2.0])
+def test_a_prescribed_body_whose_speed_jumps_pulls_its_joints_once(speed, dt):
+    """From `speed` to 1 m/s, with a box of 2 kg."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_body("guide", box=(0.1,) * 3, kind="kinematic", motion={"velocity": (speed, 0, 0)})
+    scene.add_body("box", box=(0.1,) * 3, mass=2, position=(0.3, 0, 0), velocity=(speed, 0, 0))
+    scene.add_fixed("joint", "guide", "box", anchor=(0.15, 0, 0), enforcement="exact")
+    simulation = abd.run(scene, steps=5, device=NAME)
+    forces, x = [], simulation.bodies["guide"].position[0]
+    for k in range(20):
+        simulation.bodies["guide"].move_to(position=(x + (k + 1) * dt, 0, 0))
+        simulation.step()
+        forces.append(simulation.joints["joint"].wrench()[0][0])
+    assert forces[0] * dt == pytest.approx(2.0 * (1.0 - speed), rel=1e-3)
+    assert np.abs(forces[1:]).max() < 1e-3 * abs(forces[0])
+
+
+def test_a_body_at_rest_starts_with_the_velocity_of_its_prescribed_body(caplog):
+    scene = abd.Scene(gravity=(0, 0, 0))
+    scene.add_body("guide", box=(0.1,) * 3, kind="kinematic", motion={"velocity": (1, 0, 0)})
+    scene.add_body("box", box=(0.1,) * 3, mass=2, position=(0.3, 0, 0))
+    scene.add_fixed("joint", "guide", "box", anchor=(0.15, 0, 0), enforcement="exact")
+    simulation = abd.Simulation(scene, device=NAME)
+    assert "'box' changed by 1 m/s" in caplog.text
+    forces = [simulation.joints["joint"].wrench()[0][0] for _ in range(8) if simulation.step()]
+    assert np.abs(forces).max() < 1e-6
+
+
+@pytest.mark.parametrize("dt", [0.01, 5e-4])
+@pytest.mark.parametrize("rotor", [0.2, 20.0])
+def test_a_rotor_has_its_inertia_from_the_first_step_on(rotor, dt):
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_body("box", box=(0.1,) * 3, mass=2)
+    scene.add_slider("slider", abd.WORLD, "box", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact", armature=rotor)
+    simulation, speeds = abd.Simulation(scene, device=NAME), [0.0]
+    for _ in range(8):
+        simulation.step()
+        speeds.append(simulation.bodies["box"].linear_velocity[2])
+    assert np.diff(speeds) / dt == pytest.approx(-9.81 * 2.0 / (2.0 + rotor), rel=1e-6)
+
+
+@pytest.mark.parametrize("dt", [0.01, 5e-4])
+@pytest.mark.parametrize("start", [0, 5])
+def test_a_velocity_drive_with_constant_acceleration_needs_a_constant_force(start, dt):
+    """At the start, and from a later step on."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_body("box", box=(0.1,) * 3, mass=2)
+    drive = {"mode": "velocity", "target": 0.0}
+    scene.add_slider("slider", abd.WORLD, "box", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement="exact", drive=drive)
+    simulation = abd.run(scene, steps=start, device=NAME) if start else abd.Simulation(scene, device=NAME)
+    begin, slider = simulation.time, simulation.joints["slider"].coordinate()
+    slider.set_rate(lambda t: 10.0 * (t - begin))
+    forces = [slider.drive_force for _ in range(40) if simulation.step()]
+    assert forces == pytest.approx([20.0] * 40, rel=1e-3)
+    assert slider.speed == pytest.approx(400.0 * dt, rel=1e-6)

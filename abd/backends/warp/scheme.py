@@ -12,7 +12,7 @@ from abd.model import Model
 from abd.potentials.integrators import LEVELS, Mode, Scheme, Schemes
 from cuda_kernels.bodies import integrators
 from cuda_kernels.bodies.affine import Pose
-from cuda_kernels.shared.bodies import COLUMNS
+from cuda_kernels.shared.bodies import COLUMNS, WEIGHTS
 
 
 class DeviceScheme:
@@ -21,7 +21,7 @@ class DeviceScheme:
     Attributes:
         rule: the scheme, or the schemes of several worlds.
         of: (n,) index of the scheme of every body; lengths: (n,) step lengths [s].
-        weights (s, 2, 9), motion (s, 2 + levels, columns), stiffness_weights (3,): coefficients of `abd.potentials.integrators`.
+        weights (s, 3, 10), motion (s, 2 + levels, columns), stiffness_weights (3,): coefficients of `abd.potentials.integrators`.
         mode: (n,) `abd.potentials.integrators.Mode` of every body.
         of_bodies: kernel arguments that select the row of `motion` of every body.
         writer: the object that wrote the current values; None if they are not valid.
@@ -33,7 +33,7 @@ class DeviceScheme:
         self.rule: Scheme | Schemes | None = None
         worlds = len(np.unique(model.bodies.world))
         self.of, self.lengths, self._differ = device.zeros(n, wp.int32), device.zeros(n, wp.float64), False
-        self.weights = device.zeros((max(worlds, 1), 2, 9), wp.float64)
+        self.weights = device.zeros((max(worlds, 1), len(Mode), WEIGHTS), wp.float64)
         self.stiffness_weights = device.zeros(len(Mode), wp.float64)
         self.motion = device.zeros((max(worlds, 1), Mode.SMOOTH + LEVELS, COLUMNS), wp.float64)
         self.mode, self.level, self.requests = (device.zeros(count, wp.int32) for count in (n, n, len(armed)))

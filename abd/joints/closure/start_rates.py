@@ -44,7 +44,7 @@ def fitting_velocities(model: Model) -> tuple[Model, list[str]]:
     jointed = np.zeros(len(bodies), dtype=bool)
     ends = joints.bodies
     jointed[ends[ends >= 0]] = True
-    moving = jointed & (bodies.kind == Kind.DYNAMIC) & bodies.qd.any(axis=1)
+    moving = jointed & (bodies.kind != Kind.STATIC) & bodies.qd.any(axis=1)
     if not moving.any() and not any(rate is not None for rate in requested.values()):
         return model, []
     qd, linear, angular = _consistent_velocities(model, requested)

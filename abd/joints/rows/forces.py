@@ -15,6 +15,7 @@ from abd.joints.rows import laws
 from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.model import Settings
+from abd.potentials.integrators import over_one_step
 from cuda_kernels.shared import slots
 
 DOING = (Role.DRIVE, Role.FORCE, Role.APPLIED)
@@ -53,8 +54,7 @@ def initial_laws(
     """
     h = settings.dt
     ch2 = h * h if ch2 is None else ch2
-    weights = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0])
-    law, p = system.laws(memory, weights, ch2, time, settings.eps_v)
+    law, p = system.laws(memory, over_one_step(h), ch2, time, settings.eps_v)
     return Applied.of_step(system, law, p, system.shifts(memory, ch2), ch2)
 
 

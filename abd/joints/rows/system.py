@@ -22,7 +22,7 @@ from abd.joints.rows.rows import Rows
 from abd.joints.rows.table import MeasureTable, frames, motion, rates, values
 from abd.rotations import pose
 from cuda_kernels.shared import slots
-from cuda_kernels.shared.bodies import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW
+from cuda_kernels.shared.bodies import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW, REST_RATE, WEIGHTS
 from cuda_kernels.shared.joints import REACH, SMALLEST_WIDTH
 
 KEPT = 0.1
@@ -297,20 +297,20 @@ class JointSystem:
         """Laws (R,) and their parameters (R, 8) in one substep.
 
         Args:
-            weights: weights of the integrator (`abd.potentials.integrators`), (9,) or (9, R).
+            weights: weights of the integrator (`abd.potentials.integrators`), (10,) or (10, R).
             ch2: c h^2 [s^2]; time: end of the substep [s]; both scalar or (n,).
             speed: speed below which friction is static [m/s or rad/s].
             stiffness_weight: weight of the SI stiffness, scalar or (R,) (`abd.joints.rows.springs`).
         """
         a, count = self.row_laws, len(self.rows)
-        w = np.broadcast_to(weights.reshape(9, -1), (9, count))
+        w = np.broadcast_to(weights.reshape(WEIGHTS, -1), (WEIGHTS, count))
         p = np.zeros((count, slots.COUNT))
         if not count:
             return np.zeros(0, dtype=np.int32), p
         now, before, rate, earlier_rate, _, width = memory.history
         ch2, time = self.of_rows(ch2), self.of_rows(time)
         per_step = w[RATE_NEW]  # d(velocity)/dx: 1 / (beta h)
-        last = w[REST_NOW] * now + w[REST_BEFORE] * before
+        last = w[REST_NOW] * now + w[REST_BEFORE] * before + w[REST_RATE] * rate
         target, speed_of_target = self.targets(time, now)
         moving = a.follows & (a.role == Role.DRIVE)
         target = np.where(moving, last + speed_of_target / per_step, target)
@@ -345,7 +345,8 @@ class JointSystem:
         # inertia times the acceleration, by the same differences
         inertial = last + (w[REST_NOW] * rate + w[REST_BEFORE] * earlier_rate) / per_step
         p[turning, slots.CENTRE] = p[turning, slots.TARGET] = inertial[turning]
-        p[turning, slots.STRENGTH] *= (ch2 * per_step**2)[turning]
+        per_rate = np.where(w[REST_RATE] > 0.0, w[PER_H], per_step)  # a step without history has one acceleration
+        p[turning, slots.STRENGTH] *= (ch2 * per_step * per_rate)[turning]
         law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
         p[:, slots.TOLERANCE] = np.where(a.exact, a.tolerance, 0.0)
         for row, force in self.given.items():
@@ -364,7 +365,7 @@ class JointSystem:
         """Memory after a step that ends in q; the non-conservative forces are 0.
 
         Args:
-            weights: weights of the integrator, (9,) or (9, R).
+            weights: weights of the integrator, (10,) or (10, R).
             p: (R, 8) parameters of the laws; shifts: (l, 3) of the linear rows.
             ch2: c h^2 [s^2], scalar or (n,).
         """
@@ -380,7 +381,7 @@ class JointSystem:
         reference = values(self.table, q, memory.reference)
         x, _ = row_values(self.rows, reference)
         now, before, rate, _, _, width = memory.history
-        fresh = weights[RATE_NEW] * (x - now) + weights[RATE_OLD] * (before - now)
+        fresh = weights[RATE_NEW] * (x - now - weights[REST_RATE] * rate) + weights[RATE_OLD] * (before - now)
         width = next_widths(width, a.distance, a.sign * (now - a.bound), a.sign * (x - a.bound))
         return JointMemory(reference, np.stack([x, now, fresh, rate, np.zeros(len(x)), width]), multiplier, linear)
 
