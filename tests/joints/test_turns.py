@@ -86,7 +86,7 @@ def test_sticking_and_saturated_efforts_take_few_iterations(keys, integrator):
     """Efforts near and beyond the limit of 49 N m take few iterations in all steps."""
     simulation = arm(gravity=(0, 0, -9.81), integrator=integrator, **keys)
     counts = [simulation.step().newton_iterations for _ in range(25)]
-    assert max(counts) <= 3
+    assert max(counts) <= 4 and sum(counts) <= 75
 
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
