@@ -17,7 +17,7 @@ from abd.by_bodies import PerBody, of_body
 from abd.errors import StepFailure
 from abd.joint_list import JointList
 from abd.joints.rows.sizes import reaches
-from abd.model import WORLD, Kind, Model, affine_state
+from abd.model import Kind, Model, affine_state
 from abd.step.joint_rows import speed_jumps
 
 _log = logging.getLogger(__name__)
@@ -190,11 +190,11 @@ class Prescribed:
 
 def _connected_bodies(model: Model) -> dict[int, list[int]]:
     """Return the dynamic bodies that joints connect with each kinematic body that has any."""
+    ends, kind = JointList.of(model.joints).bodies, np.append(model.bodies.kind, Kind.STATIC)  # the last entry is the world
     out: dict[int, list[int]] = {}
-    for pair in JointList.of(model.joints).bodies.tolist():
-        for body, other in (pair, pair[::-1]):
-            if WORLD not in pair and model.bodies.kind[body] == Kind.KINEMATIC and model.bodies.kind[other] == Kind.DYNAMIC:
-                out.setdefault(body, []).append(other)
+    for both in (ends, ends[:, ::-1]):
+        for body, other in both[(kind[both] == (Kind.KINEMATIC, Kind.DYNAMIC)).all(axis=1)].tolist():
+            out.setdefault(body, []).append(other)
     return out
 
 
