@@ -214,8 +214,7 @@ def coast(
     axis = wp.int32(-1)
     if body.rotation[b] == Turning.FREE:
         Q = free_rotation(axes, L, h)
-        if motion[Motion.ROOT] >= ZERO:
-            axis = thin_axis(body.moment[b])
+        axis = thin_axis(body.moment[b])
     along = own_axis(A, axis)
     stands = Q * along
     last = blended(motion, Motion.MOVED_F, memory, b, 3)

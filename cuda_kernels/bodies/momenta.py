@@ -88,7 +88,7 @@ def keep_momentum(
     whirl = whirl + half * (triple(pulled, b, 3) + triple(pulls, b, 3))
     mean = motion[Motion.A_NEW] * force + blended(motion, Motion.A_F, memory, b, 0)
     axis = wp.int32(-1)
-    if body.rotation[b] == Turning.FREE and motion[Motion.ROOT] >= ZERO:
+    if body.rotation[b] == Turning.FREE:
         axis = thin_axis(s)
     along = own_axis(now.A[b], axis)
     stands = own_axis(A, axis)

@@ -99,7 +99,7 @@ class Motion:
         Q = np.where(free, free_motion.free_rotation(inertia, L, h[:, 0]), rotations(h * w))
         # torques act on the body in its attitude at the end, as in the implicit part of the step
         known = memory.reshape(-1, 2, 6)
-        along = self.thin_axes(k, A)
+        along = self.thin_axes(A)
         ends = np.einsum("nij,nj->ni", Q, along)
         ratio, extra_impulse, last, old = self.spun(k, known, inertia, L)
         kick, lead = (blended(k, column, known) + sign * extra_impulse for column, sign in ((2, 1.0), (11, -h)))
@@ -136,9 +136,9 @@ class Motion:
         """Return (n, 12) rates of the surface material relative to bodies with maps A (n, 3, 3)."""
         return np.pad(np.einsum("nij,nj->ni", A, self.data.surface), ((0, 0), (0, 9)))
 
-    def thin_axes(self, k: np.ndarray, A: np.ndarray) -> np.ndarray:
-        """Return (n, 3) unit vectors along the thin axes of bodies with stored forces, zero for others."""
-        return np.where(((self.thin >= 0) & (k[:, 16] >= 0.0))[:, None], own_axes(A, self.thin), 0.0)
+    def thin_axes(self, A: np.ndarray) -> np.ndarray:
+        """Return (n, 3) unit vectors along the thin axes of bodies, zero for others."""
+        return np.where((self.thin >= 0)[:, None], own_axes(A, self.thin), 0.0)
 
     def spun(
         self, k: np.ndarray, known: np.ndarray, inertia: np.ndarray, L: np.ndarray
@@ -166,7 +166,7 @@ class Motion:
         k, A = rule.rows(mode), maps(q)
         fresh = self.end_wrenches(k, target, q) - pulls[:, 6:]
         known = memory.reshape(-1, 2, 6)
-        along, thin_now = self.thin_axes(k, maps(now)), self.thin_axes(k, A)
+        along, thin_now = self.thin_axes(maps(now)), self.thin_axes(A)
         impulse, mean = (blended(k, column, known) for column in (9, 6))
         first, last = (0.5 * k[:, [0]] * one[:, :6] for one in (pulled, pulls))
         gain = k[:, [8]] * fresh + impulse + first + last
@@ -214,7 +214,7 @@ class Motion:
             np.prod([np.sum(own_axes(one, axis) * rate, axis=1) for axis in (second, third)], axis=0)
             for one, rate in ((A, w), (at, free))
         )
-        ends = np.einsum("nij,nj->ni", Q, self.thin_axes(k, now))
+        ends = np.einsum("nij,nj->ni", Q, self.thin_axes(now))
         about = about + np.sum(ends * old, axis=1) + 0.5 * h * apart * (end_product - free_product)
         return L + (about - np.sum(thin_now * L, axis=1))[:, None] * thin_now
 
