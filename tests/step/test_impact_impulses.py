@@ -117,7 +117,6 @@ def test_joint_forces_of_a_bar_that_hits_a_post(parent: str, restitution: float,
     np.testing.assert_allclose(on_parent, 0.0, atol=1e-4)
 
 
-@pytest.mark.parametrize("device", ["cpu", "numpy"])
 @pytest.mark.parametrize("dt", [0.01, 2e-3])
 @pytest.mark.parametrize("radius", [2e-3, 0.01])
 def test_a_smooth_rod_that_hits_a_peg_gets_no_spin_about_its_axis(radius: float, dt: float, device: str):
