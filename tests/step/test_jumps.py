@@ -225,6 +225,18 @@ def test_a_body_at_rest_starts_with_the_velocity_of_its_prescribed_body(caplog):
     assert np.abs(forces).max() < 1e-6
 
 
+@pytest.mark.parametrize("dt", [0.01, 2e-3])
+def test_a_prescribed_body_that_starts_smoothly_pulls_with_the_force_of_its_acceleration(dt):
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_body("guide", box=(0.1,) * 3, kind="kinematic", motion={"formulas": {"x": "0.1*(1-cos(10*t))"}})
+    scene.add_body("box", box=(0.1,) * 3, mass=2, position=(0.3, 0, 0))
+    scene.add_fixed("joint", "guide", "box", anchor=(0.15, 0, 0), enforcement="exact")
+    simulation = abd.Simulation(scene, device=NAME)
+    forces = np.array([simulation.joints["joint"].wrench()[0][0] for _ in range(20) if simulation.step()])
+    expected = 20.0 * np.cos(10.0 * dt * (np.arange(20) + 0.5))
+    assert np.abs(forces - expected).max() < 150.0 * dt
+
+
 @pytest.mark.parametrize("dt", [0.01, 5e-4])
 @pytest.mark.parametrize("rotor", [0.2, 20.0])
 def test_a_rotor_has_its_inertia_from_the_first_step_on(rotor, dt):

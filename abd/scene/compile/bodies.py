@@ -20,6 +20,10 @@ from abd.scene.schema.fields import in_radians
 from abd.scene.schema.schema import BodySpec
 from abd.scene.schema.values import AXIS_NAMES
 
+START = 1e-3
+"""Part of a time step in which differences determine the initial velocity of a prescribed body."""
+ROUNDING = 1e-14
+"""Change of a prescribed position [m] or map in this time that counts as rounding."""
 _LINE = 1e-12
 """Second largest moment of S, relative to the largest, below which a body counts as a line or a point."""
 
@@ -89,7 +93,10 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
         center = spec.center_of_mass if matter is None else matter.center
         record.motion = prescribed_motion(spec.motion, pose, center)
         record.q = affine_state(record.motion(0.0))
-        record.qd = (affine_state(record.motion(dt)) - record.q) / dt
+        short = START * dt
+        first, second = (affine_state(record.motion(time)) for time in (short, 2.0 * short))
+        change = 4.0 * first - second - 3.0 * record.q
+        record.qd = np.where(np.abs(change) > ROUNDING, change, 0.0) / (2.0 * short)
     else:
         _set_free(record, pose, matter, fixed_translation, fixed_rotation)
     if kind is not Kind.DYNAMIC and matter is not None:
