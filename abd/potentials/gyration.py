@@ -23,9 +23,9 @@ generalized alpha up to 1.5 rad per step. Its slow motion grows by less than 1e-
 
 Thin axes. If the two larger moments of a rod are equal, its spin about its axis changes by torques about this axis
 only. In world axes this is a difference of large momenta: an error J_2 h^3 across the rod is spin of the small moment
-J_1 in the next step. An impact adds more: the body turns in its step as after the impact. For bodies with one moment below
-`THIN` of the others, in all modes, the integrator history along the axis e rotates with the body, and the momentum about it
-follows Euler's equation,
+J_1 in the next step. In the step of an impact this error is larger: the body turns for the whole step with its rotation
+after the impact. For bodies with one moment below `THIN` of the others, in all modes, the integrator history along the
+axis e rotates with the body, and the momentum about it follows Euler's equation,
 
     e L <- (e L)_free + h/2 (J_2 - J_3) (w_2 w_3 - (w_2 w_3)_free) + h ((1 - gamma) (e a)_n + gamma (e a)_{n+1}),
 

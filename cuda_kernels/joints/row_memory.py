@@ -121,7 +121,7 @@ def set_laws(
         target = now
     if has(row_laws, e, MOVING):
         target = ahead
-    # a step without history has one acceleration, and dampers act with the mean rate
+    # in a step without history the acceleration is constant, and dampers act with the mean rate
     per_rate = per_step
     damped_to = ahead
     if w[REST_RATE] > ZERO:

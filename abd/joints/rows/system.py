@@ -316,7 +316,7 @@ class JointSystem:
         target = np.where(moving, last + speed_of_target / per_step, target)
         target = np.where(self.turning, np.clip(target, now - REACH, now + REACH), target)
 
-        # a step without history has one acceleration, and dampers act with the mean rate
+        # in a step without history the acceleration is constant, and dampers act with the mean rate
         is_fresh = w[REST_RATE] > 0.0
         per_rate, begin = np.where(is_fresh, w[PER_H], per_step), np.where(is_fresh, now, last)
         damped = ch2 * a.damping * per_rate

@@ -21,7 +21,7 @@ from abd.scene.schema.schema import BodySpec
 from abd.scene.schema.values import AXIS_NAMES
 
 START = 1e-3
-"""Part of a time step in which differences determine the initial velocity of a prescribed body."""
+"""Part of a time step over which a difference quotient gives the initial velocity of a prescribed body."""
 ROUNDING = 1e-14
 """Change of a prescribed position [m] or map in this time that counts as rounding."""
 _LINE = 1e-12
