@@ -42,8 +42,9 @@ a radian use `DISSIPATIVE` steps.
 Rows of joints compute their rates with weights (w_4 .. w_9): ``x_h = w_4 x_n + w_5 x_{n-1} + w_9 rate_n``,
 ``rate = w_6 (x - x_h) = w_6 (x - x_n) + w_8 (x_{n-1} - x_n) - w_6 w_9 rate_n``; w_7 = 1/h. The differences extend over one
 step for DISSIPATIVE, and over two, with second order for any step ratio, for SMOOTH. In FRESH steps the mean of both rates is
-the displacement over h, as for the bodies. In bdf2 the target is w_0 q_n +
-w_1 q_{n-1} + w_2 qd_n + w_3 qd_{n-1}, and the reference of friction is x_h.
+the displacement over h, as for the bodies; forces depend on the rate at the end, where strong dampers do not oscillate.
+
+In bdf2 the target is w_0 q_n + w_1 q_{n-1} + w_2 qd_n + w_3 qd_{n-1}, and the reference of friction is x_h.
 """
 
 from __future__ import annotations

@@ -121,18 +121,12 @@ def set_laws(
         target = now
     if has(row_laws, e, MOVING):
         target = ahead
-    # in a step without history the acceleration is constant, and dampers act with the mean rate
-    per_rate = per_step
-    damped_to = ahead
-    if w[REST_RATE] > ZERO:
-        per_rate = w[PER_H]
-        damped_to = now + memory.rate[e] / per_rate
-    damped = ch2 * row_laws.damping[e] * per_rate
+    damped = ch2 * row_laws.damping[e] * per_step
     elastic = row_laws.mass_stiffness[e] + ch2 * stiffness_weight(row_laws, mode, e) * row_laws.stiffness[e]
     K = elastic + damped
     centre = target
     if K > ZERO:
-        centre = (elastic * target + damped * damped_to) / K
+        centre = (elastic * target + damped * ahead) / K
     p = laws.Parameters()
     p[slots.STRENGTH] = K
     p[slots.CENTRE] = centre
@@ -166,6 +160,8 @@ def set_laws(
         # inertia times the acceleration, by the same differences
         last_rate = w[REST_NOW] * memory.history[slots.RATE, e] + w[REST_BEFORE] * memory.history[slots.RATE_BEFORE, e]
         inertial = last + last_rate / per_step
+        # a step without history has one acceleration
+        per_rate = wp.where(w[REST_RATE] > ZERO, w[PER_H], per_step)
         p[slots.STRENGTH] = p[slots.STRENGTH] * ch2 * per_step * per_rate
         p[slots.CENTRE] = inertial
         p[slots.TARGET] = inertial

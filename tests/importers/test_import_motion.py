@@ -130,15 +130,16 @@ def differences(model, data, robot, simulation) -> dict[str, float]:
 def test_samples_move_as_in_mujoco(name, tmp_path):
     _, _, seed, keyframe = SAMPLES[name]
     difference, joint = largest_difference(write_sample(name, tmp_path), SECONDS, seed=seed, keyframe=keyframe)
-    # MuJoCo integrates activations to first order
-    assert difference < (3e-4 if name == "actuated" else 1e-4), joint
+    # MuJoCo integrates activations to first order; a quarter of the others at half the time step
+    assert difference < (3e-4 if name == "actuated" else 2e-4), joint
     assert joint, "nothing moved"
 
 
 @pytest.mark.parametrize("name", [name for name in ROBOTS if "cube" not in name])
 def test_robots_move_as_in_mujoco(name):
     difference, joint = largest_difference(fixture(name), SECONDS, seed=ROBOTS[name])
-    assert difference < 5e-5, joint
+    # dampers act with the rate at the end of the first step; a quarter at half the time step
+    assert difference < 2e-4, joint
 
 
 @pytest.mark.slow

@@ -316,13 +316,10 @@ class JointSystem:
         target = np.where(moving, last + speed_of_target / per_step, target)
         target = np.where(self.turning, np.clip(target, now - REACH, now + REACH), target)
 
-        # in a step without history the acceleration is constant, and dampers act with the mean rate
-        is_fresh = w[REST_RATE] > 0.0
-        per_rate, begin = np.where(is_fresh, w[PER_H], per_step), np.where(is_fresh, now, last)
-        damped = ch2 * a.damping * per_rate
+        damped = ch2 * a.damping * per_step
         elastic = a.mass_stiffness + ch2 * stiffness_weight * a.stiffness
         K = elastic + damped
-        pull = elastic * target + damped * (begin + speed_of_target / per_rate)
+        pull = elastic * target + damped * (last + speed_of_target / per_step)
         centre = np.divide(pull, K, out=target.copy(), where=K > 0.0)
         p[:, slots.STRENGTH], p[:, slots.CENTRE], p[:, slots.TARGET] = K, centre, centre
         held = a.exact & (K > 0.0)
@@ -348,6 +345,7 @@ class JointSystem:
         # inertia times the acceleration, by the same differences
         inertial = last + (w[REST_NOW] * rate + w[REST_BEFORE] * earlier_rate) / per_step
         p[turning, slots.CENTRE] = p[turning, slots.TARGET] = inertial[turning]
+        per_rate = np.where(w[REST_RATE] > 0.0, w[PER_H], per_step)  # a step without history has one acceleration
         p[turning, slots.STRENGTH] *= (ch2 * per_step * per_rate)[turning]
         law = np.where(a.active, a.law, Law.OFF).astype(np.int32)
         p[:, slots.TOLERANCE] = np.where(a.exact, a.tolerance, 0.0)
