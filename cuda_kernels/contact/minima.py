@@ -14,6 +14,7 @@ from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.distance import TIE, edge_distance2, edge_parameter, point_triangle
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
+    FACE_OF_I,
     TARGET_VERTEX,
     VERTEX_PLANE,
     VERTEX_TARGET,
@@ -21,7 +22,6 @@ from cuda_kernels.contact.surfaces import (
     Proximity,
     Surfaces,
     corners,
-    proximity_at,
 )
 from cuda_kernels.options import OPTIONS
 
@@ -140,9 +140,10 @@ def of_vertex(
     j: wp.int32,
     c: wp.vec4i,
     prim: Primitives,
+    near: Proximity,
     requested: wp.int32,
 ) -> Coefficients:
-    """Return coefficients of a vertex against a target, of the parts with bits in `requested`."""
+    """Return coefficients of a vertex against a target with the proximity `near`, of the parts with bits in `requested`."""
     out = Coefficients()
     v = i
     o = j
@@ -177,20 +178,23 @@ def of_vertex(
             is_requested = ((owned >> (k - 1)) & 1) != 0
         is_requested = is_requested and ((requested >> k) & 1) != 0
         D = reach
-        if is_requested:
-            one = part(VERTEX_TARGET, world, k)
-            near = proximity_at(VERTEX_TARGET, one.c, one.c, wp.vec4d())
-            D = wp.dot(near.r, near.r)
+        if is_requested and k == 0:
+            # only triangles whose closest point has three positive weights have the pattern of their interior
+            if inside == 3 or near.feature >= FACE_OF_I:
+                D = wp.dot(near.r, near.r)
+        elif is_requested:
+            side = part(VERTEX_TARGET, world, k).c
+            D = edge_distance2(x, side.x1, side.x2)
         if D < reach:
             if k == 0:
                 if pattern(s, start, target, x, p, A) == inside:
                     count = wp.int32(1)
             elif k <= 3:
-                side = s.topology.sides[target][k - 1]
-                ends = s.topology.side_ends[side]
+                number = s.topology.sides[target][k - 1]
+                ends = s.topology.side_ends[number]
                 t = between(s, ends[0], ends[1], x, p, A)
-                begin = s.topology.side_start[side]
-                end = s.topology.side_start[side + 1]
+                begin = s.topology.side_start[number]
+                end = s.topology.side_start[number + 1]
                 if t > TIE and t < ONE - TIE:
                     count = begin - end + 1
                 # in a tie, the closest point of a triangle may be on the side, and that of the side at its end
@@ -245,16 +249,10 @@ def of_edges(
     weight = s.topology.edge_weight[a] * s.topology.edge_weight[b]
     if weight == ZERO:
         return out
-    pair = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
-    if pair <= ZERO:
-        return out
-    ends_a = s.edges[a]
-    ends_b = s.edges[b]
-    world = corners(EDGE_EDGE, prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j])
-    whole = ONE
-    ratio = wp.vec4d()
     share = wp.vec4d()
     ends_at = wp.vec4i()
+    ends_a = s.edges[a]
+    ends_b = s.edges[b]
     for k in range(4):
         vertex = s.vertex_start[s.mesh[i]] + ends_a[0]
         faced = s.topology.edge_faced[b]
@@ -271,9 +269,19 @@ def of_edges(
         share[k] = ONE
         if faced == 0:
             share[k] = ONE - s.topology.vertex_share[vertex]
-        # the barrier of an end at the closest point equals the pair's
         if is_at_end:
+            if share[k] == ONE:
+                return out
             ends_at[k] = 1
+    pair = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
+    if pair <= ZERO:
+        return out
+    world = corners(EDGE_EDGE, prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j])
+    whole = ONE
+    ratio = wp.vec4d()
+    for k in range(4):
+        # the barrier of an end at the closest point equals the pair's
+        if ends_at[k] == 1:
             ratio[k] = ONE
         elif share[k] > ZERO:
             D = ZERO
@@ -325,7 +333,7 @@ def coefficients(
         return out
     if c[1] == EDGE_EDGE:
         return of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
-    return of_vertex(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, requested)
+    return of_vertex(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near, requested)
 
 
 @wp.func
