@@ -81,8 +81,8 @@ class StepFailure(AbdError):
         reason: "not_converged", "line_search", "blocked", "not_positive_definite", "linear_solver", "not_finite", "candidates"
             (more than an array can hold), "joints" (exact ones stay open), "limits" (a coordinate is outside its range),
             "limit_step" (no part of a step keeps the joint limits open), "turn" (an angle turns too far to be counted), "passed"
-            (the swept path is not proven collision-free), "fast_contact" (bodies collided at high speed) or "memory" (an
-            allocation failed).
+            (the swept path is not proven collision-free), "fast_contact" (bodies collided at high speed), "memory" (an
+            allocation failed) or "formula" (one has no value at this time).
         step: index of the frame; time: [s]; bodies: names concerned.
         concerned: (n,) bool, bodies of the failed islands or pairs; None if unknown.
     """

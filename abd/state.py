@@ -122,9 +122,15 @@ def _joins(ends, mine: np.ndarray) -> np.ndarray:
     return bodies[ends.child] | bodies[ends.parent]
 
 
+def without(table: Table, bodies: np.ndarray) -> Table:
+    """Return a table of pairs of bodies without those of some bodies (n,) bool."""
+    n = len(bodies)
+    return table[~(bodies[table.key // n] | bodies[table.key % n])]
+
+
 def _of_pairs(before: Table, after: Table, mine: np.ndarray) -> Table:
     """Rows of tables of pairs of bodies, sorted by key; pairs with a body that is `mine` (n,) come from `after`."""
     n = len(mine)
-    kept, taken = (mine[one.key // n] | mine[one.key % n] for one in (before, after))
-    both = type(before).joined(before[~kept], after[taken])
+    taken = mine[after.key // n] | mine[after.key % n]
+    both = type(before).joined(without(before, mine), after[taken])
     return both[np.argsort(both.key, kind="stable")]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -24,8 +25,8 @@ from abd.joints.rows.change import (
     changed,
     changes_of,
     described,
-    recount_memory,
     settings_of,
+    transfer_forces,
     transfer_memory,
     with_approaching_barriers,
     with_frames,
@@ -33,6 +34,7 @@ from abd.joints.rows.change import (
 )
 from abd.joints.rows.laws import SPRINGS, Role
 from abd.joints.rows.rows import residual
+from abd.joints.rows.system import JointSystem
 from abd.model import WORLD, Model
 from abd.potentials.integrators import longest
 from abd.step.joint_rows import JUMP_OF_SPEED
@@ -59,10 +61,12 @@ class JointControl:
         self._model, self._backend, self._stepper, self._coordinates = model, backend, stepper, coordinates
         joints, reader = model.joints, coordinates.reader
         self.start = joints.copy()
+        self._start_loads = model.bodies.force.copy(), model.bodies.torque.copy(), model.settings.gravity.copy()
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
         self.efforts = Efforts(model, backend, stepper, coordinates, self.rebuild)
         self._returning: list[tuple[int, str]] = []
+        self._was_moved = False
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
         self._breakable = np.flatnonzero((strength < np.inf).any(axis=1))
         self._strength = strength[self._breakable]
@@ -91,7 +95,7 @@ class JointControl:
         self._model.joints[index] = with_frames(self.joint(index), q, T_CW, T_DW)
         self._coordinates.watch(self._coordinates.values)
         self.rebuild([index])
-        self._warn_if_open(index, "has new frames")
+        self._warn_if_open([index], "has new frames and")
 
     def set_active(self, index: int, active: bool) -> None:
         """Activate or deactivate a joint; log a warning for an open exact joint, which the next step closes."""
@@ -99,7 +103,7 @@ class JointControl:
             self.replace_joint(index, replace(self.joint(index), active=bool(active)))
         if active:
             self.broken.pop(self.joint(index).name, None)
-            self._warn_if_open(index, "is activated")
+            self._warn_if_open([index], "is activated and")
 
     def set_coupling_active(self, index: int, active: bool) -> None:
         """Activate or deactivate a coupling."""
@@ -109,18 +113,17 @@ class JointControl:
             couplings[index] = replace(coupling, active=active)
             self.rebuild(sorted({coupling.joint, *(term.joint for term in coupling.terms)}))
 
-    def _warn_if_open(self, index: int, event: str) -> None:
-        """Log a warning if an exact joint is open after an event."""
-        joint = self.joint(index)
-        if joint.enforcement != "exact":
-            return
-        opening = open_by(self._model, self._stepper.q)[index]
-        if opening.max() > CLOSED:
-            _log.warning(
-                "exact joint '%s' %s while open by %.3g m, %.3g rad: the next step closes it; "
-                "set_coordinate closes it without a change of velocity",
-                joint.name, event, *opening,
-            )  # fmt: skip
+    def _warn_if_open(self, indices: Iterable[int], event: str = "") -> None:
+        """Log a warning for the active exact joints that are open after an event."""
+        opening = open_by(self._model, self._stepper.q)
+        for index in indices:
+            joint = self._model.joints[index]
+            if joint.active and joint.enforcement == "exact" and opening[index].max() > CLOSED:
+                _log.warning(
+                    "exact joint '%s' %sis open by %.3g m, %.3g rad: the next step closes it with a change of velocity; "
+                    "set_coordinate closes it without one",
+                    joint.name, event and f"{event} ", *opening[index],
+                )  # fmt: skip
 
     def set_function(self, index: int, coordinate: str, key: str, value: float | Callable[[float], float]) -> None:
         """Set the function of time "target" or "rate" of a drive.
@@ -128,8 +131,8 @@ class JointControl:
         The target of a velocity drive is its speed. Drives without such a function, and coordinates without a drive, get a
         position drive for a target or a velocity drive for a rate.
         """
-        settings = settings_of(self.joint(index), coordinate)
-        given = value if callable(value) else float(finite(value, (), f"the {key} of '{coordinate}'"))
+        settings, what = settings_of(self.joint(index), coordinate), f"the {key} of '{coordinate}'"
+        given = partial(_value_at, value, what) if callable(value) else float(finite(value, (), what))
         drive, function = settings.drive, as_function(given)
         mode, other = ("position", "velocity") if key == "target" else ("velocity", "force")
         if drive is None or drive.mode in (other, "brake"):
@@ -182,7 +185,14 @@ class JointControl:
         value, rotary = float(self._coordinates.values[place]), bool(reader.table.rotary[place])
         return with_approaching_barriers(settings, self._model, value, rotary)
 
-    # after a step -------------------------------------------------------------------------------------------------
+    # before and after a step --------------------------------------------------------------------------------------
+
+    def before_step(self) -> None:
+        """Start the efforts of the step; log a warning for exact joints that given poses have opened."""
+        self.efforts.before_step()
+        if self._was_moved:
+            self._was_moved = False
+            self._warn_if_open(range(len(self._model.joints)))
 
     def after_step(self) -> list[int]:
         """Break overloaded joints, warn of fast coordinates, move limits, end efforts, and return the joints that broke."""
@@ -220,7 +230,7 @@ class JointControl:
             if key not in self._fast:
                 self._fast.add(key)
                 _log.warning(
-                    "%s.%s moves at %.3g, above its limit %.3g, at t = %.6g s",
+                    "%s.%s moves at %.6g, above its limit %.6g, at t = %.6g s",
                     *key, rates[place], self._velocity_limit[place], self._stepper.worlds.clock,
                 )  # fmt: skip
 
@@ -275,7 +285,7 @@ class JointControl:
         if differs or any(changes_of(joints[k], now[k]) for k in now.changed_since(joints)):
             now.assign(joints)
             self._coordinates.watch(self._coordinates.values)
-            self._backend.rows.set_joints(build_system(self._model))
+            self._backend.rows.set_joints(self._build())
             self._returning = self._find_returning()
         self.efforts.restore(saved["efforts"])
 
@@ -296,16 +306,16 @@ class JointControl:
         """Return the row of a drive."""
         return int(self.rows(index, Role.FORCE if drive.mode == "force" else Role.DRIVE, coordinate=coordinate)[0])
 
-    def restart(self) -> None:
-        """Restart the histories of all rows; angles are counted from the simulation's coordinates."""
+    def restart(self, bodies: np.ndarray) -> None:
+        """Continue with new poses or velocities of bodies (n,) bool; the next step closes their joints."""
         stepper = self._stepper
-        coordinates = (self._coordinates.reader.table, self._coordinates.values)
         stepper.sleep.disturb()
-        stepper.memory = recount_memory(self._backend.system, coordinates, stepper.q, stepper.qd)
-        stepper.set_joints(stepper.memory, stepper.initial_laws())
         self._coordinates.forget_readings()
         ends = self._unfit_ends()
-        stepper.modes.jump(ends[ends != WORLD], constraints=True)
+        drives = stepper.rows.jumping_drives(stepper.time, longest(stepper.worlds.lengths), 0.0)
+        unfit = np.concatenate([ends[ends != WORLD], drives])
+        stepper.modes.jump(unfit[bodies[unfit]], constraints=True)
+        self._was_moved = True
 
     def _unfit_ends(self) -> np.ndarray:
         """Return bodies of constraints that are open or that the velocities violate, with repetitions."""
@@ -325,18 +335,33 @@ class JointControl:
         joint = self.joint(index)
         self._stepper.modes.jump([body for body in (joint.parent, joint.child) if body != WORLD], constraints=True)
 
+    def _build(self) -> JointSystem:
+        """Build the joint system. Its tolerances follow the loads at the start, not those when it is built."""
+        bodies, settings = self._model.bodies, self._model.settings
+        force, torque, gravity = self._start_loads
+        at_start = replace(bodies, force=force, torque=torque), replace(settings, gravity=gravity)
+        return build_system(replace(self._model, bodies=at_start[0], settings=at_start[1]))
+
     def rebuild(self, indices: list[int]) -> None:
         """Rebuild the joint system after a change of the joints `indices`; unchanged rows keep their history."""
         self.efforts.store()
         stepper, old = self._stepper, self._backend.system
         self._returning = self._find_returning()
-        new = build_system(self._model)
+        stepper.forces.record()
+        new = self._build()
         states = (stepper.q, stepper.qd, stepper.previous_q, stepper.previous_qd)
         coordinates = (self._coordinates.reader.table, self._coordinates.values)
         stepper.set_joints(*transfer_memory(old, stepper.memory, stepper.applied, new, coordinates, states))
+        if stepper.forces.mean is not None:
+            stepper.forces.mean = transfer_forces(old, stepper.forces.mean, new, len(self._model.joints))
         self._backend.rows.set_joints(new)
         stepper.energy_balance.forget()
         stepper.sleep.disturb()
         for index in indices:
             self._jump(index)
         self._coordinates.forget_readings()
+
+
+def _value_at(function: Callable[[float], float], what: str, time: float) -> float:
+    """Return a finite value of a user's function at a time [s]."""
+    return float(finite(function(time), (), f"{what} at t = {time:g} s"))

@@ -20,12 +20,15 @@ from abd.io.checkpoint import CheckpointError
 from abd.joint_list import JointList
 from abd.joints.closure.assembly import Assembly
 from abd.joints.closure.coordinate_setter import CoordinateSetter
+from abd.joints.rows.change import recount_memory
+from abd.joints.rows.forces import initial_laws
 from abd.joints.rows.table import values
-from abd.model import Kind, Model
+from abd.model import WORLD, Kind, Model
 from abd.scene.overlaps.starts import free_states
 from abd.scene.schema.attributes import KnownAttributes
 from abd.scene.schema.values import LARGEST
-from abd.state import BodyHistory, State, merged, read_tables, saved_tables
+from abd.state import BodyHistory, State, merged, read_tables, saved_tables, without
+from abd.step.integrators import AFTER_JUMP
 from abd.tables import arrays_of
 
 if TYPE_CHECKING:
@@ -96,7 +99,8 @@ class StateChanges(KnownAttributes):
     def move_to(self, q: np.ndarray, coordinates: np.ndarray | None = None) -> None:
         """Set the poses of all bodies between steps; linear and angular velocities stay.
 
-        Where joints are open then, or velocities violate them, the next step closes them as in an inelastic impact.
+        The integrator restarts for the bodies that change and those joined to them. Where joints are open then, or velocities
+        violate them, the next step closes them as in an inelastic impact, and logs a warning for open exact joints.
 
         Args:
             q: (n, 12) states; coordinates: (c,) values near which angles are counted there.
@@ -110,13 +114,17 @@ class StateChanges(KnownAttributes):
         old, new = (one[:, 3:].reshape(-1, 3, 3) for one in (state.q, q))
         turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
         qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)
-        self.coordinates = self.reader.coordinates(q, self.coordinates if coordinates is None else coordinates)
-        restart(self, state, q.copy(), qd)
+        before = self.coordinates
+        self.coordinates = self.reader.coordinates(q, before if coordinates is None else coordinates)
+        counted = self.reader.table.child[self.coordinates != before]
+        qd = np.where((q == state.q).all(axis=1, keepdims=True), state.qd, qd)  # without the rounding of the two products
+        restart(self, state, q.copy(), qd, counted[counted != WORLD])
 
     def set_velocities(self, qd: Any) -> None:
         """Set the velocities of the dynamic bodies between steps; static and prescribed bodies keep theirs.
 
-        The integrator restarts as in the first step. The energy balance does not include the change of kinetic energy.
+        The integrator restarts, as in the first step, for the bodies that change and those joined to them. The energy balance
+        does not include the change of kinetic energy.
         Velocities that violate joints are projected by the next step as in an inelastic impact.
 
         Args:
@@ -362,14 +370,35 @@ def separate(sim: RunningSimulation, q: np.ndarray, among: np.ndarray | None = N
     return free_q
 
 
-def restart(sim: RunningSimulation, state: State, q: np.ndarray, qd: np.ndarray) -> None:
-    """Restart the integrator from q, qd (n, 12); time and flags of `state` stay."""
+def restart(
+    sim: RunningSimulation, state: State, q: np.ndarray, qd: np.ndarray, further: np.ndarray | tuple[int, ...] = ()
+) -> None:
+    """Restart the integrator from q, qd (n, 12) for the bodies that change, `further` ones (indices), and all joined to them.
+
+    bdf2 restarts for all bodies."""
+    stepper, settings = sim.stepper, sim.model.settings
+    system, articulations = stepper.joints, stepper.articulations
+    moved = (q != state.q).any(axis=1)
+    restarted = moved | (qd != state.qd).any(axis=1)
+    restarted[list(further)] = True
+    restarted |= articulations.containing(restarted)
+    all_restart = settings.integrator == "bdf2" or restarted[articulations.dynamic].all()
+    restarted |= all_restart
+    system.follow_poses(q)
+    memory = recount_memory(system, (sim.reader.table, sim.coordinates), q, qd)
     kept = {name: getattr(state.bodies, name) for name in ("constrained", "stopped", "stride")}
-    changed = State(q=q, qd=qd, time=state.time, step=state.step, bodies=replace(BodyHistory.none(len(q)), **kept))
-    if np.array_equal(q, state.q):
-        changed.pairs, changed.anchors = state.pairs, state.anchors
-    sim.stepper.restore(changed)
-    sim.control.restart()
+    history = np.where(articulations.containing(stepper.rows.open_couplings(memory)), -AFTER_JUMP, 0).astype(np.int32)
+    fresh = replace(
+        state, q=q, qd=qd, previous_q=q, previous_qd=qd,
+        bodies=replace(BodyHistory.none(len(q)), history=history, **kept),
+        pairs=without(state.pairs, moved), anchors=without(state.anchors, moved),
+        joints=memory, laws=initial_laws(system, memory, settings, state.time),
+    )  # fmt: skip
+    both = merged(system, state, fresh, restarted)
+    stepper.restore(replace(both, previous_h=0.0) if all_restart else both)
+    if moved.any() and sim.backend.touch.may_collide:
+        stepper.start_contacts(np.flatnonzero(moved))
+    sim.control.restart(restarted)
 
 
 def without_contacts(q: np.ndarray, qd: np.ndarray) -> State:

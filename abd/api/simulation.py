@@ -200,7 +200,7 @@ class Simulation(Runs, StateChanges):
 
     def _step(self) -> StepReport:
         self._switches.before_step()
-        self.control.efforts.before_step()
+        self.control.before_step()
         progress, substeps, wall = self.stepper.advance()
         self._joint_coordinates.after_step()
         if broken := self.control.after_step():

@@ -85,7 +85,10 @@ class ByName(Mapping[str, View]):
 
 def finite(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     """Copy numbers of at most `LARGEST` to an array; raise a `ValueError` that names `what` for others or another shape."""
-    found = np.array(values, dtype=float)
+    try:
+        found = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        found = np.full(shape, np.nan)
     if found.shape != shape or not (np.abs(found) <= LARGEST).all():
         size = f"{' x '.join(str(one) for one in shape)} finite numbers" if shape else "a finite number"
         text = " ".join(repr(values).split())

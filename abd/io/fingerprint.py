@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from collections.abc import Callable
 from dataclasses import is_dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,8 +15,10 @@ from abd.joint_model import Joint
 from abd.joints.types import TYPES
 from abd.model import Model
 from abd.names import Names
+from abd.scene.schema.formula import FormulaError
 from abd.tables import arrays_of
 
+T = TypeVar("T")
 _INSTANTS = 2.0 ** np.arange(-4, 12)
 """Instants at which prescribed motions are sampled, in time steps of the scene."""
 
@@ -23,7 +27,8 @@ def model_digest(model: Model) -> str:
     """SHA-256 over all arrays and settings of a model, as hexadecimal digits.
 
     Names of meshes, colors, notes and the number of frames are excluded: a run may be continued for longer. Functions of
-    prescribed motions and drives enter by their values at `_INSTANTS`, functions of custom joints by their source.
+    prescribed motions and drives enter by their values at `_INSTANTS` up to the first without a value, functions of custom joints
+    by their source.
     """
     instants = _INSTANTS * model.settings.dt
     digest = hashlib.sha256()
@@ -44,15 +49,25 @@ def model_digest(model: Model) -> str:
     _take(digest, "materials", model.materials)
     _take(digest, "settings", replace(model.settings, frames=0))
     for body, motion in sorted(model.motions.items()):
-        _take(digest, f"motion {body}", [motion(float(t)) for t in instants])
+        _take(digest, f"motion {body}", _sampled(motion, instants))
     return digest.hexdigest()
+
+
+def _sampled(function: Callable[[float], T], instants: np.ndarray) -> list[T]:
+    values = []
+    try:
+        for t in instants:
+            values.append(function(float(t)))
+    except FormulaError:
+        pass
+    return values
 
 
 def _without_functions(joint: Joint, instants: np.ndarray) -> Joint:
     """Return the joint with the functions of its drives replaced by their values at given instants."""
 
     def sampled(function):
-        return function and np.array([function(float(t)) for t in instants])
+        return function and np.array(_sampled(function, instants))
 
     def sampled_drive(one):
         drive = one.drive

@@ -25,6 +25,7 @@ from abd.io.trajectory import Trajectory
 from abd.io.trajectory_writer import TrajectoryWriter
 from abd.model import Model
 from abd.scene.overlaps.starts import free_start
+from abd.scene.schema.formula import FormulaError
 from abd.step.frame_path import FramePath
 
 _PAUSE = 0.01
@@ -258,8 +259,9 @@ def run(
                 status = advance(sim, steps, recorder.step, recorder.tally, observers, is_interrupted)
             except StepFailure as error:
                 status, failure = Status.FAILED, error
-            except OutOfMemory as error:
-                status, failure = Status.FAILED, StepFailure("memory", str(error), sim.frame, sim.time)
+            except (OutOfMemory, FormulaError) as error:
+                reason = "memory" if isinstance(error, OutOfMemory) else "formula"
+                status, failure = Status.FAILED, StepFailure(reason, str(error), sim.frame, sim.time)
             recorder.flush()
             recorder.queue.close()
         report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)

@@ -1,7 +1,7 @@
 """Forces of contacts and joint rows in the last frame, for output.
 
 They are means over the frame, including impulses of impacts: force times length of the frame is the impulse. In a frame of one
-substep they are read on demand; otherwise after every substep, weighted by its fraction of the frame.
+substep they are read on demand, or before joints change; otherwise after every substep, weighted by its fraction of the frame.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ class FrameForces:
     Attributes:
         rebound: of the last substep, or None; own: parameters of pairs in that substep, or None.
         parts: contact points of the substeps, with their fraction of the forces; empty in a frame of one substep.
-        mean: forces of the measured rows (R,), of the linear rows (l, 3), and reactions (j, 6) to impacts; None in a frame of one
-            substep.
+        mean: forces of the measured rows (R,), of the linear rows (l, 3), and reactions (j, 6) to impacts; None: read on demand.
     """
 
     def __init__(self, stepper):
@@ -40,8 +39,13 @@ class FrameForces:
 
     @property
     def recorded(self) -> bool:
-        """Whether forces of several substeps were added."""
+        """Whether forces were added."""
         return bool(self.parts) or self.mean is not None
+
+    def record(self) -> None:
+        """Store the forces of the last frame, which are those of its joints also if these change after it."""
+        if self.stepper.stepped and not self.recorded:
+            self.add(self, np.ones(len(self.stepper.model.bodies)))
 
     def add(self, last: FrameForces, fraction: np.ndarray) -> None:
         """Add the forces of the last substep, which is a `fraction` (n,) of the frame of a body, 0 for excluded bodies."""

@@ -127,6 +127,7 @@ class StepperState(HostCopies):
         self._restore_pairs(state.pairs)
         self.joints.follow_poses(previous_q)
         self.forget_copies()
+        self.forces.forget()
         self.stepped = False
         fresh = state.joints is None
         self.memory = self.joints.fresh_memory(state.q, state.qd) if fresh else self._check_memory(copied(state.joints))
@@ -199,7 +200,6 @@ class StepperState(HostCopies):
     def set_joints(self, memory: JointMemory, applied: Applied) -> None:
         """Set the memory of the joint rows, and their laws in the last substep."""
         self.memory, self._applied = memory, applied
-        self.forces.forget()
 
     def initial_laws(self) -> Applied:
         """Return the laws of the joint rows in an initial state."""

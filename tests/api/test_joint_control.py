@@ -4,7 +4,7 @@ import logging
 
 import numpy as np
 import pytest
-from common_scenes import hinged_bars
+from common_scenes import hinged_bars, on_ground
 from on_device import NAME
 
 import abd
@@ -118,6 +118,40 @@ def test_a_joint_breaks_once(caplog):
     fall = sim.model.bodies.mass @ sim.stepper.qd[:, 2]
     sim.run(steps=1)
     assert sim.model.bodies.mass @ sim.stepper.qd[:, 2] - fall == pytest.approx(-2 * 9.81 * 0.01, rel=1e-6)
+
+
+@pytest.mark.parametrize(("key", "value", "given"), [("target", float("nan"), "nan"), ("rate", "fast", "'fast'")])
+def test_functions_without_a_value_are_refused(key, value, given):
+    sim = pendulum()
+    with pytest.raises(ValueError, match=f"the {key} of 'theta' at t = .* must be a finite number .*not {given}"):
+        getattr(sim.joints["hinge0"].theta, f"set_{key}")(lambda t: value)
+        sim.step()
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_forces_of_a_step_do_not_depend_on_joints_that_change_after_it(steps):
+    """A joint that breaks or is released changes no reading of others; an impact on the floor and on a limit is in that step."""
+    sims = []
+    for strength in ({"break_force": 10.0}, {}, {}):
+        scene = on_ground(0.4, dt=0.01)
+        scene.add_body("box", box=(0.2, 0.2, 0.1), position=(20, 0, 0.15), velocity=(1, 0, -3), angular_velocity=(1, 2, 0))
+        scene.add_body("bar", box=(1, 0.1, 0.1), position=(30.5, 0, 3), angular_velocity=(0, 4, 0), velocity=(0, 0, -2))
+        limit = {"coordinate": {"theta": {"range_deg": (-90, 1), "limit_restitution": 0.5}}}
+        hinge = {"anchor": (30, 0, 3), "axis": (0, 1, 0), "enforcement": "exact"}
+        scene.add_joint("hinge", "pivot", abd.WORLD, "bar", **hinge, **limit)
+        scene.add_body("bob", box=(0.1, 0.1, 0.1), position=(-5, 0, 3), force=(0, 0, -50.0))
+        scene.add_joint("fixed", "weld", abd.WORLD, "bob", anchor=(-5, 0, 3), enforcement="exact", **strength)
+        sims.append(abd.Simulation(scene, device=NAME))
+    for sim in sims:
+        before = sim.bodies["box"].center_velocity
+        sim.run(steps=steps)
+    sims[2].joints["weld"].active = False
+    assert not sims[0].joints["weld"].active
+    loads = [[*sim.joints["pivot"].wrench()[0], *sim.bodies["box"].contact_force] for sim in sims]
+    assert loads[0] == pytest.approx(loads[1], abs=1e-9) and loads[2] == pytest.approx(loads[1], abs=1e-9)
+    if steps == 1:
+        gained = sims[1].bodies["box"].center_velocity - before + (0, 0, 0.0981)
+        assert loads[0][3:] == pytest.approx(sims[1].bodies["box"].mass * gained / 0.01, rel=1e-3)
 
 
 def test_velocity_limit_is_reported_once(caplog):

@@ -69,7 +69,7 @@ def test_frames_are_read_and_set(caplog):
     apart = elbow.T_CW
     apart[:3, 3] += (0, 0, 0.05)
     elbow.T_CW = apart
-    assert "has new frames while open by 0.05 m" in caplog.text
+    assert "has new frames and is open by 0.05 m" in caplog.text
     assert np.allclose(elbow.displacement, (0, 0, 0.05), atol=1e-9)
     sim.run(steps=2)
     assert np.abs(elbow.displacement).max() < 1e-7

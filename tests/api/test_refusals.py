@@ -129,6 +129,7 @@ VALUES = {
     "target": (lambda sim: z(sim).set_target(None), "the target of 'z' must be a finite number"),
     "targets": (lambda sim: z(sim).set_target((1.0, 2.0)), "the target of 'z' must be a finite number"),
     "no target": (lambda sim: z(sim).set_target(float("nan")), "the target of 'z' must be a finite number"),
+    "force in words": (lambda sim: sim.bodies["box"].apply_force("up"), "the load on body 'box' must be 3 finite numbers"),
     "turned range": (lambda sim: z(sim).set_range(1.0, 0.5), "must be below"),
     "damping of a limit": (lambda sim: z(sim).set_limit(damping=-1.0), "not negative"),
     "values of coordinates": (assign(OWNERS["pivot"], "coordinates", [1.0]), "coordinates z, theta, and cannot take 1 values"),

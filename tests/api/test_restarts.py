@@ -134,3 +134,64 @@ def test_a_pickled_simulation_continues(motion):
     for one in (sim, other):
         one.run(steps=3)
     assert_same(sim, other)
+
+
+def pendulum(worlds: int = 1) -> abd.Scene:
+    """A ball far from a pendulum on an exact hinge; both are free of contact."""
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("ball", sphere={"radius": 0.1}, position=(50, 0, 0), velocity=(1, 0, 0))
+    scene.add_body("bar", box=(1, 0.1, 0.1), position=(0.5, 0, 0))
+    scene.add_hinge("pivot", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    return scene.replicate(worlds) if worlds > 1 else scene
+
+
+@pytest.mark.parametrize("worlds", [1, 2])
+@pytest.mark.parametrize("change", ["linear_velocity", "position"])
+def test_a_changed_body_does_not_disturb_others(change, worlds):
+    """Bodies that are not joined to it, in its world and in others, take the same steps bit for bit."""
+    scene = pendulum(worlds)
+    one, other = abd.Simulation(scene, device=NAME), abd.Simulation(scene, device=NAME)
+    ball = one.model.bodies.names.index("ball" if worlds == 1 else "w0_ball")
+    others = np.arange(len(one.bodies)) != ball
+    for k in range(20):
+        if k % 3 == 1:
+            setattr(one.bodies[one.model.bodies.names[ball]], change, (1.0 + k, 40.0, 0.0))
+        one.step(), other.step()
+    q, expected = one.state.q.numpy(), other.state.q.numpy()
+    assert np.array_equal(q[others], expected[others]) and not np.array_equal(q[ball], expected[ball])
+
+
+def test_velocities_that_do_not_change_do_not_restart_the_integrator():
+    one, other = (abd.Simulation(pendulum(), device=NAME) for _ in range(2))
+    for _ in range(10):
+        one.set_velocities(one.state.qd.numpy())
+        one.step(), other.step()
+    assert np.array_equal(one.state.q.numpy(), other.state.q.numpy())
+
+
+def test_a_restored_run_has_the_tolerances_of_the_uninterrupted_one():
+    """The tolerances of joints do not depend on gravity and loads at the time when the rows were built."""
+    def run():
+        return abd.Simulation(pendulum(), device=NAME)
+
+    one, other = run(), run()
+    one.gravity = (0, 0, -0.02)
+    one.bodies["bar"].apply_force((0, 0, 3.0))
+    one.run(steps=2)
+    one.joints["pivot"].theta.set_range(-3, 3)
+    one.run(steps=2)
+    other.restore(one.checkpoint())
+    tolerances = [sim.backend.system.linear.tolerance for sim in (one, other)]
+    assert np.array_equal(*tolerances)
+    one.run(steps=20), other.run(steps=20)
+    assert np.array_equal(one.state.q.numpy(), other.state.q.numpy())
+
+
+def test_an_exact_joint_opened_by_a_given_pose_is_reported(caplog):
+    sim = abd.Simulation(pendulum(), device=NAME)
+    sim.bodies["bar"].position = (0.5, 0.0, 0.2)
+    sim.bodies["bar"].position = (0.5, 0.0, 0.1)
+    sim.step()
+    sim.step()
+    found = [record.message for record in caplog.records if "is open by" in record.message]
+    assert len(found) == 1 and "exact joint 'pivot' is open by 0.1 m, 0 rad: the next step closes it" in found[0]

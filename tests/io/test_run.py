@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from two_bodies import Failing, scene
 
+import abd
 from abd.errors import StepFailure
 from abd.io import run as runs
 from abd.io.checkpoint import to_bytes
@@ -116,6 +117,28 @@ def test_a_killed_run_is_resumed_from_its_checkpoint(tmp_path):
     assert observer.closed and not (tmp_path / "parts" / "report.json").exists()
     start(tmp_path / "parts", 9, resume=True)
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("place", ["joint", "body"])
+def test_a_formula_without_a_value_ends_a_run(tmp_path, place):
+    """Frames before it are kept; the message has the place of the formula. A run that ends before it succeeds."""
+    made = scene(frames=3)
+    if place == "joint":
+        keys = {"coordinate": {"theta": {"drive": {"mode": "pd", "target": "sqrt(0.035 - t)", "stiffness": 1.0}}}}
+        made.add_hinge("door", "world", "body0", anchor=(0, 0, 2), axis=(0, 0, 1), **keys)
+        named = "joint.door.theta.drive.target: 'sqrt(0.035 - t)' has no value at t = 0.04"
+    else:
+        motion = {"formulas": {"x": "sqrt(0.035 - t)"}}
+        made.add_body("plate", box=(1, 1, 0.1), position=(0, 0, 9), kind="kinematic", motion=motion)
+        named = "body.plate.motion.formulas.x: 'sqrt(0.035 - t)' has no value at t = 0.04"
+    for steps, status in ((3, Status.DONE), (9, Status.FAILED)):
+        folder = tmp_path / str(steps)
+        outcome = run(made, made.compile(), folder, device="numpy", steps=steps, simulate=abd.Simulation)
+        assert outcome.status is status
+        with Trajectory(folder) as trajectory:
+            assert len(trajectory) == 4
+    report = json.loads((folder / "report.json").read_text())
+    assert report["failure"]["reason"] == "formula" and report["failure"]["message"].startswith(named)
 
 
 def test_failure_keeps_the_computed_frames(tmp_path, in_thread):

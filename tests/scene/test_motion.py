@@ -148,7 +148,7 @@ def test_formulas_displace_the_initial_pose():
     np.testing.assert_allclose(pose(0.0), START, atol=1e-15)
     np.testing.assert_allclose(pose(0.25)[:3, 3], START[:3, 3] + (0.1, 0, 0.0625))
     np.testing.assert_allclose(pose(0.25)[:3, :3], turned((0, math.pi / 4, 0)) @ START[:3, :3], atol=1e-15)
-    with pytest.raises(SceneError, match=r"motion.formulas.y: .*no value at t = 2"):
+    with pytest.raises(FormulaError, match=r"motion.formulas.y: .*no value at t = 2: .*min or max"):
         motion(formulas={"y": "1/(t-2)"})(2.0)
 
 

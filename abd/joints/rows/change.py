@@ -189,7 +189,7 @@ def transfer_memory(
     fresh, before = counted.fresh_memory(q, qd), counted.fresh_memory(before_q, before_qd)
     fresh.history[slots.BEFORE], fresh.history[slots.RATE_BEFORE] = before.history[slots.VALUE], before.history[slots.RATE]
     law, p = np.zeros(len(new.rows), dtype=np.int32), np.zeros((len(new.rows), applied.p.shape[1]))
-    at, source = _matches(*([*zip(a.coupling, a.joint, a.role, a.name)] for a in (old.row_laws, new.row_laws)))
+    at, source = _matching_rows(old, new)
     width, returns = fresh.history[slots.BARRIER_WIDTH].copy(), new.row_laws.follows & (new.row_laws.law == Law.BARRIER)
     same = _have_same_frames(old, source, new, at)
     fresh.history[:, at[same]] = memory.history[:, source[same]]
@@ -197,11 +197,23 @@ def transfer_memory(
     fresh.multiplier[at] = memory.multiplier[source]
     ch2, linear_ch2 = np.ones(len(new.rows)), np.ones(len(new.linear))
     law[at], p[at], ch2[at] = applied.law[source], applied.p[source], applied.ch2[source]
-    at, source = _matches(old.linear.joint.tolist(), new.linear.joint.tolist())
+    at, source = _matching_linear_rows(old, new)
     K, shift = np.zeros((len(new.linear), 3)), np.zeros((len(new.linear), 3))
     fresh.linear[at], K[at], shift[at] = memory.linear[source], applied.stiffness[source], applied.shift[source]
     linear_ch2[at] = applied.linear_ch2[source]
     return fresh, Applied(law, p, K, shift, ch2, linear_ch2)
+
+
+def transfer_forces(
+    old: JointSystem, mean: tuple[np.ndarray, np.ndarray, np.ndarray], new: JointSystem, joints: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Forces of measured rows (R,) and linear rows (l, 3), and reactions (j, 6), of a new joint system with `joints` joints from
+    those of the old one; 0 for new rows."""
+    out = np.zeros(len(new.rows)), np.zeros((len(new.linear), 3)), np.zeros((joints, 6))
+    rows = _matching_rows(old, new), _matching_linear_rows(old, new), (slice(len(mean[2])), slice(None))
+    for values, (at, source), of_old in zip(out, rows, mean, strict=True):
+        values[at] = of_old[source]
+    return out
 
 
 def recount_memory(
@@ -237,6 +249,14 @@ def _measure_keys(table: MeasureTable) -> list[tuple]:
         (int(table.joint[m]), int(table.kind[m]), table.numbers[m].tobytes(), table.scale[m], table.offset[m])
         for m in range(len(table))
     ]
+
+
+def _matching_rows(old: JointSystem, new: JointSystem) -> tuple[np.ndarray, np.ndarray]:
+    return _matches(*([*zip(a.coupling, a.joint, a.role, a.name)] for a in (old.row_laws, new.row_laws)))
+
+
+def _matching_linear_rows(old: JointSystem, new: JointSystem) -> tuple[np.ndarray, np.ndarray]:
+    return _matches(old.linear.joint.tolist(), new.linear.joint.tolist())
 
 
 def _matches(old: list, new: list) -> tuple[np.ndarray, np.ndarray]:

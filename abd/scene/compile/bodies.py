@@ -91,7 +91,7 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
         record.q = affine_state(pose)
     elif kind is Kind.KINEMATIC:
         center = spec.center_of_mass if matter is None else matter.center
-        record.motion = prescribed_motion(spec.motion, pose, center)
+        record.motion = prescribed_motion(spec.motion, pose, center, f"body.{spec.name}.motion")
         record.q = affine_state(record.motion(0.0))
         short = START * dt
         first, second = (affine_state(record.motion(time)) for time in (short, 2.0 * short))

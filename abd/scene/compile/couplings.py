@@ -38,7 +38,7 @@ def compile_coupling(spec: CouplingSpec, joints: dict[str, list[str]], index: di
     joint, coordinate = split_reference(spec.coordinate, joints)
     function = None if spec.function is None else FUNCTIONS[spec.function]
     if spec.formula is not None:
-        function = NamedFormula(spec.formula, tuple(spec.variables))
+        function = NamedFormula(spec.formula, tuple(spec.variables), f"coupling.{spec.name}.formula")
     terms = spec.terms or [CouplingTermSpec(coordinate=text) for text in spec.variables.values()]
     return Coupling(
         name=spec.name,

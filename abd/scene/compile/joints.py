@@ -138,7 +138,7 @@ def _coordinates(
             message = f"{measure.name} must be {start:.6g} by the frames of the bodies, not {given:.6g}"
             remedy = "remove initial, or give world anchors and axes instead of those of the child"
             raise SceneError.of(message, key=key_of(spec, measure.name, "initial"), value=given, remedy=remedy)
-        one = coordinate_settings(measure.name, tables[measure.name], start)
+        one = coordinate_settings(measure.name, tables[measure.name], start, f"joint.{spec.name}.{measure.name}")
         if one.limit == "barrier" and not one.lower - SAME_VALUE <= start <= one.upper + SAME_VALUE:
             message = f"{measure.name} must start inside its range [{one.lower:.6g}, {one.upper:.6g}], not at {start:.6g}"
             remedy = 'move the bodies, widen the range, or use limit = "compliant"'

@@ -24,20 +24,20 @@ from abd.rotations import pose
 from abd.scene.geometry.frames import rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
 from abd.scene.schema.fields import TimeFunction, in_radians
-from abd.scene.schema.formula import FormulaError
 from abd.scene.schema.schema import Formulas, MotionSpec
 
 Motion = Callable[[float], np.ndarray]
 """Function of t [s] that returns a (4, 4) pose."""
 
 
-def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray | None = None) -> Motion:
+def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray | None = None, key: str = "motion") -> Motion:
     """Return the pose (4, 4) of the mesh frame as a function of t [s].
 
     Args:
         spec: table of the motion.
         initial: (4, 4) initial pose of the mesh frame (`abd.scene.geometry.frames.body_pose`).
         center: (3,) centre of mass in the mesh frame [m]; needed for ``frame = "center_of_mass"``.
+        key: location in the scene for the error of a formula without a value.
 
     Raises:
         SceneError: a pose file or a formula cannot be read, or the centre of mass is unknown.
@@ -49,7 +49,7 @@ def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray 
             remedy = 'give center_of_mass, a thickness or a radius, or use frame = "mesh"'
             raise SceneError.of(message, key="motion.frame", value=spec.frame, remedy=remedy)
         offset[:3, 3] = center
-    moved = _moved_frame(spec, initial @ offset)
+    moved = _moved_frame(spec, initial @ offset, key)
     back = np.linalg.inv(offset)
     return partial(_motion, moved, np.inf if spec.until is None else spec.until, back)
 
@@ -59,9 +59,9 @@ def _motion(moved: Motion, until: float, back: np.ndarray, t: float) -> np.ndarr
     return moved(min(float(t), until)) @ back
 
 
-def _moved_frame(spec: MotionSpec, start: np.ndarray) -> Motion:
+def _moved_frame(spec: MotionSpec, start: np.ndarray, key: str) -> Motion:
     if spec.formulas is not None:
-        return _by_formulas(spec.formulas, start)
+        return _by_formulas(spec.formulas, start, key)
     if spec.keyframes is not None:
         times = np.array([frame.time for frame in spec.keyframes])
         # missing values of keyframes are the initial ones
@@ -118,18 +118,13 @@ class _PoseSequence:
         return pose(rotation, (1.0 - s) * self.positions[k] + s * self.positions[k + 1])
 
 
-def _by_formulas(spec: Formulas, start: np.ndarray) -> Motion:
+def _by_formulas(spec: Formulas, start: np.ndarray, key: str) -> Motion:
     """``p = p0 + (x, y, z)(t)``, ``R = exp([(rx, ry, rz)(t)]) R0``."""
-    return partial(_at_formulas, {key: TimeFunction(getattr(spec, key)) for key in Formulas.model_fields}, start)
+    formulas = [TimeFunction(getattr(spec, axis), key=f"{key}.formulas.{axis}") for axis in Formulas.model_fields]
+    return partial(_at_formulas, formulas, start)
 
 
-def _at_formulas(formulas: dict[str, TimeFunction], start: np.ndarray, t: float) -> np.ndarray:
-    values = np.empty(6)
-    for k, (key, formula) in enumerate(formulas.items()):
-        try:
-            values[k] = formula(t)
-        except FormulaError as error:
-            remedy = "limit it by min or max, or give until"
-            raise SceneError.of(str(error), f"motion.formulas.{key}", formula.source, remedy=remedy) from None
+def _at_formulas(formulas: list[TimeFunction], start: np.ndarray, t: float) -> np.ndarray:
+    values = np.array([formula(t) for formula in formulas])
     rotation = Rotation.from_rotvec(values[3:]).as_matrix() @ start[:3, :3]
     return pose(rotation, start[:3, 3] + values[:3])

@@ -201,25 +201,26 @@ class TimeFunction:
     """``unit`` times a number or a formula of t [s]; equal ones compare equal, since the text determines them.
 
     Attributes:
-        source: the number or formula; unit: factor into SI, pi/180 for degrees.
+        source: the number or formula; unit: factor into SI, pi/180 for degrees; key: location in the scene for errors.
     """
 
     source: float | str
     unit: float = 1.0
+    key: str = field(default="", compare=False)
     _formula: NamedFormula | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.source, str):
-            object.__setattr__(self, "_formula", NamedFormula(self.source, ("t",)))
+            object.__setattr__(self, "_formula", NamedFormula(self.source, ("t",), self.key))
 
     def __call__(self, t: float) -> float:
         return self.unit * (self.source if self._formula is None else self._formula((t,)))
 
 
-def time_function(spec: Spec, key: str) -> TimeFunction | None:
-    """Return the function of a key, converted from its key in degrees if that is given; None without both."""
+def time_function(spec: Spec, key: str, place: str) -> TimeFunction | None:
+    """Return the function of a key of the table at `place`, or of its key in degrees; None without both."""
     degrees = getattr(spec, f"{key}{DEGREES}")
     if degrees is not None:
-        return TimeFunction(degrees, math.pi / 180.0)
+        return TimeFunction(degrees, math.pi / 180.0, f"{place}.{key}{DEGREES}")
     value = getattr(spec, key)
-    return None if value is None else TimeFunction(value)
+    return None if value is None else TimeFunction(value, key=f"{place}.{key}")

@@ -9,7 +9,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,7 @@ MAX_LENGTH = 1000
 
 
 class FormulaError(AbdError):
-    """A formula that cannot be read or evaluated; `column` counts from 1 (0: concerns the value, not the text)."""
+    """A formula that cannot be read or has no value; `column` counts from 1 (0: concerns the value, not the text)."""
 
     exit_status = 2
 
@@ -118,12 +118,16 @@ WORDS = ("t", "pi", *OPERATIONS)
 class NamedFormula:
     """A formula of named values, as a function of a sequence of them; equal texts and names compare equal.
 
+    Attributes:
+        key: location in the scene for the error of a formula without a value.
+
     Raises:
         FormulaError: the text is invalid, or the formula has no finite value.
     """
 
     source: str
     names: tuple[str, ...]
+    key: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         self._tree  # noqa: B018 - errors are reported at once
@@ -137,10 +141,14 @@ class NamedFormula:
         try:
             value = float(_value(self._tree, at))
         except (ArithmeticError, ValueError) as error:
-            raise FormulaError(f"'{self.source}' has no value at {self._place(values)}: {error}") from None
+            raise self._without_value(f"no value at {self._place(values)}: {error}") from None
         if not math.isfinite(value):
-            raise FormulaError(f"'{self.source}' is not finite at {self._place(values)}")
+            raise self._without_value(f"no finite value at {self._place(values)}")
         return value
+
+    def _without_value(self, problem: str) -> FormulaError:
+        message = f"'{self.source}' has {problem}"
+        return FormulaError(f"{self.key}: {message} -> limit its parts by min or max" if self.key else message)
 
     def gradient(self, values: Sequence[float]) -> np.ndarray:
         """Return the derivatives (k,) by the values (k,), exact, or by differences where not finite (a root at 0)."""
@@ -158,7 +166,7 @@ class NamedFormula:
         return ", ".join(f"{name} = {value:g}" for name, value in zip(self.names, values, strict=True))
 
     def __getstate__(self) -> dict:
-        return {"source": self.source, "names": self.names}
+        return {"source": self.source, "names": self.names, "key": self.key}
 
 
 def _value(node: ast.expr, at: Mapping[str, float]) -> float:
