@@ -14,7 +14,7 @@ from abd.cli import main
 from abd.errors import SceneError
 from abd.io.trajectory import Trajectory
 
-pytest.importorskip("mujoco")
+mujoco = pytest.importorskip("mujoco")
 
 TETRAHEDRON = "v 0 0 0\nv 0.3 0 0\nv 0 0.3 0\nv 0 0 0.3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
@@ -107,6 +107,26 @@ def test_mirrored_meshes_keep_their_outer_side_mass_and_inertia(suffix, scale, t
     np.testing.assert_allclose(*(points[np.lexsort(np.round(points, 6).T)] for points in corners), atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    "keys",
+    ["", 'refpos="0.5 0 0"', 'refquat="0.9 0.1 0.3 0.2"', 'refpos="0.5 1 0" refquat="0.9 0.1 0.3 0.2" scale="-1 2 3"'],
+)
+@pytest.mark.parametrize("source", ['file="m.obj"', 'vertex="0 0 0 0.3 0 0 0 0.3 0 0 0 0.3"'])
+def test_vertices_of_meshes_are_those_of_mujoco(source, keys, tmp_path):
+    (tmp_path / "m.obj").write_text(TETRAHEDRON)
+    geom = '<geom type="mesh" mesh="m" pos="0.1 0.2 0.3" euler="10 20 30"/>'
+    scene = load(mjcf(falling("b", geom), f'<asset><mesh name="m" {source} {keys}/></asset>'), tmp_path)
+    reference = mujoco.MjModel.from_xml_path(str(tmp_path / "robot.xml"))
+    data = mujoco.MjData(reference)
+    mujoco.mj_forward(reference, data)
+    expected = reference.mesh_vert @ data.geom_xmat[0].reshape(3, 3).T + data.geom_xpos[0]
+    found = vertices(scene, "b")
+    np.testing.assert_allclose(*(points[np.lexsort(np.round(points, 4).T)] for points in (found, expected)), atol=1e-6)
+    surface = trimesh.Trimesh(found, scene.compile().meshes[0].triangles, process=False)
+    np.testing.assert_allclose(surface.center_mass, data.xipos[1], atol=1e-6)
+    assert surface.volume == pytest.approx(reference.body_mass[1] / 1000.0, rel=1e-5), "faces look outwards"
+
+
 def test_height_field(tmp_path):
     text = mjcf(
         '<geom type="hfield" hfield="hills" name="ground"/>' + falling("ball", '<geom size="0.1"/>', "0.5 0.5 8"),
@@ -116,7 +136,6 @@ def test_height_field(tmp_path):
     ground = scene.started()
     mesh = ground.meshes[ground.bodies.mesh[0]]
     assert mesh.closed and scene.body("ground").kind == "static"
-    mujoco = pytest.importorskip("mujoco")
     reference = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(reference)
     mujoco.mj_forward(reference, data)
@@ -165,8 +184,6 @@ PAIRS = (
 
 
 def test_contact_rules_are_those_that_mujoco_finds(tmp_path):
-    import mujoco
-
     names = ["floor", *RULES]
     bodies = "".join(
         falling(name, f'<geom name="{name}" size="0.1" {keys}/>', f"{k} 0 0.5")

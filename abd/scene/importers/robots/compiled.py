@@ -32,7 +32,7 @@ class Compiled:
 
     Attributes:
         spec: MuJoCo's `MjSpec`; model: its `MjModel`.
-        meshes: key in `assets` of MuJoCo's meshes by name.
+        meshes: key in `assets` of MuJoCo's meshes by name, without those that `refpos` or `refquat` moves.
         massless: names of bodies that got a mass; notes: changes.
     """
 
@@ -111,7 +111,8 @@ def _place_meshes(out: Compiled, options: ImportOptions, path: Path) -> None:
         key = mesh.file
         if not key:
             continue
-        out.meshes[mesh.name or Path(key).stem] = key
+        if tuple(mesh.refpos) == (0.0, 0.0, 0.0) and tuple(mesh.refquat) == (1.0, 0.0, 0.0, 0.0):
+            out.meshes[mesh.name or Path(key).stem] = key
         if key in assets.missing:
             gone[mesh.name or Path(key).stem] = key
             continue
