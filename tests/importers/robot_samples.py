@@ -166,12 +166,24 @@ ACTUATED = mjcf(
     '<position joint="j6" kp="3"/><general joint="j6" dyntype="integrator" gainprm="1"/></actuator>'
     '<keyframe><key name="go" ctrl="0.8 0.5 0.7 0.4 -0.6 0.6 0.3 0.9" act="0.1 -0.2 0.3 0.1 0.4"/></keyframe>',
 )
+FORCE_RANGES = ("-0.2 0.5", "-0.2 0.5", "0 0.5", "0.1 0.5", "-0.1 0.5", "-0.5 0.5")
 CLIPPED = mjcf(
-    arms(['damping="0.1"'] * 4),
+    arms(['damping="0.1"'] * 4 + [f'damping="0.1" actuatorfrcrange="{ends}"' for ends in FORCE_RANGES]),
     '<actuator><motor joint="j0" forcerange="-0.2 0.5"/><motor joint="j1" forcerange="0 0.5" gear="-2"/>'
     '<general joint="j2" dyntype="filter" dynprm="0.05" gainprm="4" forcerange="-0.1 0.7"/>'
-    '<motor joint="j3" forcerange="-0.2 0.5"/><motor joint="j3" gear="-1"/></actuator>'
-    '<keyframe><key name="go" ctrl="3 3 0.7 3 0.5"/></keyframe>',
+    '<motor joint="j3" forcerange="-0.2 0.5"/><motor joint="j3" gear="-1"/>'
+    '<motor joint="j4"/><motor joint="j5" gear="-1"/><motor joint="j6" gear="2"/><motor joint="j7"/>'
+    '<general joint="j8" dyntype="filter" dynprm="0.05" gainprm="4"/><motor joint="j9" forcerange="-0.3 0.3"/></actuator>'
+    '<keyframe><key name="go" ctrl="3 3 0.7 3 0.5 3 3 3 0 0.7 3"/></keyframe>',
+)
+GEARED = mjcf(
+    arms(['damping="0.1"', "", 'armature="0.1"', "", "", ""]),
+    '<option actuatorgroupdisable="2"><flag clampctrl="disable"/></option>'
+    '<tendon><fixed name="one"><joint joint="j3" coef="3"/></fixed></tendon>'
+    '<actuator><pid joint="j0" kp="3" kv="2" group="2"/><motor joint="j0" armature="0.3" damping="0.2" gear="2"/>'
+    '<motor joint="j1" gear="-2" damping="0.4" group="2"/><position joint="j2" kp="3" armature="0.1" forcerange="-1 1"/>'
+    '<motor tendon="one" armature="0.02" damping="0.03" gear="-0.5"/><motor joint="j4" ctrlrange="-0.1 0.1"/>'
+    '<position joint="j5" kp="9" group="2"/></actuator><keyframe><key name="go" ctrl="3 4 0.7 3 0.5 0.8 2 1"/></keyframe>',
 )
 TENDONS = mjcf(
     arms([f'ref="{7 * k}"' for k in range(7)]),
@@ -227,6 +239,7 @@ SAMPLES = {
     "driven": (".xml", DRIVEN, None, "go"),
     "actuated": (".xml", ACTUATED, None, "go"),
     "clipped": (".xml", CLIPPED, None, "go"),
+    "geared": (".xml", GEARED, None, "go"),
     "tendons": (".xml", TENDONS, None, ""),
     "serial": (".urdf", SERIAL, None, ""),
     "roving": (".urdf", ROVING, 3, ""),

@@ -453,6 +453,7 @@ def test_impossible_inertias(tmp_path):
 
 INNER = '<body name="v" pos="0 0 1"><joint name="v" axis="0 1 0"/><geom size="0.1"/><site name="t"/></body>'
 SERVO = '<actuator><position name="s" joint="j" forcerange="-1 3"/></actuator>'
+PLAIN_SERVO = '<actuator><position name="s" joint="j"/></actuator>'
 UNSUPPORTED = {
     # name: file, words of each note
     "elements": (
@@ -481,6 +482,11 @@ UNSUPPORTED = {
         ("sticky", "adhesion"), ("tendon 'sum'", "range is ignored"), ("tendon 'cord'", "smallest length 0.1 m"),
     ),
     "asymmetric force range": (arm("", SERVO), ("'s'", "range -1 .. 3 is not symmetric")),
+    "asymmetric effort range": (
+        arm('actuatorfrcrange="-1 3"', PLAIN_SERVO), ("'j.theta'", "range -1 .. 3 is not symmetric; the smaller limit is used")
+    ),
+    "effort in one direction": (arm('actuatorfrcrange="0 3"', PLAIN_SERVO), ("ignored: s (forces in one direction only",)),
+    "two controls": (arm("", '<actuator><pid name="p" joint="j" kp="1" kv="1"/></actuator>'), ("ignored: p (their type of gain",)),
     "gravcomp of a part": (
         mjcf('<body name="a"><joint axis="0 1 0"/><geom size="0.1"/><body gravcomp="1"><geom size="0.1"/></body></body>'),
         ("'a'", "gravcomp"),

@@ -248,11 +248,7 @@ class Joints:
         rest = one.value(float(model.qpos_spring[at]))
         keys |= {"rest": rest} if "stiffness" in keys and rest else {}
         if model.jnt_actfrclimited[number]:
-            low, high = model.jnt_actfrcrange[number].tolist()
-            if min(-low, high) > 0.0:
-                keys["effort_limit"] = min(-low, high)
-            if low != -high:
-                self.notes.append(f"joint '{self.names[number]}': the effort range {low:g} .. {high:g} is not symmetric")
+            keys["effort_limit"] = float(np.abs(model.jnt_actfrcrange[number]).max())
         if self.names[number] in self.velocity_limits:
             keys["velocity_limit"] = self.velocity_limits[self.names[number]]
         for poly in ("jnt_stiffnesspoly", "dof_dampingpoly"):

@@ -109,7 +109,7 @@ class Robot:
             _names(model, kinds.mjOBJ_TENDON, model.ntendon, "tendon", set(), notes),
             notes,
         )
-        actuators = _names(model, kinds.mjOBJ_ACTUATOR, model.nu, "actuator", set(), notes)
+        actuators = _names(model, kinds.mjOBJ_ACTUATOR, model.nactuator, "actuator", set(), notes)
         self.driving = add_drives(model, self.data, actuators, joints.coordinates, notes)
         ties.add_all()
         for coordinate in joints.coordinates.values():
