@@ -193,6 +193,15 @@ TENDONS = mjcf(
     '<fixed name="lead"><joint joint="j5" coef="2"/><joint joint="j6" coef="-1"/></fixed></tendon>'
     '<equality><tendon tendon1="led" tendon2="lead" polycoef="0 0.6 0.3 -0.2 0.1"/></equality>',
 )
+NOT_PASSIVE = mjcf(
+    arms(['stiffness="3" damping="0.1"'] * 2 + [""])
+    + '<body name="lifted" pos="0 0 5" gravcomp="0.4"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/>'
+    '<site name="eye" pos="0 0 0.1"/></body><site name="hook" pos="0.3 3 5"/>',
+    '<option><flag spring="disable" damper="disable"/></option>'
+    '<tendon><spatial stiffness="50" damping="0.5" springlength="0.7"><site site="hook"/><site site="eye"/></spatial>'
+    '<fixed stiffness="5" damping="0.2"><joint joint="j1" coef="1"/><joint joint="j2" coef="-1"/></fixed></tendon>',
+)
+UNDAMPED = NOT_PASSIVE.replace('spring="disable" ', "")
 SERIAL = (
     '<robot name="serial">'
     + "".join(link(name) for name in ("base", "a", "b", "c"))
@@ -241,6 +250,8 @@ SAMPLES = {
     "clipped": (".xml", CLIPPED, None, "go"),
     "geared": (".xml", GEARED, None, "go"),
     "tendons": (".xml", TENDONS, None, ""),
+    "not_passive": (".xml", NOT_PASSIVE, None, ""),
+    "undamped": (".xml", UNDAMPED, None, ""),
     "serial": (".urdf", SERIAL, None, ""),
     "roving": (".urdf", ROVING, 3, ""),
 }

@@ -468,7 +468,7 @@ UNSUPPORTED = {
             ' density="1.2" viscosity="0.1"',
         ),
         ("not supported: 1 <camera>, 1 <light>, 1 <sensor>, 1 <texture>",),
-        ("jet", "sites"), ("carriers", "'w'"), ("margin of 1 geoms", "margin of 1 limits"), ("medium",),
+        ("jet", "sites"), ("carriers", "'w'"), ("density", "viscosity", "margin of joint 'w'", "margin of geom 0"),
     ),
     "actuators and tendons": (
         mjcf(
@@ -481,12 +481,31 @@ UNSUPPORTED = {
         ("actuators are ignored: biceps (their type of gain is not supported)",), ("winch", "tendons"),
         ("sticky", "adhesion"), ("tendon 'sum'", "range is ignored"), ("tendon 'cord'", "smallest length 0.1 m"),
     ),
+    "values": (
+        arm(
+            'stiffness="1 2" damping="1 2" springyield="1" actuatorgravcomp="true" actuatorfrcrange="-1 1"',
+            '<option><flag override="enable"/></option><tendon><fixed name="t" stiffness="1 2" damping="1 0 2" springyield="1" '
+            'actuatorfrcrange="-1 1"><joint joint="j" coef="1"/></fixed></tendon>'
+            '<actuator><motor name="m" joint="j" delay="0.1" nsample="9" damping="0 1"/></actuator>',
+        ),
+        (
+            *("override", "delay of actuator 'm'", "actuatorgravcomp within actuatorfrcrange of joint 'j'"),
+            *(f"springyield of {one}" for one in ("joint 'j'", "tendon 't'")),
+            *(f"nonlinear damping of {one}" for one in ("joint 'j'", "tendon 't'", "actuator 'm'")),
+            *(f"nonlinear stiffness of {one}" for one in ("joint 'j'", "tendon 't'")),
+            "actuatorfrcrange of tendon 't'",
+        ),
+    ),
+    "values of many": (
+        mjcf("".join(falling(f"b{k}", f'<geom size="0.1" surfacevel="{k} 0 0" adhesion="1"/>', f"{k} 0 0") for k in range(5))),
+        ("adhesion of geoms 0, 1, 2 and 2 more; surfacevel of geoms 1, 2, 3 and 1 more",),
+    ),
     "asymmetric force range": (arm("", SERVO), ("'s'", "range -1 .. 3 is not symmetric")),
     "asymmetric effort range": (
         arm('actuatorfrcrange="-1 3"', PLAIN_SERVO), ("'j.theta'", "range -1 .. 3 is not symmetric; the smaller limit is used")
     ),
     "effort in one direction": (arm('actuatorfrcrange="0 3"', PLAIN_SERVO), ("ignored: s (forces in one direction only",)),
-    "two controls": (arm("", '<actuator><pid name="p" joint="j" kp="1" kv="1"/></actuator>'), ("ignored: p (their type of gain",)),
+    "two controls": (arm("", '<actuator><pid name="p" joint="j" kp="1" kv="1"/></actuator>'), ("ignored: p (",)),
     "gravcomp of a part": (
         mjcf('<body name="a"><joint axis="0 1 0"/><geom size="0.1"/><body gravcomp="1"><geom size="0.1"/></body></body>'),
         ("'a'", "gravcomp"),

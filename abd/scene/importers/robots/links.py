@@ -80,7 +80,7 @@ def _follow(model, data, names: list[str], notes: list[str]) -> None:
 
 def _move_inside(model, data, names: list[str], notes: list[str]) -> None:
     """Coordinates at an end of their range, or beyond, start a little inside: limits are barriers."""
-    if disables(model, "LIMIT"):
+    if disables(model, "LIMIT", "CONSTRAINT"):
         return
     moved = []
     for joint in np.flatnonzero(model.jnt_limited).tolist():
