@@ -544,6 +544,7 @@ def test_a_free_base(tmp_path):
     scene = load(text, tmp_path, free_base=True)
     assert scene.body("base").kind == "dynamic"
     assert_note(scene, "'base' is free")
+    assert_note(load(mjcf(falling("base", '<geom size="0.1"/>')), tmp_path, free_base=True), "--free-base has no effect")
 
 
 def test_files_are_converted(tmp_path, capsys):

@@ -44,7 +44,8 @@ def start_of(
     if keyframe:
         number = keys.index(keyframe) if keyframe in keys else int(keyframe) if keyframe.isdecimal() else -1
         if not 0 <= number < model.nkey:
-            remedy = did_you_mean(keyframe, keys) or (f"there are {', '.join(keys)}" if keys else "drop --keyframe")
+            listed = [f"'{key}'" if model.key(k).name else f"number {k}" for k, key in enumerate(keys)]
+            remedy = did_you_mean(keyframe, keys) or (f"give {' or '.join(listed)}" if keys else "drop --keyframe")
             message = f"there is no keyframe '{keyframe}'"
             raise SceneError.of(message, file=str(path), value=keyframe, remedy=remedy)
         mujoco.mj_resetDataKeyframe(model, data, number)
