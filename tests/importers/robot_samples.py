@@ -166,12 +166,24 @@ ACTUATED = mjcf(
     '<position joint="j6" kp="3"/><general joint="j6" dyntype="integrator" gainprm="1"/></actuator>'
     '<keyframe><key name="go" ctrl="0.8 0.5 0.7 0.4 -0.6 0.6 0.3 0.9" act="0.1 -0.2 0.3 0.1 0.4"/></keyframe>',
 )
+FORCE_RANGES = ("-0.2 0.5", "-0.2 0.5", "0 0.5", "0.1 0.5", "-0.1 0.5", "-0.5 0.5")
 CLIPPED = mjcf(
-    arms(['damping="0.1"'] * 4),
+    arms(['damping="0.1"'] * 4 + [f'damping="0.1" actuatorfrcrange="{ends}"' for ends in FORCE_RANGES]),
     '<actuator><motor joint="j0" forcerange="-0.2 0.5"/><motor joint="j1" forcerange="0 0.5" gear="-2"/>'
     '<general joint="j2" dyntype="filter" dynprm="0.05" gainprm="4" forcerange="-0.1 0.7"/>'
-    '<motor joint="j3" forcerange="-0.2 0.5"/><motor joint="j3" gear="-1"/></actuator>'
-    '<keyframe><key name="go" ctrl="3 3 0.7 3 0.5"/></keyframe>',
+    '<motor joint="j3" forcerange="-0.2 0.5"/><motor joint="j3" gear="-1"/>'
+    '<motor joint="j4"/><motor joint="j5" gear="-1"/><motor joint="j6" gear="2"/><motor joint="j7"/>'
+    '<general joint="j8" dyntype="filter" dynprm="0.05" gainprm="4"/><motor joint="j9" forcerange="-0.3 0.3"/></actuator>'
+    '<keyframe><key name="go" ctrl="3 3 0.7 3 0.5 3 3 3 0 0.7 3"/></keyframe>',
+)
+GEARED = mjcf(
+    arms(['damping="0.1"', "", 'armature="0.1"', "", "", ""]),
+    '<option actuatorgroupdisable="2"><flag clampctrl="disable"/></option>'
+    '<tendon><fixed name="one"><joint joint="j3" coef="3"/></fixed></tendon>'
+    '<actuator><pid joint="j0" kp="3" kv="2" group="2"/><motor joint="j0" armature="0.3" damping="0.2" gear="2"/>'
+    '<motor joint="j1" gear="-2" damping="0.4" group="2"/><position joint="j2" kp="3" armature="0.1" forcerange="-1 1"/>'
+    '<motor tendon="one" armature="0.02" damping="0.03" gear="-0.5"/><motor joint="j4" ctrlrange="-0.1 0.1"/>'
+    '<position joint="j5" kp="9" group="2"/></actuator><keyframe><key name="go" ctrl="3 4 0.7 3 0.5 0.8 2 1"/></keyframe>',
 )
 TENDONS = mjcf(
     arms([f'ref="{7 * k}"' for k in range(7)]),
@@ -181,6 +193,15 @@ TENDONS = mjcf(
     '<fixed name="lead"><joint joint="j5" coef="2"/><joint joint="j6" coef="-1"/></fixed></tendon>'
     '<equality><tendon tendon1="led" tendon2="lead" polycoef="0 0.6 0.3 -0.2 0.1"/></equality>',
 )
+NOT_PASSIVE = mjcf(
+    arms(['stiffness="3" damping="0.1"'] * 2 + [""])
+    + '<body name="lifted" pos="0 0 5" gravcomp="0.4"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/>'
+    '<site name="eye" pos="0 0 0.1"/></body><site name="hook" pos="0.3 3 5"/>',
+    '<option><flag spring="disable" damper="disable"/></option>'
+    '<tendon><spatial stiffness="50" damping="0.5" springlength="0.7"><site site="hook"/><site site="eye"/></spatial>'
+    '<fixed stiffness="5" damping="0.2"><joint joint="j1" coef="1"/><joint joint="j2" coef="-1"/></fixed></tendon>',
+)
+UNDAMPED = NOT_PASSIVE.replace('spring="disable" ', "")
 SERIAL = (
     '<robot name="serial">'
     + "".join(link(name) for name in ("base", "a", "b", "c"))
@@ -227,7 +248,10 @@ SAMPLES = {
     "driven": (".xml", DRIVEN, None, "go"),
     "actuated": (".xml", ACTUATED, None, "go"),
     "clipped": (".xml", CLIPPED, None, "go"),
+    "geared": (".xml", GEARED, None, "go"),
     "tendons": (".xml", TENDONS, None, ""),
+    "not_passive": (".xml", NOT_PASSIVE, None, ""),
+    "undamped": (".xml", UNDAMPED, None, ""),
     "serial": (".urdf", SERIAL, None, ""),
     "roving": (".urdf", ROVING, 3, ""),
 }

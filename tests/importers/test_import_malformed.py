@@ -8,7 +8,9 @@ import zlib
 
 import pytest
 
+import abd
 from abd.cli import main
+from abd.errors import SceneError
 
 pytest.importorskip("mujoco")
 for module in ("abd.commands.check", "abd.scene.scene", "abd.scene.importers.robots.scene"):
@@ -173,3 +175,14 @@ def test_wrong_options(tmp_path, capsys):
     path.write_text(mjcf('<body><joint/><geom size="1"/></body>', '<keyframe><key name="up" qpos="1"/></keyframe>'))
     assert "did you mean 'up'" in refused(path, capsys, "--keyframe", "upp")
     assert "not a folder" in refused(path, capsys, "--assets", str(tmp_path / "nowhere"))
+    path.write_text(mjcf('<body><joint/><geom size="1"/></body>', '<keyframe><key qpos="1"/></keyframe>'))
+    assert "give number 0" in refused(path, capsys, "--keyframe", "up")
+
+
+@pytest.mark.parametrize("suffix", [".json", ".usda"])
+def test_options_of_other_formats(suffix, tmp_path):
+    path = tmp_path / f"scene{suffix}"
+    path.write_text('{"rigid_body_problem": {"rigid_bodies": []}}' if suffix == ".json" else "#usda 1.0\n")
+    with pytest.raises(SceneError) as error:
+        abd.load(path, keyframe="k", free_base=True)
+    assert [problem.remedy for problem in error.value.problems] == ["drop --keyframe", "drop --free-base"]

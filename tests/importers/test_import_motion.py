@@ -91,7 +91,7 @@ def largest_difference(
 
 def without_contact(model, robot):
     """MuJoCo's state at the scene's start; the model is changed to what the scene has."""
-    for k in set(range(model.nu)) - robot.driving:
+    for k in set(range(model.nactuator)) - robot.driving:
         model.actuator_gainprm[k] = model.actuator_biasprm[k] = 0.0
     model.opt.timestep = FINE
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4

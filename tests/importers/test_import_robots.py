@@ -14,7 +14,7 @@ from abd.cli import main
 from abd.errors import SceneError
 from abd.io.trajectory import Trajectory
 
-pytest.importorskip("mujoco")
+mujoco = pytest.importorskip("mujoco")
 
 TETRAHEDRON = "v 0 0 0\nv 0.3 0 0\nv 0 0.3 0\nv 0 0 0.3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
@@ -107,6 +107,26 @@ def test_mirrored_meshes_keep_their_outer_side_mass_and_inertia(suffix, scale, t
     np.testing.assert_allclose(*(points[np.lexsort(np.round(points, 6).T)] for points in corners), atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    "keys",
+    ["", 'refpos="0.5 0 0"', 'refquat="0.9 0.1 0.3 0.2"', 'refpos="0.5 1 0" refquat="0.9 0.1 0.3 0.2" scale="-1 2 3"'],
+)
+@pytest.mark.parametrize("source", ['file="m.obj"', 'vertex="0 0 0 0.3 0 0 0 0.3 0 0 0 0.3"'])
+def test_vertices_of_meshes_are_those_of_mujoco(source, keys, tmp_path):
+    (tmp_path / "m.obj").write_text(TETRAHEDRON)
+    geom = '<geom type="mesh" mesh="m" pos="0.1 0.2 0.3" euler="10 20 30"/>'
+    scene = load(mjcf(falling("b", geom), f'<asset><mesh name="m" {source} {keys}/></asset>'), tmp_path)
+    reference = mujoco.MjModel.from_xml_path(str(tmp_path / "robot.xml"))
+    data = mujoco.MjData(reference)
+    mujoco.mj_forward(reference, data)
+    expected = reference.mesh_vert @ data.geom_xmat[0].reshape(3, 3).T + data.geom_xpos[0]
+    found = vertices(scene, "b")
+    np.testing.assert_allclose(*(points[np.lexsort(np.round(points, 4).T)] for points in (found, expected)), atol=1e-6)
+    surface = trimesh.Trimesh(found, scene.compile().meshes[0].triangles, process=False)
+    np.testing.assert_allclose(surface.center_mass, data.xipos[1], atol=1e-6)
+    assert surface.volume == pytest.approx(reference.body_mass[1] / 1000.0, rel=1e-5), "faces look outwards"
+
+
 def test_height_field(tmp_path):
     text = mjcf(
         '<geom type="hfield" hfield="hills" name="ground"/>' + falling("ball", '<geom size="0.1"/>', "0.5 0.5 8"),
@@ -116,7 +136,6 @@ def test_height_field(tmp_path):
     ground = scene.started()
     mesh = ground.meshes[ground.bodies.mesh[0]]
     assert mesh.closed and scene.body("ground").kind == "static"
-    mujoco = pytest.importorskip("mujoco")
     reference = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(reference)
     mujoco.mj_forward(reference, data)
@@ -165,8 +184,6 @@ PAIRS = (
 
 
 def test_contact_rules_are_those_that_mujoco_finds(tmp_path):
-    import mujoco
-
     names = ["floor", *RULES]
     bodies = "".join(
         falling(name, f'<geom name="{name}" size="0.1" {keys}/>', f"{k} 0 0.5")
@@ -436,6 +453,7 @@ def test_impossible_inertias(tmp_path):
 
 INNER = '<body name="v" pos="0 0 1"><joint name="v" axis="0 1 0"/><geom size="0.1"/><site name="t"/></body>'
 SERVO = '<actuator><position name="s" joint="j" forcerange="-1 3"/></actuator>'
+PLAIN_SERVO = '<actuator><position name="s" joint="j"/></actuator>'
 UNSUPPORTED = {
     # name: file, words of each note
     "elements": (
@@ -450,7 +468,7 @@ UNSUPPORTED = {
             ' density="1.2" viscosity="0.1"',
         ),
         ("not supported: 1 <camera>, 1 <light>, 1 <sensor>, 1 <texture>",),
-        ("jet", "sites"), ("carriers", "'w'"), ("margin of 1 geoms", "margin of 1 limits"), ("medium",),
+        ("jet", "sites"), ("carriers", "'w'"), ("density", "viscosity", "margin of joint 'w'", "margin of geom 0"),
     ),
     "actuators and tendons": (
         mjcf(
@@ -463,7 +481,31 @@ UNSUPPORTED = {
         ("actuators are ignored: biceps (their type of gain is not supported)",), ("winch", "tendons"),
         ("sticky", "adhesion"), ("tendon 'sum'", "range is ignored"), ("tendon 'cord'", "smallest length 0.1 m"),
     ),
+    "values": (
+        arm(
+            'stiffness="1 2" damping="1 2" springyield="1" actuatorgravcomp="true" actuatorfrcrange="-1 1"',
+            '<option><flag override="enable"/></option><tendon><fixed name="t" stiffness="1 2" damping="1 0 2" springyield="1" '
+            'actuatorfrcrange="-1 1"><joint joint="j" coef="1"/></fixed></tendon>'
+            '<actuator><motor name="m" joint="j" delay="0.1" nsample="9" damping="0 1"/></actuator>',
+        ),
+        (
+            *("override", "delay of actuator 'm'", "actuatorgravcomp within actuatorfrcrange of joint 'j'"),
+            *(f"springyield of {one}" for one in ("joint 'j'", "tendon 't'")),
+            *(f"nonlinear damping of {one}" for one in ("joint 'j'", "tendon 't'", "actuator 'm'")),
+            *(f"nonlinear stiffness of {one}" for one in ("joint 'j'", "tendon 't'")),
+            "actuatorfrcrange of tendon 't'",
+        ),
+    ),
+    "values of many": (
+        mjcf("".join(falling(f"b{k}", f'<geom size="0.1" surfacevel="{k} 0 0" adhesion="1"/>', f"{k} 0 0") for k in range(5))),
+        ("adhesion of geoms 0, 1, 2 and 2 more; surfacevel of geoms 1, 2, 3 and 1 more",),
+    ),
     "asymmetric force range": (arm("", SERVO), ("'s'", "range -1 .. 3 is not symmetric")),
+    "asymmetric effort range": (
+        arm('actuatorfrcrange="-1 3"', PLAIN_SERVO), ("'j.theta'", "range -1 .. 3 is not symmetric; the smaller limit is used")
+    ),
+    "effort in one direction": (arm('actuatorfrcrange="0 3"', PLAIN_SERVO), ("ignored: s (forces in one direction only",)),
+    "two controls": (arm("", '<actuator><pid name="p" joint="j" kp="1" kv="1"/></actuator>'), ("ignored: p (",)),
     "gravcomp of a part": (
         mjcf('<body name="a"><joint axis="0 1 0"/><geom size="0.1"/><body gravcomp="1"><geom size="0.1"/></body></body>'),
         ("'a'", "gravcomp"),
@@ -502,6 +544,7 @@ def test_a_free_base(tmp_path):
     scene = load(text, tmp_path, free_base=True)
     assert scene.body("base").kind == "dynamic"
     assert_note(scene, "'base' is free")
+    assert_note(load(mjcf(falling("base", '<geom size="0.1"/>')), tmp_path, free_base=True), "--free-base has no effect")
 
 
 def test_files_are_converted(tmp_path, capsys):

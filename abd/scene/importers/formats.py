@@ -8,12 +8,12 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from abd.errors import SceneError
+from abd.errors import Problem, SceneError
 from abd.scene.geometry.mesh_files import READERS
 from abd.scene.schema.findings import as_problem, did_you_mean, enumerated, schema_findings
 from abd.scene.schema.schema import SceneSpec
@@ -71,6 +71,8 @@ FORMATS = {
     **dict.fromkeys((".usd", ".usda", ".usdc", ".usdz"), USD),
 }
 """Reader of every suffix: a module whose ``read(path, options)`` returns the tables of a scene with absolute paths, and notes."""
+OPTIONS = {ROBOTS: ("missing_meshes", "assets", "keyframe", "free_base"), USD: ("missing_meshes", "assets")}
+"""Import options of every reader."""
 SCENE_FILES = (".toml", ".json")
 SUFFIXES = (*SCENE_FILES, *FORMATS)
 
@@ -80,12 +82,23 @@ def is_imported(path: Path) -> bool:
     return path.suffix.lower() in FORMATS
 
 
+def check_options(path: Path, options: ImportOptions) -> None:
+    """Raise `SceneError` if options of an import are given that the format of a file does not have."""
+    given = [one.name for one in fields(options) if one.name != "allow_code" and getattr(options, one.name) != one.default]
+    own = OPTIONS.get(FORMATS.get(path.suffix.lower(), ""), ())
+    flags = [f"--{name.replace('_', '-')}" for name in given if name not in own]
+    if flags:
+        listed = [Problem(f"{flag} does not apply to this format", file=str(path), remedy=f"drop {flag}") for flag in flags]
+        raise SceneError(listed)
+
+
 def read_imported(path: Path, options: ImportOptions) -> tuple[SceneSpec, list[str]]:
     """Return the scene of a file of one of `FORMATS`, or of a JSON file of rigid-ipc, and notes.
 
     Raises:
-        SceneError: the file has problems, or values of a wrong type or out of range.
+        SceneError: the file has problems, or values of a wrong type or out of range, or its format has not all given options.
     """
+    check_options(path, options)
     try:
         tables, notes = importlib.import_module(FORMATS.get(path.suffix.lower(), RIGID_IPC)).read(path, options)
         return SceneSpec.model_validate(tables), notes

@@ -32,7 +32,7 @@ class Compiled:
 
     Attributes:
         spec: MuJoCo's `MjSpec`; model: its `MjModel`.
-        meshes: key in `assets` of MuJoCo's meshes by name.
+        meshes: key in `assets` of MuJoCo's meshes by name, without those that `refpos` or `refquat` moves.
         massless: names of bodies that got a mass; notes: changes.
     """
 
@@ -77,10 +77,12 @@ def compile_robot(
             for letter, axis in zip("xyz", np.eye(3)):
                 spec.body(name).add_joint(name=f"{joint}_{letter}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
             spec.body(name).add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_BALL)
-        for body in spec.worldbody.bodies if options.free_base else ():
-            if not list(body.joints) and not body.mocap:
-                body.add_freejoint()
-                out.notes.append(f"body '{body.name}' is free (--free-base)")
+        roots = [body for body in spec.worldbody.bodies if not list(body.joints) and not body.mocap] if options.free_base else []
+        for body in roots:
+            body.add_freejoint()
+            out.notes.append(f"body '{body.name}' is free (--free-base)")
+        if options.free_base and not roots:
+            out.notes.append("--free-base has no effect: no body is fixed to the world")
         for body in spec.bodies[1:]:
             _correct_inertia(body, out.notes)
         _give_mass(spec, out)
@@ -111,7 +113,8 @@ def _place_meshes(out: Compiled, options: ImportOptions, path: Path) -> None:
         key = mesh.file
         if not key:
             continue
-        out.meshes[mesh.name or Path(key).stem] = key
+        if tuple(mesh.refpos) == (0.0, 0.0, 0.0) and tuple(mesh.refquat) == (1.0, 0.0, 0.0, 0.0):
+            out.meshes[mesh.name or Path(key).stem] = key
         if key in assets.missing:
             gone[mesh.name or Path(key).stem] = key
             continue

@@ -7,7 +7,6 @@ dimension selects which of the three apply. All bodies with the same rules share
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 
@@ -144,20 +143,3 @@ class Contacts:
 def _acting(friction: Friction | np.ndarray, dimension: int) -> Friction:
     """Return the active coefficients of friction for a contact dimension, 0 for the others."""
     return tuple(float(x) if dimension >= least else 0.0 for x, least in zip(friction, DIMENSIONS))
-
-
-def note_contacts(model, notes: list[str]) -> None:
-    """Add notes about unsupported properties of contacts, and about margins of limits."""
-    touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
-    found: Counter[str] = Counter()
-    found["margin"] = int((model.geom_margin[touching] != 0.0).sum()) + int((model.pair_margin != 0.0).sum())
-    for key, name in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surface velocity")):
-        values = getattr(model, key, None)
-        if values is not None:
-            found[name] = int(sum(bool(np.any(one)) for one in values))
-    listed = [f"{name} of {count} geoms" for name, count in found.items() if count]
-    margins = [*model.jnt_margin[model.jnt_limited != 0], *model.tendon_margin[model.tendon_limited != 0]]
-    limits = np.count_nonzero(margins)
-    listed += [f"margin of {limits} limits"] if limits else []
-    if listed:
-        notes.append(f"not supported: {', '.join(listed)}")

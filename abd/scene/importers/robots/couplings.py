@@ -202,8 +202,9 @@ class Ties:
     def _tendon(self, k: int) -> None:
         """Springs, dampers and limits of a tendon."""
         model, name = self.model, self.tendon_names[k]
-        stiffness, damping = float(model.tendon_stiffness[k]), float(model.tendon_damping[k])
-        limited, friction = bool(model.tendon_limited[k]), float(model.tendon_frictionloss[k])
+        stiffness, damping = self._gains(k)
+        limited = bool(model.tendon_limited[k]) and not disables(model, "LIMIT", "CONSTRAINT")
+        friction = 0.0 if disables(model, "FRICTIONLOSS", "CONSTRAINT") else float(model.tendon_frictionloss[k])
         effects = {"stiffness": stiffness, "damping": damping, "range": limited, "frictionloss": friction}
         effects |= {"armature": float(model.tendon_armature[k])}
         effects = [key for key, value in effects.items() if value]
@@ -240,10 +241,16 @@ class Ties:
         if friction or "armature" in effects:
             self.notes.append(f"tendon '{name}': its frictionloss and armature are not supported")
 
+    def _gains(self, k: int) -> tuple[float, float]:
+        """Return the enabled stiffness and damping of a tendon."""
+        model = self.model
+        stiffness = 0.0 if disables(model, "SPRING") else float(model.tendon_stiffness[k])
+        return stiffness, 0.0 if disables(model, "DAMPER") else float(model.tendon_damping[k])
+
     def _spring_of_sum(self, k: int) -> bool:
         """Add the spring of a fixed tendon as a compliant coupling of its coordinates; return whether it was added."""
         model, sums = self.model, [(one, weight) for one, weight in self._sum(k) or [] if weight]
-        stiffness, damping = float(model.tendon_stiffness[k]), float(model.tendon_damping[k])
+        stiffness, damping = self._gains(k)
         low, high = model.tendon_lengthspring[k].tolist()
         if not sums or not stiffness or low != high:
             return False

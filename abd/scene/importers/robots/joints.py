@@ -236,7 +236,7 @@ class Joints:
 
     def _settings(self, number: int, one: Coordinate) -> dict[str, object]:
         """Keys of the table of a hinge's or slide's coordinate."""
-        model, dof, at = self.model, int(self.model.jnt_dofadr[number]), int(self.model.jnt_qposadr[number])
+        model, at = self.model, int(self.model.jnt_qposadr[number])
         keys: dict[str, object] = {}
         start = one.value(float(self.data.qpos[at]))
         if abs(start) > 3.0:
@@ -248,18 +248,9 @@ class Joints:
         rest = one.value(float(model.qpos_spring[at]))
         keys |= {"rest": rest} if "stiffness" in keys and rest else {}
         if model.jnt_actfrclimited[number]:
-            low, high = model.jnt_actfrcrange[number].tolist()
-            if min(-low, high) > 0.0:
-                keys["effort_limit"] = min(-low, high)
-            if low != -high:
-                self.notes.append(f"joint '{self.names[number]}': the effort range {low:g} .. {high:g} is not symmetric")
+            keys["effort_limit"] = float(np.abs(model.jnt_actfrcrange[number]).max())
         if self.names[number] in self.velocity_limits:
             keys["velocity_limit"] = self.velocity_limits[self.names[number]]
-        for poly in ("jnt_stiffnesspoly", "dof_dampingpoly"):
-            values = getattr(model, poly, None)
-            if values is not None and np.any(values[number if poly.startswith("jnt") else dof]):
-                kind = "stiffness" if poly.startswith("jnt") else "damping"
-                self.notes.append(f"joint '{self.names[number]}': the nonlinear part of its {kind} is not supported")
         return keys
 
     def _laws(self, number: int) -> dict[str, float]:
@@ -268,7 +259,7 @@ class Joints:
         laws = {
             "stiffness": (model.jnt_stiffness[number], "SPRING"),
             "damping": (model.dof_damping[dof], "DAMPER"),
-            "friction": (model.dof_frictionloss[dof], "FRICTIONLOSS"),
+            "friction": (model.dof_frictionloss[dof], "FRICTIONLOSS", "CONSTRAINT"),
             "armature": (model.dof_armature[dof],),
         }
         return {key: float(value) for key, (value, *switch) in laws.items() if value and not disables(model, *switch)}

@@ -44,7 +44,8 @@ def start_of(
     if keyframe:
         number = keys.index(keyframe) if keyframe in keys else int(keyframe) if keyframe.isdecimal() else -1
         if not 0 <= number < model.nkey:
-            remedy = did_you_mean(keyframe, keys) or (f"there are {', '.join(keys)}" if keys else "drop --keyframe")
+            listed = [f"'{key}'" if model.key(k).name else f"number {k}" for k, key in enumerate(keys)]
+            remedy = did_you_mean(keyframe, keys) or (f"give {' or '.join(listed)}" if keys else "drop --keyframe")
             message = f"there is no keyframe '{keyframe}'"
             raise SceneError.of(message, file=str(path), value=keyframe, remedy=remedy)
         mujoco.mj_resetDataKeyframe(model, data, number)
@@ -80,7 +81,7 @@ def _follow(model, data, names: list[str], notes: list[str]) -> None:
 
 def _move_inside(model, data, names: list[str], notes: list[str]) -> None:
     """Coordinates at an end of their range, or beyond, start a little inside: limits are barriers."""
-    if disables(model, "LIMIT"):
+    if disables(model, "LIMIT", "CONSTRAINT"):
         return
     moved = []
     for joint in np.flatnonzero(model.jnt_limited).tolist():

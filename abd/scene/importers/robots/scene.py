@@ -12,13 +12,14 @@ from abd.scene.importers import compound
 from abd.scene.importers.formats import ImportOptions, unique_names
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.compiled import Compiled, compile_robot, disables, mujoco
-from abd.scene.importers.robots.contacts import Contacts, note_contacts
+from abd.scene.importers.robots.contacts import Contacts
 from abd.scene.importers.robots.couplings import Ties
 from abd.scene.importers.robots.drives import add_drives
 from abd.scene.importers.robots.joints import Joints
 from abd.scene.importers.robots.links import STATIC, Link, find_links, start_of
 from abd.scene.importers.robots.mjcf import Mjcf
 from abd.scene.importers.robots.surfaces import ShapeSource
+from abd.scene.importers.robots.unsupported import note_unsupported
 from abd.scene.importers.robots.urdf import Urdf
 from abd.scene.importers.robots.xml_tree import expanded, read_tree
 from abd.scene.schema.joint_schema import WORLD_NAME
@@ -109,7 +110,7 @@ class Robot:
             _names(model, kinds.mjOBJ_TENDON, model.ntendon, "tendon", set(), notes),
             notes,
         )
-        actuators = _names(model, kinds.mjOBJ_ACTUATOR, model.nu, "actuator", set(), notes)
+        actuators = _names(model, kinds.mjOBJ_ACTUATOR, model.nactuator, "actuator", set(), notes)
         self.driving = add_drives(model, self.data, actuators, joints.coordinates, notes)
         ties.add_all()
         for coordinate in joints.coordinates.values():
@@ -121,9 +122,7 @@ class Robot:
         if disables(model, "CONTACT", "CONSTRAINT"):
             for body in bodies:
                 body["group"] = 0
-        note_contacts(model, notes)
-        if model.opt.viscosity or model.opt.density:
-            notes.append("not supported: density, viscosity and wind of the medium")
+        note_unsupported(model, notes)
         if keyframes:
             notes.append(f"other initial poses for --keyframe: {', '.join(keyframes)}")
         materials, material_pairs = contacts.tables()
@@ -188,7 +187,8 @@ class Robot:
         keys |= {"mass": link.mass, "inertia": _rows(link.inertia), "center_of_mass": tuple(link.center.tolist())}
         keys |= {"velocity": tuple(link.velocity.tolist()), "angular_velocity": tuple(link.spin.tolist())}
         gravcomp, masses = model.body_gravcomp[link.members], model.body_mass[link.members]
-        lifted = float(gravcomp @ masses)
+        passive = not (disables(model, "SPRING") and disables(model, "DAMPER"))
+        lifted = float(gravcomp @ masses) if passive else 0.0
         if lifted:
             if len(set(gravcomp[masses > 0.0])) > 1:
                 notes.append(f"'{link.name}': gravcomp of its parts acts at their common centre of mass, without torque")

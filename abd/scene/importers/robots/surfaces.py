@@ -44,7 +44,7 @@ class ShapeSource:
         return one
 
     def _mesh(self, one: Collider, mesh: int) -> None:
-        """Return a mesh with the coordinates of its file, since MuJoCo moves meshes to their principal axes."""
+        """Set the vertices to those of the file in double precision, else to MuJoCo's, in the principal axes of the mesh."""
         model, assets = self.model, self.compiled.assets
         key = self.compiled.meshes.get(model.mesh(mesh).name)
         raw = None if key is None else assets.mesh(key)
