@@ -53,10 +53,12 @@ def write(scenery: Scenery, path: Path) -> list[str]:
             binary.seek(0)
             shutil.copyfileobj(binary, out, 1 << 22)
     lost = len(scenery.time) - len(writer.frames)
-    notes = [
-        f"shear is not part of the format: a strain of at most {writer.strain:.2g} is lost, "
-        f"which moves no vertex by more than {writer.distance:.2g} m"
-    ]
+    notes = []
+    if writer.strain:
+        notes = [
+            f"shear is not part of the format: a strain of at most {writer.strain:.2g} is lost, "
+            f"which moves no vertex by more than {writer.distance:.2g} m"
+        ]
     if lost:
         notes.append(f"{lost} frames are skipped: in single precision their times equal those of other frames")
     return notes

@@ -22,7 +22,7 @@ from abd.scene.files.reader import (
     read_text,
 )
 from abd.scene.files.toml_text import scene_toml
-from abd.scene.importers.formats import ImportOptions, find_scene, is_imported, read_imported
+from abd.scene.importers.formats import ImportOptions, check_options, find_scene, is_imported, read_imported
 from abd.scene.joint_methods import JointMethods
 from abd.scene.overlaps.starts import filter_overlaps, free_start
 from abd.scene.replicated import replicated
@@ -333,6 +333,7 @@ def load(
     path = find_scene(source)
     overrides = list(overrides)
     options = ImportOptions(**import_options, allow_code=allow_code)
+    check_options(path, options)
     spec, notes = (read_scene(path, allow_code), []) if is_native(path) else read_imported(path, options)
     scene = Scene.from_spec(spec, notes, path)
     if overrides:

@@ -206,6 +206,8 @@ WRONG_JOINTS = {
         f'{HINGE.replace("hinge", "spherical")}anchor = [0, 0, 0]\nenforcement = "compliant"\n',
         *(7, "joint.j.enforcement", "needs a compliance", "linear_compliance"),
     ),
+    "damping of the constraints": (f'{HINGE}{PLACE}enforcement = "exact"\ndamping = 2\n',
+        9, "damping", "has no effect on a joint with enforcement = exact", "belongs to its coordinate"),
     "negative compliance": (f'{HINGE}{PLACE}enforcement = "compliant"\ncompliance = [1, -1]\n',
         9, "joint.j.compliance", "negative", ""),
     "too many rows": (f'{HINGE}{PLACE}enforcement = "compliant"\ncompliance = [1, 1, 1, 1, 1, 1]\n',

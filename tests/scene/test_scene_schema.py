@@ -178,7 +178,7 @@ def test_overrides(everything):
     scene = abd.load(everything)
     before = scene.spec.model_copy(deep=True)
     texts = ["solver.dt = 0.1", "solver.integrator=bdf1", "solver.tolerance=1e-4", "output.frames=7", "gravity=[0, 0, 1]"]
-    texts += ["body.link.force=[0, 0, 0]", "body.shaker.capsule.radius=0.7", "material.default.mu=0.3", "name=other"]
+    texts += ["body.link.force=[0, 0, 0]", "body.shaker.capsule.radius=.7", "material.default.mu=0.3", "name=other"]
     spec = scene.override(texts).spec
     assert scene.spec == before
     assert (spec.solver.dt, spec.solver.integrator, spec.name) == (0.1, "bdf1", "other")

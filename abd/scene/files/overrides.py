@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable
 from typing import Any
@@ -94,8 +95,8 @@ def _path(data: dict[str, Any], key: str) -> list[str | int]:
 
 
 def value_of(text: str) -> Any:
-    """Return a TOML value, or the text itself if it is none."""
+    """Return a TOML value, a number such as .5 that TOML does not have, or the text itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        return text
+        return float(text) if re.fullmatch(r"[+-]?(\d+\.|\.\d+)(e[+-]?\d+)?", text) else text

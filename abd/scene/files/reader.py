@@ -221,7 +221,7 @@ def _sound(model: type[Spec], table: Any, at: KeyPath, findings: list[Finding]) 
 
 TOML_REMEDIES = {
     "Cannot overwrite a value": "give each key of a table once",
-    "Invalid value": "texts are in quotes, truth values are true and false",
+    "Invalid value": "texts are in quotes, numbers have digits around the point (0.5), truth values are true and false",
 }
 """Remedies by a part of the messages of `tomllib`."""
 

@@ -96,9 +96,8 @@ def read_imported(path: Path, options: ImportOptions) -> tuple[SceneSpec, list[s
     """Return the scene of a file of one of `FORMATS`, or of a JSON file of rigid-ipc, and notes.
 
     Raises:
-        SceneError: the file has problems, or values of a wrong type or out of range, or its format has not all given options.
+        SceneError: the file has problems, or values of a wrong type or out of range.
     """
-    check_options(path, options)
     try:
         tables, notes = importlib.import_module(FORMATS.get(path.suffix.lower(), RIGID_IPC)).read(path, options)
         return SceneSpec.model_validate(tables), notes
