@@ -122,20 +122,19 @@ def elastic_energies(model: Model, q: np.ndarray, among: np.ndarray) -> np.ndarr
 
 
 def external_work(
-    model: Model, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], h: float | np.ndarray,
-    there: np.ndarray,
+    loads: tuple[np.ndarray, np.ndarray], before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray],
+    h: float | np.ndarray, d: np.ndarray,
 ) -> float:  # fmt: skip
-    """Work of the forces and torques on dynamic bodies in a step of h [s], of all or (n,) [J]: forces times displacements, and
-    torques times the mean of both angular velocities, because a body may make several turns in a step.
+    """Work of forces and torques (n, 3) on bodies d (n,) bool in a step of h [s], of all or (n,) [J]: forces times displacements,
+    and torques times the mean of both angular velocities, because a body may make several turns in a step.
 
     Args:
-        before, after: states and their rates (n, 12); there: (n,) bool, bodies that take part in the step.
+        before, after: states and their rates (n, 12).
     """
-    bodies = model.bodies
-    d = (bodies.kind == Kind.DYNAMIC) & there
+    force, torque = loads
     moved = (after[0] - before[0])[d, :3]
     turned = 0.5 * np.full(len(d), h)[d, None] * sum(spin(q[d], qd[d]) for q, qd in (before, after))
-    return float(np.sum(bodies.force[d] * moved) + np.sum(bodies.torque[d] * turned))
+    return float(np.sum(force[d] * moved) + np.sum(torque[d] * turned))
 
 
 def spin(q: np.ndarray, qd: np.ndarray) -> np.ndarray:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import ONE_THREAD, Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.scan import Scan
 from abd.backends.numbering import Division, Numbering
-from abd.joints.closure.link_graph import connected_labels
 from cuda_kernels.parallel import islands as kernels
 from cuda_kernels.parallel import sums
 
@@ -41,13 +41,13 @@ class Islands(Numbering):
         self.device = device
         self.capacity = capacity = max(bodies, 1)
         self.island, self.before, self.done, self.excluded = (device.zeros(capacity, wp.int32) for _ in range(4))
-        self._root, self._present, self._tied, self._sizes = (device.zeros(capacity, wp.int32) for _ in range(4))
+        self._root, self._present, self._sizes = (device.zeros(capacity, wp.int32) for _ in range(3))
         # sorting needs twice the capacity
         self.order, self._sorted = device.zeros(2 * capacity, wp.int32), device.zeros(2 * capacity, wp.int32)
         self.chunk_start, self.island_start, self._start, self._number = (
             device.zeros(capacity + 1, wp.int32) for _ in range(4)
         )
-        self.counts, self._lowest, self._stored = (device.zeros(k, wp.int32) for k in (2, 1, 1))
+        self.counts, self._stored = (device.zeros(k, wp.int32) for k in (2, 1))
         self._every = device.upload([bodies], wp.int32)
         self._scan, self._graphs = Scan(device), Graphs(device)
         self._joined = device.upload(np.arange(capacity), wp.int32)
@@ -65,22 +65,18 @@ class Islands(Numbering):
     # numbering ---------------------------------------------------------------------------------------------------
 
     def join(self, ties: np.ndarray) -> None:
-        """Set the permanent pairs of the islands (`Numbering.join`), on the device too."""
+        """Set the permanent pairs of the islands (`Numbering.join`)."""
         super().join(ties)
-        tied = np.zeros(self.n, dtype=np.int32)
-        tied[ties[:, 0]] = 1
-        self.device.write(self._tied, tied)
         self._mobile = None
 
     def follow_joined(self, mobile: np.ndarray) -> None:
-        """Update the components of mobile bodies (n,) bool that joints connect; call it before `launch_renumber`.
+        """Update the islands by joints of mobile bodies (n,) bool; call it before `launch_renumber`.
 
         The host finds them, because on the device every update would walk along the whole of a long chain."""
         if self._mobile is not None and np.array_equal(mobile, self._mobile):
             return
         self._mobile = mobile.copy()
-        labels = connected_labels(self.n, self.ties[mobile[self.ties[:, 1]]])
-        _, first, part = np.unique(labels, return_index=True, return_inverse=True)
+        _, first, part = np.unique(self._labels(mobile, NO_PAIRS), return_index=True, return_inverse=True)
         self.device.write(self._joined, first[part].astype(np.int32))
 
     def _assign(self, division: Division) -> None:
@@ -119,8 +115,8 @@ class Islands(Numbering):
 
         Args:
             held: (n,) int32, 1 for the bodies that are not mobile in `follow_joined`.
-            lists: tuples of body pairs (capacity,) vec2i that may touch, a mobile body first; an int32 array whose first entry
-                is the number of pairs; the number of pairs that launches cover.
+            lists: tuples of body pairs (capacity,) vec2i that may touch; an int32 array whose first entry is the number of
+                pairs; the number of pairs that launches cover.
         """
         n = self.n
         if not n:
@@ -133,16 +129,13 @@ class Islands(Numbering):
         self.formed += 1
 
     def _launch_numbers(self, held: wp.array, lists: tuple[tuple[wp.array, wp.array, int], ...]) -> None:
-        n, launch, present, lowest, number = self.n, self.device.launch, self._present, self._lowest, self._number
-        launch(kernels.begin, n, self._joined, self._root, present, lowest, n)
+        n, launch, present, number = self.n, self.device.launch, self._present, self._number
+        launch(kernels.begin, n, self._joined, self._root)
         for pairs, counts, capacity in lists:
             launch(kernels.unite, capacity, pairs, counts, held, self._root, grain=ONE_THREAD)
-        launch(kernels.find_parts, n, held, self._tied, self._root, present, lowest, grain=ONE_THREAD)
+        launch(kernels.find_parts, n, self._root, present, grain=ONE_THREAD)
         self._scan.run(present, number, self._every, 0, n)
-        launch(
-            kernels.number_bodies,
-            n, held, self._tied, self._root, number, lowest, n, self.island, self._sorted, self.order, self.counts,
-        )  # fmt: skip
+        launch(kernels.number_bodies, n, self._root, number, n, self.island, self._sorted, self.order, self.counts)
 
     def _launch_chunks(self) -> None:
         """Divide the sorted bodies of every island into chunks."""

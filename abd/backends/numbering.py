@@ -1,7 +1,8 @@
 """Islands: bodies that are connected through joints or may touch on the current path.
 
 Islands are independent: each has its own step length, line search and convergence test. Bodies that do not move (static, or
-held at their target) do not connect islands, although rows and contacts of several islands may act on them.
+held at their target) do not connect islands, although rows and contacts of several islands may act on them. Those without
+energies of joints form an island of their own.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Numbering:
         """Recompute the islands.
 
         Args:
-            mobile: (n,) bool, bodies that may move; pairs: (k, 2) bodies that may touch, a mobile one first.
+            mobile: (n,) bool, bodies that may move; pairs: (k, 2) bodies that may touch.
 
         Returns:
             whether any island changed.
@@ -90,17 +91,20 @@ class Numbering:
             return False
         self._known = mobile.copy(), pairs.copy()
         self.formed += 1
-        edges = np.concatenate([self.ties, pairs])
-        labels = connected_labels(self.n, edges[mobile[edges[:, 1]]])
-        # immobile bodies without energies are assigned to the first island, where they have no effect
-        inactive = ~mobile
-        inactive[self.ties[:, 0]] = False
-        labels[inactive] = labels[np.argmin(inactive)] if not inactive.all() else 0
-        host = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+        host = np.unique(self._labels(mobile, pairs), return_inverse=True)[1].astype(np.int32)
         if np.array_equal(host, self.host):
             return False
         self._assign(Division.of(host))
         return True
+
+    def _labels(self, mobile: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+        """Return (n,) labels of the islands by ties and `pairs` (`renumber`), in the order of their first bodies."""
+        edges = np.concatenate([self.ties[mobile[self.ties[:, 1]]], pairs[mobile[pairs].all(axis=1)]])
+        labels = connected_labels(self.n, edges)
+        inactive = ~mobile
+        inactive[self.ties[:, 0]] = False
+        labels[inactive] = labels[inactive][:1]
+        return labels
 
     def _assign(self, division: Division) -> None:
         self._division = division

@@ -40,6 +40,7 @@ class StepperState(HostCopies):
         initial_contacts: contacts of the initial state.
         loads: function of the end [s], scalar or (n,), and the length [s] of a substep; returns its forces and torques (n, 3), or
             None to keep those of the last one; loads_are_constant: whether it depends on neither.
+        start_loads: (2, n, 3) forces and torques at the end of the last substep, None in a restored state until the next one.
         worlds: frame lengths by world; time, previous_h: present time, and length of the last substep [s], scalars or (n,).
         work: since the start; statistics: of the last substep, None before the first.
         constrained: (n,) bool, bodies of articulations with active contacts, joint limits or ropes at the end of the last step.
@@ -111,7 +112,7 @@ class StepperState(HostCopies):
     def restore(self, state: State) -> None:
         """Continue from a state; drop results of steps before it."""
         n = len(self.model.bodies)
-        self.statistics = None
+        self.statistics = self.start_loads = None
         self.time, self.frame = common(state.time), state.step
         self.previous_h = common(state.previous_h)
         bodies = replace(BodyHistory.none(n), stopped=self.stopped) if state.bodies is None else state.bodies

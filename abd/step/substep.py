@@ -17,13 +17,14 @@ import numpy as np
 from abd.backends.device.memory import memory_watched
 from abd.backends.progress import Progress
 from abd.by_bodies import PerBody
-from abd.energies import StepStatistics
+from abd.energies import StepStatistics, external_work
 from abd.errors import OutOfMemory, StepFailure
-from abd.potentials.integrators import Scheme, Schemes, longest
+from abd.potentials.integrators import Scheme, Schemes, longest, row_weights
 from abd.step.newton import Minimisation
 from abd.step.stepper_state import StepperState
 from abd.step.verdict import ContactBegan, IteratePath, Verdicts
 from abd.tables import copied
+from cuda_kernels.shared.bodies import RATE_OLD
 from cuda_kernels.shared.step import STAY, WITH_FORCES, WITHOUT_FORCES
 
 _log = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ class Substeps:
 
     def attempt(self, h: PerBody, progress: Progress) -> StepFailure | None:
         """Take one substep of h [s], scalar or (n,) by worlds; return None, or why it was rejected, with the state as before."""
-        stepper, self.stored, self.unfitted = self.stepper, None, None
+        stepper, self.stored, self.unfitted, self.loads = self.stepper, None, None, None
         history = stepper.modes.history
         try:
             with memory_watched(self.backend.device.name):
@@ -77,9 +78,12 @@ class Substeps:
     def _take(self, h: PerBody, progress: Progress) -> StepFailure | None:
         stepper = self.stepper
         if stepper.loads is not None:
-            length = longest(h)
-            if (loads := stepper.loads(stepper.time + length, length)) is not None:
-                self.backend.loads.set_loads(*loads)
+            length, bodies = longest(h), stepper.model.bodies
+            if stepper.start_loads is None:
+                stepper.start_loads = np.stack([bodies.force, bodies.torque])
+            self.loads = stepper.loads(stepper.time + length, length)
+            if self.loads is not None:
+                self.backend.loads.set_loads(*self.loads)
         stepper.modes.restart(h, stepper.previous_h)
         rule = stepper.modes.rule(h, stepper.previous_h)
         drives = stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h)
@@ -232,6 +236,9 @@ class Substeps:
         if rebound is not None:
             stepper.forces.rebound = rebound
             statistics = replace(statistics, friction_work=statistics.friction_work + rebound.friction_work)
+        if self.loads is not None:
+            work = statistics.external_work - self._surplus_work(np.stack(self.loads), h, mode)
+            statistics = replace(statistics, external_work=work)
         stepper.statistics = statistics
         stepper.work = stepper.work.after(stepper.statistics)
         stepper.time = stepper.time + h
@@ -245,3 +252,14 @@ class Substeps:
         stepper.constrained = constrained if constrained is stepper.none else articulations.containing(constrained)
         stepper.forces.own = backend.pair_law.own
         stepper.stiffness.end(backend, h, stepper.rebounds.impact_pairs)
+
+    def _surplus_work(self, loads: np.ndarray, h: PerBody, mode: np.ndarray) -> float:
+        """Return the work [J] of `loads` (2, n, 3), those at the end of a substep, less the work of their mean with those at the
+        start, on bodies with a step of second order (as `abd.joints.rows.forces.row_work`)."""
+        stepper, n = self.stepper, len(mode)
+        change = loads - stepper.start_loads
+        included = ~stepper.excluded
+        np.copyto(stepper.start_loads, loads, where=included[:, None])
+        weights = row_weights(stepper.modes.rule(h, stepper.previous_h), mode, np.full(n, -1), np.arange(n))
+        changing = included & (weights[RATE_OLD] != 0.0) & change.any(axis=(0, 2)) & stepper.articulations.dynamic
+        return external_work(0.5 * change, stepper.previous, stepper.present, h, changing) if changing.any() else 0.0

@@ -20,16 +20,10 @@ def begin(
     first: wp.int32,
     joined: wp.array(dtype=wp.int32),
     parent: wp.array(dtype=wp.int32),
-    present: wp.array(dtype=wp.int32),
-    lowest: wp.array(dtype=wp.int32),
-    n: wp.int32,
 ):
-    """Set every body's parent to the smallest body that joints connect with it, `joined` (n,); set `lowest` to n."""
+    """Set every body's parent to the smallest body of its island by joints, `joined` (n,)."""
     b = wp.tid() + first
     parent[b] = joined[b]
-    present[b] = 0
-    if b == 0:
-        lowest[0] = n
 
 
 @wp.func
@@ -57,12 +51,12 @@ def unite(
     held: wp.array(dtype=wp.int32),
     parent: wp.array(dtype=wp.int32),
 ):
-    """Join the components of the bodies of counts[0] pairs with a mobile second body."""
+    """Join the components of the bodies of counts[0] pairs, except where one is held."""
     k = wp.tid() + first
     if k >= counts[0]:
         return
     pair = pairs[k]
-    if held[pair[1]] != 0:
+    if held[pair[0]] != 0 or held[pair[1]] != 0:
         return
     a = root_of(parent, pair[0])
     b = root_of(parent, pair[1])
@@ -81,16 +75,10 @@ def unite(
 @wp.kernel
 def find_parts(
     first: wp.int32,
-    held: wp.array(dtype=wp.int32),
-    tied: wp.array(dtype=wp.int32),
     parent: wp.array(dtype=wp.int32),
     present: wp.array(dtype=wp.int32),
-    lowest: wp.array(dtype=wp.int32),
 ):
-    """Set every body's parent to the root of its component.
-
-    Roots of components with mobile bodies, or bodies with energy of joints (`tied`), are present; `lowest` is the first such
-    body."""
+    """Set every body's parent to the root of its component, and `present` to 1 for the roots."""
     b = wp.tid() + first
     root = parent[b]
     above = parent[root]
@@ -99,40 +87,31 @@ def find_parts(
         parent[b] = above
         root = above
         above = parent[root]
-    if held[b] == 0 or tied[b] != 0:
-        present[root] = 1
-        if b < lowest[0]:
-            wp.atomic_min(lowest, 0, b)
+    present[b] = wp.where(root == b, 1, 0)
 
 
 @wp.kernel
 def number_bodies(
     first: wp.int32,
-    held: wp.array(dtype=wp.int32),
-    tied: wp.array(dtype=wp.int32),
     root: wp.array(dtype=wp.int32),
     number: wp.array(dtype=wp.int32),
-    lowest: wp.array(dtype=wp.int32),
     n: wp.int32,
     island: wp.array(dtype=wp.int32),
     sorted_island: wp.array(dtype=wp.int32),
     order: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),
 ):
-    """Set the island of every body: the number (n + 1,) of its root, or of the lowest body if it is neither mobile nor tied.
+    """Set the island of every body, the number (n + 1,) of its root.
 
     Prepares the sort of the bodies by island, and counts the islands.
     """
     b = wp.tid() + first
-    own = root[b]
-    if held[b] != 0 and tied[b] == 0:
-        own = root[wp.min(lowest[0], n - 1)]
-    i = number[own]
+    i = number[root[b]]
     island[b] = i
     sorted_island[b] = i
     order[b] = b
     if b == 0:
-        counts[0] = wp.max(number[n], 1)
+        counts[0] = number[n]
 
 
 @wp.kernel

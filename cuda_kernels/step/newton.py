@@ -78,22 +78,9 @@ def begin_islands(first: wp.int32, c: Control, asleep: wp.array(dtype=wp.int32))
 
 
 @wp.kernel
-def body_lengths(
-    first: wp.int32,
-    held: wp.array(dtype=wp.int32),
-    lengths: wp.array(dtype=wp.float64),
-    out: wp.array(dtype=wp.float64),
-):
-    """Set the length of the step of every mobile body [s], 0 of others, which belong to an island of any world."""
-    b = wp.tid() + first
-    out[b] = wp.where(held[b] == 0, lengths[b], ZERO)
-
-
-@wp.kernel
 def body_tolerances(
     first: wp.int32,
     c: Control,
-    held: wp.array(dtype=wp.int32),
     frictional: wp.array(dtype=wp.int32),
     group: wp.array(dtype=wp.int32),
     segment: wp.array(dtype=wp.int32),
@@ -104,7 +91,7 @@ def body_tolerances(
     loose: wp.array(dtype=wp.float64),
     residual_bound: wp.array(dtype=wp.float64),
 ):
-    """Set Newton's tolerance [m/s] of every body, that of friction for mobile bodies with friction in joints or lagged contacts.
+    """Set Newton's tolerance [m/s] of every body, that of friction for bodies with friction in joints or lagged contacts.
 
     Lagged contacts start at segment[group[b]]; `loose_tolerances` (n,) applies to bodies with any. Pairs of the candidate list
     start at listed[b]; `residual_bounds` (n,) applies to bodies with any."""
@@ -112,7 +99,7 @@ def body_tolerances(
     frozen = wp.bool(False)
     if group[b + 1] > group[b]:
         frozen = segment[group[b + 1]] > segment[group[b]]
-    has_friction = frozen or (frictional[b] != 0 and held[b] == 0)
+    has_friction = frozen or frictional[b] != 0
     loose[b] = wp.where(frozen, loose_tolerances[b], ZERO)
     residual_bound[b] = wp.where(listed[b + 1] > listed[b], residual_bounds[b], ZERO)
     out[b] = wp.where(has_friction, c.at[FRICTION_TOLERANCE], c.at[TOLERANCE])

@@ -70,7 +70,7 @@ def body_statistics(
 ):
     """Compute sums over the dynamic bodies (`BODY_SUMS`), and largest values of all bodies.
 
-    The work is that of forces and torques along the path from `before`, with rates `earlier` there
+    The work is that of the present forces and torques along the path from `before`, with rates `earlier` there
     (`abd.energies.external_work`). Largest values are the strain, the gradient of the centre of mass, and |dA/dt|_F."""
     chunk = wp.tid() + first
     s = BodyFigures()

@@ -62,6 +62,30 @@ def test_substeps_of_a_world_do_not_affect_other_worlds(seeds, steps):
     assert together == max(substeps) > min(substeps)
 
 
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+@pytest.mark.parametrize("mu", [0.0, 0.4])
+def test_distant_prescribed_body_changes_no_bit_of_any_world(device, mu):
+    """A box tumbles in one world and in two, with and without a distant kinematic body at rest."""
+
+    def scene(has_rest: bool) -> abd.Scene:
+        out = on_ground(dt=0.01)
+        out.add_material("default", mu=mu)
+        box = {"position": (0, 0, 0.15), "velocity": (1, 0.2, -1), "angular_velocity": (1, 2, 3)}
+        out.add_body("box", box=(0.2, 0.2, 0.1), **box)
+        if has_rest:
+            rest = {"kind": "kinematic", "motion": {"velocity": (0, 0, 0)}}
+            out.add_body("rest", box=(1, 1, 0.1), position=(-30, 0, 5), **rest)
+        return out
+
+    plain, one, two = (abd.Simulation(each, device=device) for each in (scene(False), scene(True), scene(True).replicate(2)))
+    for _ in range(12):
+        reports = [each.step() for each in (plain, one, two)]
+        q = plain.stepper.q
+        np.testing.assert_array_equal(one.stepper.q[:2], q)
+        np.testing.assert_array_equal(two.stepper.q.reshape(2, 3, 12)[:, :2], [q, q])
+        assert len({report.newton_iterations for report in reports}) == 1
+
+
 @pytest.mark.parametrize(
     ("device", "dt", "steps", "wrist", "others"),
     [

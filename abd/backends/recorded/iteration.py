@@ -100,8 +100,6 @@ class Iteration:
         by_island = bool(np.any(residual_bound) or b.friction.count or b.system.has_friction)
         has_lengths = not isinstance(h, float)
         if by_island:
-            if isinstance(residual_bound, np.ndarray):  # immobile bodies belong to an island of another world
-                residual_bound = np.where(b.inactive.mobile, residual_bound, 0.0)
             self.device.assign(self.loose_tolerances, loose)
             self.device.assign(self.residual_bounds, residual_bound)
         self._has_lengths = has_lengths
@@ -116,14 +114,12 @@ class Iteration:
         by_island: with tolerances by island; has_lengths: with lengths of the step by island."""
         self.device.launch(newton.begin_islands, self.backend.n, self.control, self.sleeping)
         if has_lengths:
-            self._launch_lengths()
+            self._reduce_lengths()
         if by_island:
             self.launch_tolerances()
 
-    def _launch_lengths(self) -> None:
-        b = self.backend
-        self.device.launch(newton.body_lengths, b.n, b.inactive.held, b.scheme.lengths, b.scratch.a)
-        b.islands.reduce(b.scratch.a, sums.MAX, self.control.length)
+    def _reduce_lengths(self) -> None:
+        self.backend.islands.reduce(self.backend.scheme.lengths, sums.MAX, self.control.length)
 
     def follow_rows(self) -> None:
         """Write the mask of bodies with friction in their joints."""
@@ -137,7 +133,7 @@ class Iteration:
     def launch_tolerances(self) -> None:
         """Set the tolerances of the islands, depending on friction; launches only."""
         b, c = self.backend, self.control
-        given = b.inactive.held, self.frictional, *b.touch.lists, self.loose_tolerances, self.residual_bounds
+        given = self.frictional, *b.touch.lists, self.loose_tolerances, self.residual_bounds
         self.device.launch(newton.body_tolerances, b.n, c, *given, b.scratch.a, b.scratch.b, b.scratch.row)
         b.islands.reduce(b.scratch.a, sums.MIN, c.tolerance)
         b.islands.reduce(b.scratch.b, sums.MAX, c.loose)
@@ -289,7 +285,7 @@ class Iteration:
         b, c = self.backend, self.control
         self.carry_numbers()
         if self._has_lengths:
-            self._launch_lengths()
+            self._reduce_lengths()
         b.potential.launch_mark_done(c.converged)
         if stale:
             self.set_flag(control.STALE)

@@ -22,7 +22,7 @@ from abd.energies import (
 from abd.joints.coordinates.readings import JointReader
 from abd.joints.coordinates.readings import Readings as JointReadings
 from abd.joints.rows.forces import row_work
-from abd.model import Model
+from abd.model import Kind, Model
 from cuda_kernels.shared import slots
 from cuda_kernels.shared.bodies import RATE_OLD
 
@@ -67,7 +67,7 @@ class Readings:
         return np.linalg.norm(self.states.velocity[:, :3], axis=1) + corner * np.linalg.norm(self.states.velocity[:, 3:], axis=1)
 
     def statistics(self) -> StepStatistics:
-        model, q, qd = self.model, self.states.now, self.states.velocity
+        model, bodies, q, qd = self.model, self.model.bodies, self.states.now, self.states.velocity
         applied, memory = self.rows.applied, self.rows.memory
         read = JointReadings(self.reader, self.rows.system, q, qd, self.reader.initial, memory, applied)
         smooth, ends = self.rows.row_weights[RATE_OLD] != 0.0, memory.history[[slots.BEFORE, slots.VALUE]]
@@ -81,7 +81,8 @@ class Readings:
             linear=linear,
             angular=angular,
             external_work=external_work(
-                model, self.states.read_previous(), (q, qd), self.steps.scheme.rule.h, self.steps.inactive.mobile
+                (bodies.force, bodies.torque), self.states.read_previous(), (q, qd), self.steps.scheme.rule.h,
+                (bodies.kind == Kind.DYNAMIC) & self.steps.inactive.mobile,
             ),
             drive_work=driven,
             friction_work=self.steps.friction_work + lost,

@@ -62,7 +62,7 @@ class Candidates(ListCapacities):
         lacks: (worlds,) 1 if the last tested path was not covered.
         margins, grown: (worlds,) margins [m] and growth of the boxes [m].
         columns: index of the pairs by column body, after `index`.
-        held: (n,) int32 on the device, 1 for bodies that do not move, whose island is not defined.
+        held: (n,) int32 on the device, 1 for bodies that do not move, whose island may span worlds.
         reusable: whether a rebuild may keep the candidates of pairs.
         reads_pairs: whether a rebuild on CUDA also reads the pairs, for `coupled_pairs`, which saves a wait for the device.
         may_touch: whether two bodies have surfaces that can touch; may_collide: whether contact filters and joints currently
