@@ -98,7 +98,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             ValueError: a mask that is not (w,) booleans, or chooses no world; another number of seeds.
         """
         if seed is None or isinstance(seed, int | np.integer):
-            super().reset(seed=seed)
+            super().reset(seed=None if seed is None else int(seed))
             self._generators = self._generators if seed is None else None
         elif len(seed) != self.num_envs:
             raise ValueError(f"{len(seed)} seeds are given for {self.num_envs} worlds")

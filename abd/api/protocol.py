@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from abd.api.contact_view import Contacts
+from abd.api.coordinates import Coordinates
 from abd.api.joint_control import JointControl
 from abd.api.loads import Loads, Moves
 from abd.api.springs import Springs
@@ -39,7 +40,7 @@ class RunningSimulation(Protocol):
     joints: ByName
     materials: ByName
     gravity: np.ndarray
-    coordinates: np.ndarray
+    _joint_coordinates: Coordinates
     _switches: Switches
     _springs: Springs
     _moves: Moves
@@ -50,6 +51,8 @@ class RunningSimulation(Protocol):
     def time(self) -> float: ...
     @property
     def frame(self) -> int: ...
+    @property
+    def coordinates(self) -> np.ndarray: ...
     @property
     def reader(self) -> JointReader: ...
     def step(self) -> StepReport: ...

@@ -115,7 +115,7 @@ class StateChanges(KnownAttributes):
         turning = state.qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(old)
         qd = np.concatenate([state.qd[:, :3], (turning @ new).reshape(-1, 9)], axis=1)
         before = self.coordinates
-        self.coordinates = self.reader.coordinates(q, before if coordinates is None else coordinates)
+        self._joint_coordinates.values = self.reader.coordinates(q, before if coordinates is None else coordinates)
         counted = self.reader.table.child[self.coordinates != before]
         qd = np.where((q == state.q).all(axis=1, keepdims=True), state.qd, qd)  # without the rounding of the two products
         restart(self, state, q.copy(), qd, counted[counted != WORLD])
@@ -166,7 +166,7 @@ class StateChanges(KnownAttributes):
             restore_changes(self, self._changes_of_scene)
             start = self.model.bodies
             self.stepper.reset(State(q=start.q.copy(), qd=start.qd.copy()))
-            self.coordinates = self.reader.coordinates(start.q)
+            self._joint_coordinates.values = self.reader.coordinates(start.q)
         for one in self.sensors.values():
             one.restart()
 
@@ -272,7 +272,7 @@ def _restore(sim: RunningSimulation, saved: dict[str, Any]) -> None:
     restore_changes(sim, saved)
     sim.stepper.worlds.clock, sim.stepper.worlds.lengths = float(saved["time"]), times.pop("dt")
     sim.stepper.restore(State(step=int(saved["step"]), **read_tables(saved["tables"]), **arrays, **times))
-    sim.coordinates = np.asarray(saved["coordinates"]).copy()
+    sim._joint_coordinates.values = np.asarray(saved["coordinates"]).copy()
     sim.stepper.work = Work(**{name: float(work) for name, work in saved["work"].items()})
     sim.stepper.energy_balance.energy = energy
 
@@ -336,7 +336,7 @@ def reset_worlds(
     is_reset, table = sim.reader.table.of_bodies(chosen)
     coordinates = coordinates.copy()
     coordinates[is_reset] = values(table, stepper.q, sim.reader.initial[is_reset])
-    sim.coordinates = coordinates
+    sim._joint_coordinates.values = coordinates
 
 
 def selected_worlds(worlds: int | Iterable[int], known: np.ndarray) -> np.ndarray:

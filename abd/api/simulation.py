@@ -243,8 +243,8 @@ class Simulation(Runs, StateChanges):
         return self._joint_coordinates.values
 
     @coordinates.setter
-    def coordinates(self, coordinates: np.ndarray) -> None:
-        self._joint_coordinates.values = coordinates
+    def coordinates(self, coordinates: object) -> None:
+        raise AttributeError("set coordinates by set_coordinates({(joint, coordinate): value}), which moves the bodies")
 
     def joint_readings(self) -> Readings:
         """Return coordinates, rates, residuals, wrenches and energies of all joints in the current state, as arrays."""

@@ -13,7 +13,7 @@ from abd.scene.compile.joint_frames import unit
 from abd.scene.geometry.frames import rotation_matrix, triad
 from abd.scene.schema.fields import ROTATION_KEYS, Orientation, given
 from abd.scene.schema.joint_schema import WORLD_NAME, FrameSpec, JointSpec
-from abd.scene.schema.joint_types import type_of
+from abd.scene.schema.joint_types import type_named, type_of
 from abd.scene.schema.schema import BodySpec, MotionSpec, SceneSpec
 
 UNTURNED = 1e-12
@@ -120,7 +120,7 @@ def _joint(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> JointSpec:
 
 def _direction_of_x(joint: JointSpec, T: np.ndarray, spec: SceneSpec) -> dict[str, Any]:
     """Return the keys that define x of D, if it follows from the axes of the world."""
-    if given(joint, ("parent_frame", "world_frame", "x_axis", "parent_x_axis")):
+    if given(joint, ("parent_frame", "world_frame", "x_axis", "parent_x_axis")) or type_named(joint.type).AXIS == "none":
         return {}
     if joint.parent_axis is None or joint.parent == WORLD_NAME:
         axis = unit(np.array(joint.parent_axis or joint.axis or (0.0, 0.0, 1.0)))

@@ -240,5 +240,7 @@ def test_wrong_uses_of_attributes_name_the_right_ones(sim):
     assert copy.copy(sim.bodies)["box"].name == "box"
     with pytest.raises(AttributeError, match="set linear_velocity and angular_velocity of body 'box'"):
         sim.bodies["box"].velocity = (1, 0, 0)
+    with pytest.raises(AttributeError, match=r"set coordinates by set_coordinates"):
+        sim.coordinates = [0.5]
     with pytest.raises(AttributeError, match=r"z cannot be set.*set_target"):
         sim.joints["rail"].z = 0.5

@@ -85,6 +85,19 @@ def test_transformed_scene_has_the_transformed_motion():
         assert np.allclose(*frames, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["spring", "rope", "distance", "pin"])
+def test_joints_without_an_axis_are_moved_too(kind, tmp_path):
+    T = pose(quaternion_matrix(np.array([0.8, 0.2, -0.4, 0.4])), np.array([3.0, -2.0, 1.0]))
+    keys = {"spring": {"stiffness": 9.0}, "rope": {"distance": 0.6}, "distance": {"distance": 0.5}}.get(kind)
+    place = {"anchor": (0, 0, 0.5)} if keys is None else {"parent_anchor": (0, 0, 0.5), "child_anchor": (0, 0, 0)}
+    scene = abd.Scene()
+    scene.add_body("bob", box=(0.1, 0.2, 0.3), velocity=(1, 0, 0))
+    scene.add_joint(kind, "tie", "world", "bob", **place, **(keys or {}))
+    scene.transformed(T).save(tmp_path / "moved.toml")
+    one, two = run(scene, 5), run(abd.load(tmp_path / "moved.toml"), 5)
+    assert np.allclose(two.bodies["bob"].transform, T @ one.bodies["bob"].transform, atol=1e-8)
+
+
 def test_prescribed_motions_and_local_axes_are_moved_too():
     T = pose(quaternion_matrix(np.array([0.5, 0.5, -0.5, 0.5])), np.array([0.0, 1.0, 0.0]))
     scene = abd.Scene(gravity=(0, 0, 0))

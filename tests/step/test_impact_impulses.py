@@ -48,10 +48,11 @@ def test_contact_forces_of_a_box_that_hits_the_ground(dt: float, mu: float, rest
 @pytest.mark.parametrize("dt", [0.01, 0.002, 0.0005])
 @pytest.mark.parametrize("degrees", [20.0, 45.0, 70.0])
 @pytest.mark.parametrize(("mu", "sideways"), [(0.1, 0.0), (2.0, 0.0), (0.7, -2.0), (1.4, -2.0)])
-def test_a_rod_that_hits_the_ground_aslant_sticks_or_slides(mu: float, sideways: float, degrees: float, dt: float):
-    """The lower end stops if the friction suffices; else the ratio of the impulses is mu (a plastic impact at a point)."""
+@pytest.mark.parametrize("e", [0.0, 0.6])
+def test_a_rod_that_hits_the_ground_aslant_sticks_or_slides(e: float, mu: float, sideways: float, degrees: float, dt: float):
+    """The lower end stops sideways if the friction suffices; else the ratio of the impulses is mu (an impact at a point)."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
-    scene.add_material("default", mu=mu)
+    scene.add_material("default", mu=mu, restitution=e)
     scene.add_body("ground", half_space={})
     inertia, half, radius, tilt = 0.02, 0.2, 0.02, np.radians(degrees)
     turn, height = {"axis": (0, 1, 0), "degrees": degrees}, half * np.cos(tilt) + radius + 0.02
@@ -65,13 +66,13 @@ def test_a_rod_that_hits_the_ground_aslant_sticks_or_slides(mu: float, sideways:
         sim.step()
     x, z = -half * np.sin(tilt), -half * np.cos(tilt) - radius  # of the point of contact
     K = np.array([[1.0 + z * z / inertia, -x * z / inertia], [-x * z / inertia, 1.0 + x * x / inertia]])
-    along, normal = np.linalg.solve(K, [-sideways, 2.0])
+    along, normal = np.linalg.solve(K, [-sideways, 2.0 * (1.0 + e)])
     if abs(along) > mu * normal:
         sign = np.sign(along)
-        normal = 2.0 / (K[1, 1] + sign * mu * K[1, 0])
+        normal = 2.0 * (1.0 + e) / (K[1, 1] + sign * mu * K[1, 0])
         along = sign * mu * normal
     spin = (z * along - x * normal) / inertia
-    assert rod.linear_velocity == pytest.approx([sideways + along, 0.0, normal - 2.0], abs=0.04)
+    assert rod.linear_velocity == pytest.approx([sideways + along, 0.0, normal - 2.0], abs=0.04 * (1.0 + e))
     assert rod.angular_velocity[1] == pytest.approx(spin, rel=0.05)
 
 

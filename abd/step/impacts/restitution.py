@@ -216,22 +216,17 @@ class Restitution:
         impact_powers = self._impact_powers(impacts, mobility.jointed)
         target, in_impact = reflect(sweep, A, impact_powers, part.restitution, impacts.least, size, blocks)
         law = target, opens, in_impact, size, blocks
-        s = plain = solve_factors(sweep, A, left, *law)
-        added, by_pair, driven = mobility.apply(P.T @ s), np.zeros((len(s), 3)), np.zeros(blocks.count)
+        by_pair, driven = np.zeros((len(part), 3)), np.zeros(blocks.count)
         pull = pulled = np.zeros(6 * len(q))
         if has_friction:
-            without, moving = added, self._surface_twists(q)
+            moving = self._surface_twists(q)
             powers = np.concatenate([left, friction.rows @ (now + moving)])
-            s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(s)])
-            pull, by_pair = friction.rows.T @ impulses, friction.on_first(impulses, len(s))
-            pulled = mobility.apply(pull)
-            added, driven = mobility.apply(P.T @ s) + pulled, self._work_of_drives(blocks, pull, now, moving)
-            # worlds in which friction would add energy have none
-            less = self._energies(blocks, q, now + added) <= self._energies(blocks, q, now + without) + driven
-            taken, of_pair = blocks.entries(less), blocks.each(less)
-            s, by_pair = np.where(of_pair, s, plain), np.where(of_pair[:, None], by_pair, 0.0)
-            added, driven = np.where(taken, added, without), np.where(less, driven, 0.0)
-            pull, pulled = np.where(taken, pull, 0.0), np.where(taken, pulled, 0.0)
+            s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(part)])
+            pull, by_pair = friction.rows.T @ impulses, friction.on_first(impulses, len(part))
+            pulled, driven = mobility.apply(pull), self._work_of_drives(blocks, pull, now, moving)
+        else:
+            s = solve_factors(sweep, A, left, *law)
+        added = mobility.apply(P.T @ s) + pulled
         fraction = self._within_energy(step, added, part, s, blocks, driven)
         scale, of_pair = blocks.entries(fraction), blocks.each(fraction)
         work = float(pull @ (now + scale * (added - 0.5 * pulled)))
