@@ -82,7 +82,7 @@ def read_tables(saved: dict[str, dict[str, np.ndarray]]) -> dict[str, object]:
 
 
 def merged(system: JointSystem, before: State, after: State, mine: np.ndarray) -> State:
-    """Return the state with bodies (n,) bool of whole worlds from `after`, and the others from `before`."""
+    """Return the state with bodies (n,) bool of whole articulations from `after`, and the others from `before`."""
     term = system.rows.term_measure[system.rows.starts[:-1]] if len(system.rows) else np.zeros(0, dtype=int)
     measured, linear = (_joins(ends, mine) for ends in (system.table, system.linear))
     rows = measured[term]
