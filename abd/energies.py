@@ -123,18 +123,20 @@ def elastic_energies(model: Model, q: np.ndarray, among: np.ndarray) -> np.ndarr
 
 def external_work(
     loads: tuple[np.ndarray, np.ndarray], before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray],
-    h: float | np.ndarray, d: np.ndarray,
+    h: float | np.ndarray, chosen: np.ndarray,
 ) -> float:  # fmt: skip
-    """Work of forces and torques (n, 3) on bodies d (n,) bool in a step of h [s], of all or (n,) [J]: forces times displacements,
-    and torques times the mean of both angular velocities, because a body may make several turns in a step.
+    """Work of forces and torques (n, 3) on `chosen` bodies (n,) bool in a step of h [s], of all or (n,) [J].
+
+    It is that of forces on displacements, and of torques on the mean of both angular velocities, because a body may make several
+    turns in a step.
 
     Args:
         before, after: states and their rates (n, 12).
     """
     force, torque = loads
-    moved = (after[0] - before[0])[d, :3]
-    turned = 0.5 * np.full(len(d), h)[d, None] * sum(spin(q[d], qd[d]) for q, qd in (before, after))
-    return float(np.sum(force[d] * moved) + np.sum(torque[d] * turned))
+    moved = (after[0] - before[0])[chosen, :3]
+    turned = 0.5 * np.full(len(chosen), h)[chosen, None] * sum(spin(q[chosen], qd[chosen]) for q, qd in (before, after))
+    return float(np.sum(force[chosen] * moved) + np.sum(torque[chosen] * turned))
 
 
 def spin(q: np.ndarray, qd: np.ndarray) -> np.ndarray:

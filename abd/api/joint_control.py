@@ -66,7 +66,7 @@ class JointControl:
         self._fast: set[tuple[str, str]] = set()
         self.efforts = Efforts(model, backend, stepper, coordinates, self.rebuild)
         self._returning: list[tuple[int, str]] = []
-        self._was_moved = False
+        self._were_moved = False
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
         self._breakable = np.flatnonzero((strength < np.inf).any(axis=1))
         self._strength = strength[self._breakable]
@@ -115,14 +115,15 @@ class JointControl:
 
     def _warn_if_open(self, indices: Iterable[int], event: str = "") -> None:
         """Log a warning for the active exact joints that are open after an event."""
-        opening = open_by(self._model, self._stepper.q)
-        for index in indices:
-            joint = self._model.joints[index]
-            if joint.active and joint.enforcement == "exact" and opening[index].max() > CLOSED:
+        joints = self._model.joints
+        exact = [k for k in indices if joints[k].active and joints[k].enforcement == "exact"]
+        opening = open_by(self._model, self._stepper.q) if exact else ()
+        for index in exact:
+            if opening[index].max() > CLOSED:
                 _log.warning(
                     "exact joint '%s' %sis open by %.3g m, %.3g rad: the next step closes it with a change of velocity; "
                     "set_coordinate closes it without one",
-                    joint.name, event and f"{event} ", *opening[index],
+                    joints[index].name, event and f"{event} ", *opening[index],
                 )  # fmt: skip
 
     def set_function(self, index: int, coordinate: str, key: str, value: float | Callable[[float], float]) -> None:
@@ -190,8 +191,8 @@ class JointControl:
     def before_step(self) -> None:
         """Start the efforts of the step; log a warning for exact joints that given poses have opened."""
         self.efforts.before_step()
-        if self._was_moved:
-            self._was_moved = False
+        if self._were_moved:
+            self._were_moved = False
             self._warn_if_open(range(len(self._model.joints)))
 
     def after_step(self) -> list[int]:
@@ -306,8 +307,8 @@ class JointControl:
         """Return the row of a drive."""
         return int(self.rows(index, Role.FORCE if drive.mode == "force" else Role.DRIVE, coordinate=coordinate)[0])
 
-    def restart(self, bodies: np.ndarray) -> None:
-        """Continue with new poses or velocities of bodies (n,) bool; the next step closes their joints."""
+    def restart(self, bodies: np.ndarray, are_moved: bool) -> None:
+        """Continue with new velocities, and poses if they `are_moved`, of bodies (n,) bool; the next step closes their joints."""
         stepper = self._stepper
         stepper.sleep.disturb()
         self._coordinates.forget_readings()
@@ -315,7 +316,7 @@ class JointControl:
         drives = stepper.rows.jumping_drives(stepper.time, longest(stepper.worlds.lengths), 0.0)
         unfit = np.concatenate([ends[ends != WORLD], drives])
         stepper.modes.jump(unfit[bodies[unfit]], constraints=True)
-        self._was_moved = True
+        self._were_moved |= are_moved
 
     def _unfit_ends(self) -> np.ndarray:
         """Return bodies of constraints that are open or that the velocities violate, with repetitions."""
@@ -337,10 +338,9 @@ class JointControl:
 
     def _build(self) -> JointSystem:
         """Build the joint system. Its tolerances follow the loads at the start, not those when it is built."""
-        bodies, settings = self._model.bodies, self._model.settings
-        force, torque, gravity = self._start_loads
-        at_start = replace(bodies, force=force, torque=torque), replace(settings, gravity=gravity)
-        return build_system(replace(self._model, bodies=at_start[0], settings=at_start[1]))
+        model, (force, torque, gravity) = self._model, self._start_loads
+        bodies, settings = replace(model.bodies, force=force, torque=torque), replace(model.settings, gravity=gravity)
+        return build_system(replace(model, bodies=bodies, settings=settings))
 
     def rebuild(self, indices: list[int]) -> None:
         """Rebuild the joint system after a change of the joints `indices`; unchanged rows keep their history."""

@@ -21,14 +21,12 @@ from abd.joint_list import JointList
 from abd.joints.closure.assembly import Assembly
 from abd.joints.closure.coordinate_setter import CoordinateSetter
 from abd.joints.rows.change import recount_memory
-from abd.joints.rows.forces import initial_laws
 from abd.joints.rows.table import values
 from abd.model import WORLD, Kind, Model
 from abd.scene.overlaps.starts import free_states
 from abd.scene.schema.attributes import KnownAttributes
 from abd.scene.schema.values import LARGEST
 from abd.state import BodyHistory, State, merged, read_tables, saved_tables, without
-from abd.step.integrators import AFTER_JUMP
 from abd.tables import arrays_of
 
 if TYPE_CHECKING:
@@ -323,7 +321,8 @@ def reset_worlds(
     collides = sim.backend.touch.may_collide
     if collides and (start_q is not bodies.q or sim._switches.present(sim.model) is not sim.model):
         q = separate(sim, q, chosen)
-    fresh = stepper.fresh(q, qd, chosen)
+    stepper.joints.follow_poses(q)
+    fresh = stepper.fresh(q, qd, stepper.joints.fresh_memory(q, qd, stepper.memory, chosen))
     sim._moves.remove(chosen)
     both = merged(stepper.joints, now, fresh, chosen)
     time, previous_h = (np.where(chosen, 0.0, one) for one in (now.time, now.previous_h))
@@ -376,29 +375,24 @@ def restart(
     """Restart the integrator from q, qd (n, 12) for the bodies that change, `further` ones (indices), and all joined to them.
 
     bdf2 restarts for all bodies."""
-    stepper, settings = sim.stepper, sim.model.settings
-    system, articulations = stepper.joints, stepper.articulations
+    stepper, system, articulations = sim.stepper, sim.stepper.joints, sim.stepper.articulations
     moved = (q != state.q).any(axis=1)
     restarted = moved | (qd != state.qd).any(axis=1)
     restarted[list(further)] = True
     restarted |= articulations.containing(restarted)
-    all_restart = settings.integrator == "bdf2" or restarted[articulations.dynamic].all()
+    all_restart = sim.model.settings.integrator == "bdf2" or restarted[articulations.dynamic].all()
     restarted |= all_restart
     system.follow_poses(q)
-    memory = recount_memory(system, (sim.reader.table, sim.coordinates), q, qd)
-    kept = {name: getattr(state.bodies, name) for name in ("constrained", "stopped", "stride")}
-    history = np.where(articulations.containing(stepper.rows.open_couplings(memory)), -AFTER_JUMP, 0).astype(np.int32)
+    fresh = stepper.fresh(q, qd, recount_memory(system, (sim.reader.table, sim.coordinates), q, qd), state.time)
     fresh = replace(
-        state, q=q, qd=qd, previous_q=q, previous_qd=qd,
-        bodies=replace(BodyHistory.none(len(q)), history=history, **kept),
-        pairs=without(state.pairs, moved), anchors=without(state.anchors, moved),
-        joints=memory, laws=initial_laws(system, memory, settings, state.time),
+        fresh, previous_h=state.previous_h, pairs=without(state.pairs, moved), anchors=without(state.anchors, moved),
+        bodies=replace(fresh.bodies, constrained=state.bodies.constrained, stride=state.bodies.stride),
     )  # fmt: skip
     both = merged(system, state, fresh, restarted)
     stepper.restore(replace(both, previous_h=0.0) if all_restart else both)
     if moved.any() and sim.backend.touch.may_collide:
         stepper.start_contacts(np.flatnonzero(moved))
-    sim.control.restart(restarted)
+    sim.control.restart(restarted, bool(moved.any()))
 
 
 def without_contacts(q: np.ndarray, qd: np.ndarray) -> State:

@@ -101,6 +101,7 @@ class Numbering:
         """Return (n,) labels of the islands by ties and `pairs` (`renumber`), in the order of their first bodies."""
         edges = np.concatenate([self.ties[mobile[self.ties[:, 1]]], pairs[mobile[pairs].all(axis=1)]])
         labels = connected_labels(self.n, edges)
+        # immobile bodies without energies of joints form one island
         inactive = ~mobile
         inactive[self.ties[:, 0]] = False
         labels[inactive] = labels[inactive][:1]

@@ -54,6 +54,7 @@ def model_digest(model: Model) -> str:
 
 
 def _sampled(function: Callable[[float], T], instants: np.ndarray) -> list[T]:
+    """Return the values of a function at the instants before the first at which a formula has none."""
     values = []
     try:
         for t in instants:

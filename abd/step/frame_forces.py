@@ -43,7 +43,7 @@ class FrameForces:
         return bool(self.parts) or self.mean is not None
 
     def record(self) -> None:
-        """Store the forces of the last frame, which are those of its joints also if these change after it."""
+        """Store the forces of the last frame, before its joints change."""
         if self.stepper.stepped and not self.recorded:
             self.add(self, np.ones(len(self.stepper.model.bodies)))
 

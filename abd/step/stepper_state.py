@@ -132,8 +132,9 @@ class StepperState(HostCopies):
         self.stepped = False
         fresh = state.joints is None
         self.memory = self.joints.fresh_memory(state.q, state.qd) if fresh else self._check_memory(copied(state.joints))
-        self.set_joints(self.memory, self.initial_laws() if state.laws is None else copied(state.laws))
-        if state.laws is None and (opened := self.rows.open_couplings(self.memory)).any():
+        initial = initial_laws(self.joints, self.memory, self.settings, self.time) if state.laws is None else None
+        self.set_joints(self.memory, initial or copied(state.laws))
+        if initial and (opened := self.rows.open_couplings(self.memory)).any():
             self.modes.history = np.where(self.articulations.containing(opened), -AFTER_JUMP, self.modes.history).astype(np.int32)
 
     def _check_memory(self, memory: JointMemory) -> JointMemory:
@@ -165,18 +166,13 @@ class StepperState(HostCopies):
         in_worlds = np.isin(self.model.bodies.world, self.model.bodies.world[bodies])
         self.constrained = self.constrained | self.articulations.containing((touching != 0) & in_worlds)
 
-    def fresh(self, q: np.ndarray, qd: np.ndarray, bodies: np.ndarray) -> State:
-        """Return an initial state q, qd (n, 12) at time zero, without parameters of its contacts (`start_contacts`).
-
-        bodies: (n,) bool of whole worlds."""
-        n = len(q)
-        self.joints.follow_poses(q)
-        memory = self.joints.fresh_memory(q, qd, self.memory, bodies)
+    def fresh(self, q: np.ndarray, qd: np.ndarray, memory: JointMemory, time: PerBody = 0.0) -> State:
+        """Return an initial state q, qd (n, 12) at a time [s], without parameters of its contacts (`start_contacts`)."""
         history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), -AFTER_JUMP, 0).astype(np.int32)
-        laws = initial_laws(self.joints, memory, self.settings, 0.0)
-        stored = replace(BodyHistory.none(n), history=history)
+        laws = initial_laws(self.joints, memory, self.settings, time)
+        stored = replace(BodyHistory.none(len(q)), history=history)
         return State(
-            q=q, qd=qd, previous_q=q, previous_qd=qd, bodies=stored, pairs=PairParameters(), joints=memory, laws=laws,
+            q=q, qd=qd, time=time, previous_q=q, previous_qd=qd, bodies=stored, pairs=PairParameters(), joints=memory, laws=laws,
         )  # fmt: skip
 
     @property
@@ -201,10 +197,6 @@ class StepperState(HostCopies):
     def set_joints(self, memory: JointMemory, applied: Applied) -> None:
         """Set the memory of the joint rows, and their laws in the last substep."""
         self.memory, self._applied = memory, applied
-
-    def initial_laws(self) -> Applied:
-        """Return the laws of the joint rows in an initial state."""
-        return initial_laws(self.joints, self.memory, self.settings, self.time)
 
     def state(self) -> State:
         """Return a host copy of all that a continued run needs."""

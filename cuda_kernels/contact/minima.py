@@ -183,18 +183,18 @@ def of_vertex(
             if inside == 3 or near.feature >= FACE_OF_I:
                 D = wp.dot(near.r, near.r)
         elif is_requested:
-            side = part(VERTEX_TARGET, world, k).c
-            D = edge_distance2(x, side.x1, side.x2)
+            line = part(VERTEX_TARGET, world, k).c
+            D = edge_distance2(x, line.x1, line.x2)
         if D < reach:
             if k == 0:
                 if pattern(s, start, target, x, p, A) == inside:
                     count = wp.int32(1)
             elif k <= 3:
-                number = s.topology.sides[target][k - 1]
-                ends = s.topology.side_ends[number]
+                side = s.topology.sides[target][k - 1]
+                ends = s.topology.side_ends[side]
                 t = between(s, ends[0], ends[1], x, p, A)
-                begin = s.topology.side_start[number]
-                end = s.topology.side_start[number + 1]
+                begin = s.topology.side_start[side]
+                end = s.topology.side_start[side + 1]
                 if t > TIE and t < ONE - TIE:
                     count = begin - end + 1
                 # in a tie, the closest point of a triangle may be on the side, and that of the side at its end
@@ -270,6 +270,7 @@ def of_edges(
         if faced == 0:
             share[k] = ONE - s.topology.vertex_share[vertex]
         if is_at_end:
+            # the vertex at this end has the contact instead
             if share[k] == ONE:
                 return out
             ends_at[k] = 1

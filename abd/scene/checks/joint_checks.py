@@ -183,7 +183,8 @@ def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
         where, remedy = f"on a joint with enforcement = {joint.enforcement}", 'set enforcement = "compliant", or remove it'
         motion = [key for key in ("stiffness", "damping") if key in own]
         yield from without_effect(joint, [key for key in own if key not in motion], where, remedy)
-        yield from without_effect(joint, motion, where, f"{remedy}; that of the motion belongs to its coordinate")
+        for key in motion:
+            yield from without_effect(joint, (key,), where, f"{remedy}; the {key} of the motion belongs to its coordinate")
         return
     forms = [key for key in ("compliance", "stiffness") if key in own] + given(joint, UNIFORM)[:1]
     if not given(joint, forms) and not {*FORCE_LAWS} & {*owned}:

@@ -63,8 +63,8 @@ def initial_values(tables: dict[str, CoordinateSpec]) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def coordinate_settings(name: str, spec: CoordinateSpec, initial: float, key: str) -> CoordinateSettings:
-    """Return the settings of the coordinate of the table at `key`, with the value `initial` [m or rad] at t = 0.
+def coordinate_settings(name: str, spec: CoordinateSpec, initial: float, place: str) -> CoordinateSettings:
+    """Return the settings of the coordinate of the table at `place`, with the value `initial` [m or rad] at t = 0.
 
     A barrier at the initial value is moved by `SAME_VALUE`, so that the coordinate has a gap.
     """
@@ -73,24 +73,24 @@ def coordinate_settings(name: str, spec: CoordinateSpec, initial: float, key: st
         lower = initial - SAME_VALUE if abs(initial - lower) <= SAME_VALUE else lower
         upper = initial + SAME_VALUE if abs(initial - upper) <= SAME_VALUE else upper
     own = {key: in_radians(spec, key) for key in CoordinateSpec.model_fields if key in SETTINGS}
-    drive = None if spec.drive is None else _drive(spec.drive, f"{key}.drive")
+    drive = None if spec.drive is None else _drive(spec.drive, f"{place}.drive")
     own |= {"initial": initial, "rest": own["rest"] or 0.0, "drive": drive}
     own |= {key: own[key] or math.inf for key in ("velocity_limit", "effort_limit")}
-    return CoordinateSettings(name, lower=lower, upper=upper, law=law_of(spec, VALUES, key), **own)
+    return CoordinateSettings(name, lower=lower, upper=upper, law=law_of(spec, VALUES, place), **own)
 
 
 def law_of(
-    spec: CoordinateSpec | JointSpec, names: tuple[str, ...], key: str
+    spec: CoordinateSpec | JointSpec, names: tuple[str, ...], place: str
 ) -> Callable[[Sequence[float]], float] | None:
-    """Return the force formula or function of these variables in the table at `key`; None without one."""
+    """Return the force formula or function of these variables in the table at `place`; None without one."""
     if spec.force_formula is not None:
-        return NamedFormula(spec.force_formula, names, f"{key}.force_formula")
+        return NamedFormula(spec.force_formula, names, f"{place}.force_formula")
     return None if spec.force_function is None else FUNCTIONS[spec.force_function]
 
 
-def _drive(spec: DriveSpec, key: str) -> Drive:
+def _drive(spec: DriveSpec, place: str) -> Drive:
     own = {key: getattr(spec, key) for key in ("mode", "stiffness", "damping", "uid", "strength_ratio")}
-    target, rate = time_function(spec, "target", key), time_function(spec, "rate", key)
+    target, rate = time_function(spec, "target", place), time_function(spec, "rate", place)
     return Drive(**own, target=target, rate=rate, effort=spec.effort or math.inf)
 
 

@@ -148,7 +148,7 @@ class NamedFormula:
 
     def _without_value(self, problem: str) -> FormulaError:
         message = f"'{self.source}' has {problem}"
-        return FormulaError(f"{self.key}: {message} -> limit its parts by min or max" if self.key else message)
+        return FormulaError(f"{self.key}: {message} -> limit its arguments by min or max" if self.key else message)
 
     def gradient(self, values: Sequence[float]) -> np.ndarray:
         """Return the derivatives (k,) by the values (k,), exact, or by differences where not finite (a root at 0)."""

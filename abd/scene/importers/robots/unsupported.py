@@ -45,7 +45,7 @@ def note_unsupported(model, notes: list[str]) -> None:
     found = [key for key, value in options.items() if value]
     for kind, rows_by_key in values.items():
         for key, rows in rows_by_key.items():
-            numbers = np.flatnonzero(np.atleast_2d(rows.T).any(axis=0)).tolist()
+            numbers = np.flatnonzero(np.any(rows, axis=tuple(range(1, rows.ndim)))).tolist()
             found += [f"{key} of {_listed(model, kind, numbers)}"] if numbers else []
     if found:
         notes.append(f"not supported: {'; '.join(found)}")
