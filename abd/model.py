@@ -171,7 +171,7 @@ class Settings:
 
     Attributes:
         dt: time step [s]; world_dt: time step of each world, empty if all have `dt`.
-        integrator: "generalized_alpha", "bdf1" or "bdf2"; spectral_radius: of generalized alpha [-].
+        integrator: "generalized_alpha" or "bdf1"; spectral_radius: of generalized alpha [-].
         gravity: (3,) [m/s^2].
         d_hat: activation distance of contact [m]; None = per pair (`abd.contact.pair_law`).
         minimum_separation: added to every pair's separation [m].

@@ -19,7 +19,7 @@ ROUNDED = 1e-6
 
 def empty(h: float, gravity=(0.0, -G, 0.0), **solver) -> abd.Scene:
     """Create a scene without bodies."""
-    return abd.Scene(gravity=gravity, solver={"dt": h, "integrator": "bdf2", **solver})
+    return abd.Scene(gravity=gravity, solver={"dt": h, "integrator": "generalized_alpha", **solver})
 
 
 def link(scene: abd.Scene, name: str, mass: float, inertia, position, **keys) -> None:

@@ -372,15 +372,13 @@ def separate(sim: RunningSimulation, q: np.ndarray, among: np.ndarray | None = N
 def restart(
     sim: RunningSimulation, state: State, q: np.ndarray, qd: np.ndarray, further: np.ndarray | tuple[int, ...] = ()
 ) -> None:
-    """Restart the integrator from q, qd (n, 12) for the bodies that change, `further` ones (indices), and all joined to them.
-
-    bdf2 restarts for all bodies."""
+    """Restart the integrator from q, qd (n, 12) for the bodies that change, `further` ones (indices), and all joined to them."""
     stepper, system, articulations = sim.stepper, sim.stepper.joints, sim.stepper.articulations
     moved = (q != state.q).any(axis=1)
     restarted = moved | (qd != state.qd).any(axis=1)
     restarted[list(further)] = True
     restarted |= articulations.containing(restarted)
-    all_restart = sim.model.settings.integrator == "bdf2" or restarted[articulations.dynamic].all()
+    all_restart = restarted[articulations.dynamic].all()
     restarted |= all_restart
     system.follow_poses(q)
     fresh = stepper.fresh(q, qd, recount_memory(system, (sim.reader.table, sim.coordinates), q, qd), state.time)

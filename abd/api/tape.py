@@ -119,7 +119,6 @@ class Tape:
             "friction was lagged at an iterate: use solver.friction_iterations = -1, or begin a tape when loads are constant":
                 stepper.lagged_again,
             "worlds have different time steps": not isinstance(rule, Scheme),
-            "the integrator is bdf2: use generalized_alpha or bdf1": rule.chord,
             "a joint broke: begin a tape after it": bool(report.broken),
             "a joint has a formula, a function of Python, or rows that follow the pose: use constants":
                 system.has_user_functions or bool(system.followers),

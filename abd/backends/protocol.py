@@ -83,9 +83,6 @@ class States(Protocol):
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Set the velocities (n, 12) at the end of the step."""
 
-    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
-        """Set the state and velocities (n, 12) before the last step."""
-
     def device_positions(self) -> Any:
         """(n, 12) array of the current state, on the device."""
 

@@ -152,8 +152,8 @@ def friction_points(
     """Forces of lagged friction in the state q (n, 12).
 
     Args:
-        pair: (l, 2); kind: (l,) resisted motion; n: (l, 3) unit normals; Y_i, Y_j: (l, 4) homogeneous rest coordinates,
-            0 on a half-space; start_stretch: (l, 3) stretch at the start of the step, over eps; load: (l,) mu lambda [N].
+        pair: (l, 2); kind: (l,) resisted motion; n: (l, 3) unit normals; Y_i, Y_j: (l, 4) homogeneous rest coordinates;
+            start_stretch: (l, 3) stretch at the start of the step, over eps; load: (l,) mu lambda [N].
         rest: (n, 12) reference of slips; eps: (l,) static slip limit [m]; eps_v: static speed limit [m/s].
     """
     i, j = pair.T

@@ -189,7 +189,7 @@ class LaggedFriction:
         bodies, self.parts, self.at_end, self.eps, self.h = parts.bodies, parts, at_end, eps, h
         table = model.bodies
         self.radius, self.surface, self.turn = (one[bodies.ravel()] for one in (table.radius, table.surface_velocity, turn))
-        resistances, self.follows_arcs = Resistances.of(model), arc_slip.counts(model)
+        resistances = Resistances.of(model)
         columns = {name: getattr(resistances, name)[bodies.ravel()] for name in ("material", "arm")}
         self.resistances = replace(resistances, **columns)
         x = np.concatenate([one[bodies].reshape(-1, 24) for one in states], axis=1)
@@ -242,9 +242,7 @@ class LaggedFriction:
         contacts = replace(contacts, rest=rest, first=contacts.first + shift, second=contacts.second + shift)
         lagged = replace(parts.loaded[rows], load=load[:, 0], n=n, w=CLOSEST[contacts.stencil])
         lagged, points = friction.on_surfaces(lagged, contacts, at, radius, heading[:, 3:].reshape(-1, 3, 3), resistances)
-        if self.follows_arcs:
-            lagged, points = arc_slip.along_arcs(lagged, points, at, Course(self._reference(start), heading, turn), radius)
-        return lagged, points
+        return arc_slip.along_arcs(lagged, points, at, Course(self._reference(start), heading, turn), radius)
 
     def _reference(self, start: np.ndarray) -> np.ndarray:
         """Return the reference of slips: states (n, 12) at the start, before the motion of surfaces."""
@@ -260,12 +258,12 @@ class LaggedFriction:
         end, start = (x[:, one : one + 24].reshape(-1, 12) for one in (0, 24))
         moved = (end - self._reference(start))[:, STATE_ORDER]
         u = np.einsum("lrk,lk->lr", moved[points.first], lagged.Y_first)
-        u -= lagged.two_sided[:, None] * np.einsum("lrk,lk->lr", moved[points.second], lagged.Y_second)
+        u -= np.einsum("lrk,lk->lr", moved[points.second], lagged.Y_second)
         e = u - np.sum(u * lagged.n, axis=1, keepdims=True) * lagged.n + lagged.arc + self.eps * lagged.start_stretch
         turned = axial(end[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(start[:, 3:].reshape(-1, 3, 3)))
         spin = 0.5 * np.sum((turned[points.first] + turned[points.second]) * lagged.n, axis=1)
         end_share = signs(lagged) * final_shares(e, self.eps, lagged.n, spin)
-        sides = lagged.Y_first, -(lagged.two_sided[:, None] * lagged.Y_second)
+        sides = lagged.Y_first, -lagged.Y_second
         sides = np.where((points.first % 2 == 0)[:, None], np.hstack(sides), np.hstack(sides[::-1]))
         return np.concatenate([e, end_share, lagged.load[:, None], sides], axis=1)
 

@@ -96,7 +96,7 @@ class JointDerivatives:
     def _add_values(self, equations: Equations) -> None:
         """Add values x at both ends and the history:
 
-        ``before' = x_n, rate' = w_6 (x' - x_n - w_9 rate) + w_8 (x_{n-1} - x_n), earlier' = rate``; in the first step
+        ``before' = x_n, rate' = w_2 (x' - x_n - w_5 rate) + w_4 (x_{n-1} - x_n), earlier' = rate``; in the first step
         ``before = x_n, rate = earlier = J qd`` (`JointSystem.fresh_memory`)."""
         w = self.w
         for (_, _, (row, body, gradient), _), name, q in zip(self.ends, ("now", "value"), ("start q", "q"), strict=True):

@@ -197,7 +197,7 @@ class StepDerivatives:
         if not len(parts.contacts):
             return None
         anchors = record.anchors if settings.stick == "elastic" else None
-        states, eps = np.stack([record.end[0], record.start[0], target]), settings.eps_v * rule.beta * rule.h
+        states, eps = np.stack([record.end[0], record.start[0], target]), settings.eps_v * rule.h
         return LaggedFriction(model, parts, at_end, states, turn, anchors, eps, rule.h)
 
     def _add_contacts(self, touching: NumpyContacts) -> None:

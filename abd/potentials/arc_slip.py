@@ -42,18 +42,12 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from abd.model import Model
 from abd.potentials.contact import FIRST, Contacts, Stencil
 from abd.potentials.distance import dot
 from abd.potentials.friction import Lagged
 from abd.rotations import axial, cross_product, nearest_rotation_vectors, polar, rotations
 from abd.tables import Table
 from cuda_kernels.shared.contact import OVER, SLIDE, SLOW
-
-
-def counts(model: Model) -> bool:
-    """Whether slips use arcs; the reference of bdf2 is not a pose from which a body rotates."""
-    return model.settings.integrator != "bdf2"
 
 
 @dataclass(frozen=True)
@@ -91,15 +85,14 @@ def along_arcs(
     on_face = (slides & (contacts.stencil == Stencil.POINT_TRIANGLE))[:, None]
     end_j = np.where(on_face, second.now + end_i - first.now, end_j)
     moved = np.where(on_face, second.rest_coordinates(end_j) - second.rest_coordinates(second.carried), 0.0)
-    two = lagged.two_sided[:, None]
-    arc_excess = first.arc_excess(end_i) - np.where(two, second.arc_excess(end_j), 0.0)
+    arc_excess = first.arc_excess(end_i) - second.arc_excess(end_j)
     swept_paths = zip((first.by_last_step, first.by_velocity), (second.by_last_step, second.by_velocity), strict=True)
-    displacements = [np.linalg.norm(_flat(of_i - np.where(two, of_j, 0.0), n), axis=1) for of_i, of_j in swept_paths]
+    displacements = [np.linalg.norm(_flat(of_i - of_j, n), axis=1) for of_i, of_j in swept_paths]
     largest = rho(np.maximum(np.abs(first.spin), np.abs(second.spin))) * np.minimum(*displacements)
     size = np.linalg.norm(arc_excess, axis=1)
     some = slides & turns & (size > 0.0)
     part = np.where(some, np.minimum(1.0, largest / np.where(some, size, 1.0)), 0.0)[:, None]
-    out = _flat(first.rolling_excess - np.where(two, second.rolling_excess, 0.0), n) + part * arc_excess
+    out = _flat(first.rolling_excess - second.rolling_excess, n) + part * arc_excess
     moved = part * moved
     arc = np.where(turns[:, None], out, 0.0)
     Y_second = lagged.Y_second + np.concatenate([np.zeros((len(lagged), 1)), moved], axis=1)

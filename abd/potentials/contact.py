@@ -277,7 +277,7 @@ def contact_elements(
     rows, ends = np.flatnonzero(active), homogeneous(contacts, near.w)
     two_sided = contacts.stencil[rows] != Stencil.POINT_PLANE
     f = by_distance[rows, None] * n[rows]
-    plain = Elements.between(rows, f, K[rows], two_sided, *(Y[rows] for Y in ends))
+    plain = Elements.between(rows, f, K[rows], *(Y[rows] for Y in ends), two_sided)
     parallel = _angle_elements(x, dc, contacts, by_angle, np.flatnonzero(active & (m1 > 0.0)))
     elements = Elements.joined(plain, parallel, tipping)
     return elements.exchanged(contacts.flipped[elements.source])

@@ -39,10 +39,11 @@ class Elements(Table):
 
     @classmethod
     def between(
-        cls, source: np.ndarray, f: np.ndarray, K: np.ndarray, two_sided: np.ndarray, Y_i: np.ndarray, Y_j: np.ndarray
-    ) -> Elements:
-        """Elements of forces f (e, 3) and stiffnesses K (e, 3, 3) between two points; on body i only unless `two_sided` (e,)."""
-        side = two_sided.astype(float)
+        cls, source: np.ndarray, f: np.ndarray, K: np.ndarray, Y_i: np.ndarray, Y_j: np.ndarray,
+        two_sided: np.ndarray | bool = True,
+    ) -> Elements:  # fmt: skip
+        """Elements of forces f (e, 3) and stiffnesses K (e, 3, 3) between two points; on body i only unless `two_sided`, (e,)."""
+        side = np.broadcast_to(two_sided, len(source)).astype(float)
         other = side[:, None, None] * K
         return cls(source, f, -side[:, None] * f, K, -other, other, Y_i, Y_j)
 

@@ -59,8 +59,7 @@ class Lagged(Table):
         load: (l,) mu lambda [N].
         n: (l, 3) unit normals, from the second body to the first.
         w: (l, 4) signed weights of the four points.
-        Y_first, Y_second: (l, 4) homogeneous rest coordinates of the contact points; 0 on a half-space.
-        two_sided: (l,) false for half-spaces.
+        Y_first, Y_second: (l, 4) homogeneous rest coordinates of the contact points; (1, 0, 0, 0) on a half-space.
         flipped: (l,) as in `Contacts`.
         start_stretch: (l, 3) stretch at the start of the step, over eps [-]; arc: (l, 3) difference between arc and chord of
             the slips [m] (`abd.potentials.arc_slip`).
@@ -73,7 +72,6 @@ class Lagged(Table):
     w: np.ndarray
     Y_first: np.ndarray
     Y_second: np.ndarray
-    two_sided: np.ndarray
     flipped: np.ndarray
     start_stretch: np.ndarray
     arc: np.ndarray
@@ -102,7 +100,6 @@ def lag(
         w=near.w[rows],
         Y_first=Y_first[rows],
         Y_second=Y_second[rows],
-        two_sided=contacts.stencil[rows] != Stencil.POINT_PLANE,
         flipped=contacts.flipped[rows],
         start_stretch=np.zeros((len(rows), 3)),
         arc=np.zeros((len(rows), 3)),
@@ -159,7 +156,8 @@ def on_surfaces(
             continue
         n, chosen = loaded.n[rows], contacts[rows]
         if kind == SLIDE:
-            w, owners = loaded.w[rows], chosen.owners
+            chosen, w = _with_planes_as_points(chosen, loaded.w[rows])
+            owners = chosen.owners
             offsets = (1.0 - 2.0 * FIRST[chosen.stencil]) * radius[owners]
             if is_round:
                 chosen = replace(chosen, rest=chosen.rest + _arms(maps[owners], offsets[..., None] * n[:, None]))
@@ -168,10 +166,10 @@ def on_surfaces(
             chosen = replace(chosen, stencil=np.full(len(rows), int(Stencil.EDGE_EDGE)))
             along = resistances.arms(chosen.first, chosen.second)[:, None] * (n if kind == ROLL else tangents(n))
             ends = np.zeros((len(rows), 4, 3))
-            ends[:, 0], ends[:, 2] = along, loaded.two_sided[rows, None] * along
+            ends[:, 0] = ends[:, 2] = along
             chosen = replace(chosen, rest=_arms(maps[chosen.owners], ends))
         Y_first, Y_second = homogeneous(chosen, w)
-        taken = (getattr(loaded, name)[rows] for name in ("two_sided", "flipped", "start_stretch", "arc"))
+        taken = (getattr(loaded, name)[rows] for name in ("flipped", "start_stretch", "arc"))
         parts.append(Lagged(rows, load[rows], n, w, Y_first, Y_second, *taken, np.full(len(rows), kind)))
         moved.append(chosen)
     if len(parts) == 1:
@@ -196,6 +194,17 @@ def _main_parts(rows: np.ndarray, load: np.ndarray, n: np.ndarray, item: np.ndar
     is_single = np.diff(begins, append=len(order)) == 1
     by_part = np.argsort(main)
     return main[by_part], np.where(is_single, load[main], np.maximum(dot(n[main], total), 0.0))[by_part]
+
+
+def _with_planes_as_points(contacts: Contacts, w: np.ndarray) -> tuple[Contacts, np.ndarray]:
+    """Contacts with the origins of half-spaces as points on the second bodies, whose surfaces may move; w: (l, 4) weights."""
+    plane = contacts.stencil == Stencil.POINT_PLANE
+    if not plane.any():
+        return contacts, w
+    rest = contacts.rest.copy()
+    rest[plane, 1:] = 0.0
+    stencil = np.where(plane, int(Stencil.EDGE_EDGE), contacts.stencil)
+    return replace(contacts, stencil=stencil, rest=rest), np.where(plane[:, None], (1.0, 0.0, -1.0, 0.0), w)
 
 
 def _arms(maps: np.ndarray, along: np.ndarray) -> np.ndarray:
@@ -265,7 +274,7 @@ def friction_elements(
     (`cuda_kernels.step.newton`).
     """
     f, K = _force_and_stiffness(lagged, displacement, eps, np.broadcast_to(regularisation, len(lagged)))
-    elements = Elements.between(lagged.source, f, K, lagged.two_sided, lagged.Y_first, lagged.Y_second)
+    elements = Elements.between(lagged.source, f, K, lagged.Y_first, lagged.Y_second)
     return elements.exchanged(lagged.flipped)
 
 

@@ -37,14 +37,10 @@ radius and `RADII` for which the fastest of its arms and held axes (`abd.joints.
 preserves the order; rescaling a would amplify alternating forces. Mechanisms with a body that rotates by more than half
 a radian use `DISSIPATIVE` steps.
 
-`bdf2` is the second-order formula on the chords of q (n, 12): it stretches rotating bodies and damps their spin.
-
-Rows of joints compute their rates with weights (w_4 .. w_9): ``x_h = w_4 x_n + w_5 x_{n-1} + w_9 rate_n``,
-``rate = w_6 (x - x_h) = w_6 (x - x_n) + w_8 (x_{n-1} - x_n) - w_6 w_9 rate_n``; w_7 = 1/h. The differences extend over one
+Rows of joints compute their rates with weights (w_0 .. w_5): ``x_h = w_0 x_n + w_1 x_{n-1} + w_5 rate_n``,
+``rate = w_2 (x - x_h) = w_2 (x - x_n) + w_4 (x_{n-1} - x_n) - w_2 w_5 rate_n``; w_3 = 1/h. The differences extend over one
 step for DISSIPATIVE, and over two, with second order for any step ratio, for SMOOTH. In FRESH steps the mean of both rates is
 the displacement over h, as for the bodies; forces depend on the rate at the end, where strong dampers do not oscillate.
-
-In bdf2 the target is w_0 q_n + w_1 q_{n-1} + w_2 qd_n + w_3 qd_{n-1}, and the reference of friction is x_h.
 """
 
 from __future__ import annotations
@@ -53,7 +49,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuda_kernels.shared.bodies import RATE_NEW, Mode, Motion
+from cuda_kernels.shared.bodies import Mode, Motion
 
 RADII = (0.8, 0.65, 0.5)
 """Spectral radii below the requested one, for mechanisms that rotate further per step."""
@@ -66,23 +62,20 @@ class Scheme:
     """Coefficients of one step.
 
     Attributes:
-        h: [s]; c: factor of c h^2 [-]; beta: ratio of friction's beta to h.
-        weights: (3, 10) of joint rows, by the smaller `Mode` of their bodies.
+        h: [s]; c: factor of c h^2 [-].
+        weights: (3, 6) of joint rows, by the smaller `Mode` of their bodies.
         motion: (2 + `LEVELS`, 18) by `Mode` and `Motion`; for `Mode.SMOOTH` by level.
         stiffness_weights: (3,) by the smaller `Mode` of a row's bodies: weight in the incremental potential of springs whose
             forces follow the trapezoidal rule (`abd.joints.rows.springs`).
         penalty: weight of the penalty towards prescribed poses; 1 for implicit Euler.
-        chord: targets are those of `chords`; bodies have no modes.
     """
 
     h: float
     c: float
-    beta: float
     weights: np.ndarray
     motion: np.ndarray
     stiffness_weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
     penalty: float = 1.0
-    chord: bool = False
 
     of = 0
     """Index of the bodies' scheme in `each`."""
@@ -101,11 +94,6 @@ class Scheme:
         """(n, 18) of `motion` by rows (n,)."""
         return self.motion[row]
 
-    @property
-    def chords(self) -> np.ndarray:
-        """(10,) weights over two steps."""
-        return self.weights[Mode.SMOOTH]
-
     def impulse_of(self, pairs: np.ndarray) -> float:
         """`impulse` of pairs of bodies (k, 2)."""
         return self.impulse
@@ -113,8 +101,6 @@ class Scheme:
     @property
     def impulse(self) -> float:
         """Change of momentum by the gradient of a contact at the end of an implicit Euler step [1/s]."""
-        if self.chord:
-            return float(self.chords[RATE_NEW])
         return float(self.motion[Mode.DISSIPATIVE, Motion.M_NEW]) / self.ch2
 
 
@@ -129,25 +115,18 @@ class Schemes:
 
     Attributes:
         each: the schemes; of: (n,) index of every body's scheme.
-        h, c, ch2, beta, impulse: (n,) as in `Scheme`; penalty, chord: of the first scheme, because there are no prescribed
-            bodies.
+        h, c, ch2, impulse: (n,) as in `Scheme`; penalty: of the first scheme, because there are no prescribed bodies.
     """
 
     each: tuple[Scheme, ...]
     of: np.ndarray
 
-    h, c, ch2, beta, impulse = map(_of_bodies, ("h", "c", "ch2", "beta", "impulse"))
+    h, c, ch2, impulse = map(_of_bodies, ("h", "c", "ch2", "impulse"))
     penalty = property(lambda self: self.each[0].penalty)
-    chord = property(lambda self: self.each[0].chord)
 
     def rows(self, row: np.ndarray) -> np.ndarray:
         """(n, 18) of `Scheme.motion` by rows (n,)."""
         return np.stack([one.motion for one in self.each])[self.of, row]
-
-    @property
-    def chords(self) -> np.ndarray:
-        """(10, n, 1) weights over two steps."""
-        return np.stack([one.chords for one in self.each])[self.of].T[:, :, None]
 
     def impulse_of(self, pairs: np.ndarray) -> np.ndarray:
         """(k, 1) `impulse` of pairs of bodies (k, 2); both bodies belong to one world."""
@@ -165,19 +144,11 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     Args:
         h: step length [s]; previous_h: length of the step before [s], 0 without one.
         radius: largest spectral radius of generalized alpha.
-
-    bdf2 starts, and restarts after a change of h, with one step of implicit Euler on chords.
     """
     one = over_one_step(h)
     euler = _motion(h, scale=1.0, stiffness=1.0 / h**2, a_F=1.0, m_F=h, lead_load=h * h)
-    all_euler = np.stack([euler] * (Mode.SMOOTH + LEVELS))
-    if name == "bdf2":
-        if previous_h != h:
-            return Scheme(h, 1.0, 1.0, np.stack([one] * 3), all_euler, chord=True)
-        two = np.array([4 / 3, -1 / 3, 8 * h / 9, -2 * h / 9, 4 / 3, -1 / 3, 1.5 / h, 1 / h, 0.5 / h, 0.0])
-        return Scheme(h, 4.0 / 9.0, 2.0 / 3.0, np.stack([two] * 3), all_euler, chord=True)
     if name == "bdf1":
-        return Scheme(h, 1.0, 1.0, np.stack([one] * 3), all_euler)
+        return Scheme(h, 1.0, np.stack([one] * 3), np.stack([euler] * (Mode.SMOOTH + LEVELS)))
     ratio = h / previous_h if previous_h > 0.0 else 1.0
     levels = [_generalized_alpha(h, ratio, min(rho, radius)) for rho in (radius, *RADII)]
     levels[-1][Motion.TURN] = np.inf
@@ -188,8 +159,8 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     euler[1] = c
     two = _two_steps(h, previous_h) if previous_h > 0.0 else one
     rows = np.stack([euler, fresh, *levels])
-    mean = np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 2.0 / h, 1.0 / h, 0.0, 0.5 * h])
-    return Scheme(h, c, 1.0, np.stack([one, mean, two]), rows, (1.0, 0.5, 0.25 / c), penalty=c)
+    mean = np.array([1.0, 0.0, 2.0 / h, 1.0 / h, 0.0, 0.5 * h])
+    return Scheme(h, c, np.stack([one, mean, two]), rows, (1.0, 0.5, 0.25 / c), penalty=c)
 
 
 def _coefficients(radius: float) -> tuple[float, float, float, float, float]:
@@ -242,15 +213,15 @@ def _motion(
 
 
 def over_one_step(h: float) -> np.ndarray:
-    """(10,) weights of implicit Euler in a step of h [s]."""
-    return np.array([1.0, 0.0, h, 0.0, 1.0, 0.0, 1.0 / h, 1.0 / h, 0.0, 0.0])
+    """(6,) weights of implicit Euler in a step of h [s]."""
+    return np.array([1.0, 0.0, 1.0 / h, 1.0 / h, 0.0, 0.0])
 
 
 def _two_steps(h: float, before: float) -> np.ndarray:
-    """(10,) weights of the three-point formula after steps of `before` and h [s]."""
+    """(6,) weights of the three-point formula after steps of `before` and h [s]."""
     both = h + before
     new, old, oldest = (h + both) / (h * both), both / (h * before), h / (before * both)
-    return np.array([0.0, 0.0, 0.0, 0.0, old / new, -oldest / new, new, 1.0 / h, oldest, 0.0])
+    return np.array([old / new, -oldest / new, new, 1.0 / h, oldest, 0.0])
 
 
 def row_stiffness_weights(rule: Scheme | Schemes, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
@@ -263,7 +234,7 @@ def row_stiffness_weights(rule: Scheme | Schemes, mode: np.ndarray, parent: np.n
 
 
 def row_weights(rule: Scheme | Schemes, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:
-    """(10, R) weights of rows between bodies parent (R,), -1 for the world, and child (R,).
+    """(6, R) weights of rows between bodies parent (R,), -1 for the world, and child (R,).
 
     Bodies that are not dynamic count as `Mode.SMOOTH`.
     """

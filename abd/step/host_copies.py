@@ -61,11 +61,6 @@ class HostCopies:
         self.backend.states.set_velocity(velocity)
         self._present = self.q, velocity
 
-    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
-        """Set the positions and velocities (n, 12) before the last step."""
-        self.backend.states.set_previous(q, qd)
-        self._previous = None
-
     @property
     def memory(self) -> JointMemory:
         if self._memory is None:

@@ -144,19 +144,17 @@ class Modes:
         turning_fast[held[h[held] * across > FAST_TURN]] = True
         return out | self.articulations.containing(turning_fast)
 
-    def of(self, rule: Scheme | Schemes, dissipative: np.ndarray) -> np.ndarray:
+    def of(self, dissipative: np.ndarray) -> np.ndarray:
         """Return (n,) the `Mode` of every body, `SMOOTH` if not dynamic; equal arguments return the same object."""
         known, inputs = self._modes, (dissipative, self.history)
-        if known and known[0][0] is dissipative and known[0][1] is self.history and known[1][0] == rule.chord:
+        if known and known[0][0] is dissipative and known[0][1] is self.history:
             return known[2]
-        key = rule.chord, *(one.tobytes() for one in inputs)
-        mode = known[2] if known and known[1] == key else self._find_modes(rule, dissipative)
+        key = [one.tobytes() for one in inputs]
+        mode = known[2] if known and known[1] == key else self._find_modes(dissipative)
         self._modes = inputs, key, mode
         return mode
 
-    def _find_modes(self, rule: Scheme | Schemes, dissipative: np.ndarray) -> np.ndarray:
-        if rule.chord:
-            return np.full(len(dissipative), Mode.SMOOTH)
+    def _find_modes(self, dissipative: np.ndarray) -> np.ndarray:
         smooth = np.where(self.history == 2, Mode.SMOOTH, Mode.FRESH)
         dissipative = dissipative | (self.settings.integrator == "bdf1")
         return np.where(self.articulations.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)

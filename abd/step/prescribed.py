@@ -34,6 +34,8 @@ LARGEST_PENALTY = 1e4
 """Largest penalty over that at the start of a step."""
 REACHED_FRACTION = 1e-3
 """Largest missing fraction of a step's displacement if the arc to the target is blocked (as in rigid-ipc)."""
+RATE_STEP = 1e-3
+"""Step of the differences that determine velocities of motions, over the length of the substep."""
 GAP_FRACTION, LAST_GAP_FRACTION = 0.5, 0.05
 """Fractions of a small gap that must remain after a move to the target, and after a last move within the tolerance."""
 
@@ -72,6 +74,32 @@ class Prescribed:
             if speed_jumps(partial(_weighted_pose, motion, w), False, begin, length, last, (q, qd), usual):
                 found += others
         return np.array(found, dtype=int)
+
+    def with_rates(self, qd: np.ndarray, time: PerBody, h: PerBody) -> np.ndarray:
+        """Return velocities (n, 12) with those of the motions at `time` [s], the end of a substep of h [s]; scalars or (n,).
+
+        Where a motion has a kink, its velocity is the one before. Bodies that lag behind keep their own."""
+        if not self.any:
+            return qd
+        step = RATE_STEP * h
+        now, before, earlier = (self.target_poses(time - k * step) for k in range(3))
+        rates = (1.5 * now - 2.0 * before + 0.5 * earlier) / _by_row(step, self.bodies)
+        on_time = ~np.isin(self.bodies, self.late)
+        out = qd.copy()
+        out[self.bodies[on_time]] = rates[on_time]
+        return out
+
+    def with_mean_rates(self, qd: np.ndarray, time: PerBody, h: PerBody) -> np.ndarray:
+        """Return velocities (n, 12) with the mean ones of the motions in the last substep, of h [s], until `time` [s].
+
+        Args:
+            qd: (n, 12) present ones, which first substeps (h = 0) keep, and all bodies if they may lag."""
+        if not self.any or self.may_lag:
+            return qd
+        out, length = qd.copy(), _by_row(h, self.bodies)
+        moved = self.target_poses(time) - self.target_poses(time - h)
+        out[self.bodies] = np.where(length > 0.0, moved / np.where(length > 0.0, length, 1.0), qd[self.bodies])
+        return out
 
     def target_poses(self, time: PerBody) -> np.ndarray:
         """Return (k, 12) states prescribed for `time` [s], scalar or (n,)."""
@@ -196,6 +224,11 @@ def _connected_bodies(model: Model) -> dict[int, list[int]]:
         for body, other in both[(kind[both] == (Kind.KINEMATIC, Kind.DYNAMIC)).all(axis=1)].tolist():
             out.setdefault(body, []).append(other)
     return out
+
+
+def _by_row(values: PerBody, bodies: np.ndarray) -> np.ndarray:
+    """Return (k, 1) values of bodies (k,)."""
+    return np.array([of_body(values, body) for body in bodies], dtype=float).reshape(-1, 1)
 
 
 def _weighted_pose(motion: Callable[[float], np.ndarray], weights: np.ndarray, time: float) -> np.ndarray:

@@ -12,6 +12,7 @@ from abd.backends.protocol import Backend
 from abd.energies import Work, kinetic_energy, potential_energies
 from abd.errors import StepFailure
 from abd.joints.rows.forces import initial_laws, linear_energies, row_energies
+from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.rows import residual
 from abd.model import Model
@@ -94,17 +95,20 @@ class EnergyBalance:
         work.integration = before.integration + (self.energy - energy - (work.done - before.done))
 
     def _energy(self) -> float:
-        """Evaluate T + V of the present state [J]."""
+        """Evaluate T + V of the present state [J], without penalties that were inactive in the last step: closing them has no
+        work."""
         stepper = self.stepper
         q, qd, system, memory, dt = stepper.q, stepper.qd, stepper.joints, stepper.memory, stepper.settings.dt
         ch2 = stepper.modes.rule(dt, longest(stepper.previous_h)).c * dt * dt  # the energy of penalties depends on it
-        applied = initial_laws(system, memory, stepper.settings, stepper.time, ch2)
+        applied, last = initial_laws(system, memory, stepper.settings, stepper.time, ch2), stepper.applied
         out = kinetic_energy(stepper.model, qd) + sum(potential_energies(stepper.model, q).values())
         if len(system.linear):
-            out += float(linear_energies(system, applied, residual(system.linear, q)).sum())
+            was_active = (last.stiffness > 0.0).any(axis=1)
+            out += float(linear_energies(system, applied, residual(system.linear, q))[was_active].sum())
         if len(system.rows):
             x, _ = evaluate(system.rows, memory.reference)
-            out += float(row_energies(system, applied, x, memory.history[slots.RATE]).sum())
+            was_active = (last.law != Law.OFF) | (system.row_laws.mass_stiffness == 0.0) | ~system.springs
+            out += float(row_energies(system, applied, x, memory.history[slots.RATE])[was_active].sum())
         if stepper.statistics is not None:
             return out + stepper.statistics.contact
         if stepper.constrained.any():

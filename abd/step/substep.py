@@ -99,7 +99,7 @@ class Substeps:
             return failure
         stepper.rows.load_friction()
         while True:
-            mode = stepper.modes.of(rule, dissipative)
+            mode = stepper.modes.of(dissipative)
             if self._take_whole(rule, mode, progress):
                 return None
             self._store(progress)
@@ -155,14 +155,12 @@ class Substeps:
         """Minimise the incremental potential of a substep; return why it is rejected."""
         stepper, backend, settings, h = self.stepper, self.backend, self.settings, rule.h
         prescribed = stepper.prescribed
-        if prescribed.any:
-            self._set_previous_poses(h)
         target_poses = self._targets(h) if prescribed.any else None
         stepper.stiffness.begin()
         minimisation = Minimisation(stepper, h, verdicts, progress)
         with progress.time("start"):
             stepper.load_memory()
-            backend.steps.begin(rule, mode, settings.eps_v * rule.beta * h, target_poses)
+            backend.steps.begin(rule, mode, settings.eps_v * h, target_poses)
             start_poses = backend.target_poses.read_prescribed() if prescribed.any else None
             if (failure := stepper.rows.begin(rule.c * h * h, stepper.time + h)) is not None:
                 return failure
@@ -195,16 +193,6 @@ class Substeps:
         moving = np.select([may_sleep, stepper.constrained], [STAY, WITHOUT_FORCES], WITH_FORCES)
         self.backend.start.run(moving, bool(stepper.constrained.any()), may_sleep)
 
-    def _set_previous_poses(self, h: float) -> None:
-        """Set the poses of prescribed bodies before a first substep by their velocities."""
-        stepper, bodies = self.stepper, self.stepper.prescribed.bodies
-        first = bodies[np.broadcast_to(stepper.previous_h, len(stepper.q))[bodies] == 0.0]
-        if len(first):
-            q, qd = stepper.previous
-            q = q.copy()
-            q[first] = stepper.q[first] - h * stepper.qd[first]
-            stepper.set_previous(q, qd)
-
     def _targets(self, h: float) -> np.ndarray:
         """Return (k, 12) states prescribed for the end of a substep; inactive bodies stay."""
         stepper = self.stepper
@@ -226,10 +214,11 @@ class Substeps:
         stepper.stepped = True
         stepper.rebounds.forget()
         stepper.forces.forget()
-        rebound = None if limited is None else stepper.rebounds.rebound(h, stepper.previous_h, limited)
+        rebound = None if limited is None else stepper.rebounds.rebound(stepper.time, h, stepper.previous_h, limited)
+        velocity = stepper.prescribed.with_rates(stepper.qd, stepper.time + h, h)
         if stepper.off is not stepper.none and stepper.off.any():
-            velocity = stepper.qd.copy()
-            velocity[stepper.off] = 0.0
+            velocity = np.where(stepper.off[:, None], 0.0, velocity)
+        if velocity is not stepper.qd:
             stepper.set_velocity(velocity)
         if statistics is None or rebound is not None:
             statistics = backend.readings.statistics()

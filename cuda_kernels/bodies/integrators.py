@@ -1,4 +1,4 @@
-"""Inertial targets of free rigid motion (`abd.potentials.integrators`); those of bdf2 are in `chords`, momenta in `momenta`."""
+"""Inertial targets of free rigid motion (`abd.potentials.integrators`); momenta are in `momenta`."""
 
 import warp as wp
 

@@ -4,7 +4,6 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, map_of, set_row, skew, triple
 from cuda_kernels.bodies.bodies import BodyData
-from cuda_kernels.bodies.chords import set_difference
 from cuda_kernels.bodies.free_motion import (
     Principal,
     free_rotation,
@@ -50,10 +49,8 @@ def keep_momentum(
     level: wp.array(dtype=wp.int32),
     scheme: wp.array(dtype=wp.int32),
     motions: wp.array3d(dtype=wp.float64),
-    weights: wp.array3d(dtype=wp.float64),
     pose: Pose,
     now: Pose,
-    before: Pose,
     target: Pose,
     scale: wp.array(dtype=wp.float64),
     earlier: wp.array2d(dtype=wp.float64),
@@ -65,14 +62,15 @@ def keep_momentum(
     """Compute the momenta after a step from `now` to `pose`, as a rigid velocity (n, 12), and the acceleration history.
 
     earlier: velocity before the step; pulled, pulls: (n, 12) spring forces at its start and at its end. Bodies that are not
-    dynamic get their difference quotient."""
+    dynamic get the mean rates of the step."""
     b = wp.tid() + first
     A = pose.A[b]
-    if body.kind[b] != Kind.DYNAMIC:
-        set_difference(pose, now, before, weights[scheme[b], Mode.SMOOTH], b, velocity)
-        return
     i = row_of(mode, mechanism, level, b)
     motion = motions[scheme[b], i]
+    if body.kind[b] != Kind.DYNAMIC:
+        h = motion[Motion.STEP]
+        set_row(velocity, b, (pose.p[b] - now.p[b]) / h, (A - now.A[b]) / h)
+        return
     k = motion[Motion.STIFFNESS] * (scale[b] / motion[Motion.SCALE])
     s = body.moment[b]
     force, torque = acting_on(body, b, k, pose.p[b], A, target.p[b], target.A[b])

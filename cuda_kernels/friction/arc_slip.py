@@ -185,29 +185,22 @@ def follow_arcs(
     arm_i = turned(a.by, a.now, n)
     moved_i = wp.vec3d()
     moved_j = wp.vec3d()
-    carried = wp.vec3d()
-    s_j = ZERO
-    if Y_j[0] != ZERO:
-        b = side(j, pose, begin, end, turn, wp.vec3d(Y_j[1], Y_j[2], Y_j[3]), radius[j] * n, n)
-        out = out - b.longer
-        chord = chord - b.chord
-        tangent = tangent - b.tangent
-        s_j = b.s
-        arm_j = turned(b.by, b.now, n)
-        back = wp.vec2d(ONE, -ONE)
-        if l.face[e] == j:
-            arm_j = b.now + arm_i - a.now
-            moved_j = wp.inverse(pose.A[j]) * (turned(wp.cw_mul(back, b.by), arm_j, n) - b.now)
-        elif l.face[e] == i:
-            arm_i = a.now + arm_j - b.now
-            moved_i = wp.inverse(pose.A[i]) * (turned(wp.cw_mul(back, a.by), arm_i, n) - a.now)
-        carried = -spinning_excess(b.s, arm_j, n)
-    else:
-        s_j = wp.dot(nearest_turn(end.A[j] * wp.inverse(begin.A[j]), turn[j]), n)
-    carried = carried + spinning_excess(a.s, arm_i, n)
+    b = side(j, pose, begin, end, turn, wp.vec3d(Y_j[1], Y_j[2], Y_j[3]), radius[j] * n, n)
+    out = out - b.longer
+    chord = chord - b.chord
+    tangent = tangent - b.tangent
+    arm_j = turned(b.by, b.now, n)
+    back = wp.vec2d(ONE, -ONE)
+    if l.face[e] == j:
+        arm_j = b.now + arm_i - a.now
+        moved_j = wp.inverse(pose.A[j]) * (turned(wp.cw_mul(back, b.by), arm_j, n) - b.now)
+    elif l.face[e] == i:
+        arm_i = a.now + arm_j - b.now
+        moved_i = wp.inverse(pose.A[i]) * (turned(wp.cw_mul(back, a.by), arm_i, n) - a.now)
+    carried = spinning_excess(a.s, arm_i, n) - spinning_excess(b.s, arm_j, n)
     size = wp.length(carried)
     if size > ZERO:
-        fast = wp.max(wp.abs(a.s), wp.abs(s_j))
+        fast = wp.max(wp.abs(a.s), wp.abs(b.s))
         parted = wp.min(wp.length(flat(chord, n)), wp.length(flat(tangent, n)))
         part = wp.min(ONE, rho(fast) * parted / size)
         moved_i = part * moved_i

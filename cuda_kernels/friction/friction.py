@@ -147,17 +147,17 @@ def friction_works(
     l: Lagged,
     pose: Pose,
     rest: Pose,
-    now: Pose,
     ch2: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
 ):
-    """Compute the work of friction on the motion from `now` to `pose` [J], with c h^2 of bodies (n,); not positive under bdf1."""
+    """Compute the work of friction on the slips of a step to `pose` [J], with c h^2 of bodies (n,)."""
     e = wp.tid() + first
     if e >= l.counts[1]:
         return
     eps = l.eps[l.pair[e][0]]
-    u = stretch(l, e, pose, rest)
-    out[e] = -l.load[e] * f1_over_y(wp.length(u), eps) * wp.dot(u, slip(l, e, pose, now)) / ch2[l.pair[e][0]]
+    u = slip(l, e, pose, rest)
+    s = u + eps * l.start_stretch[e]
+    out[e] = -l.load[e] * f1_over_y(wp.length(s), eps) * wp.dot(s, u) / ch2[l.pair[e][0]]
 
 
 @wp.kernel

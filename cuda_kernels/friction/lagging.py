@@ -12,7 +12,6 @@ from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
-    VERTEX_PLANE,
     VERTEX_TARGET,
     Surfaces,
     primitives,
@@ -30,8 +29,8 @@ LOADED_FOR = ("friction",)
 
 @wp.struct
 class Lagged:
-    """Lagged contacts (m,): bodies, kind of resistance, normal n, contact points Y_i, Y_j on the surfaces, or arms (0 on a
-    half-space), load (mu, or the ratio of an arm, times the normal force, times c h^2), start_stretch: stretch at the start of
+    """Lagged contacts (m,): bodies, kind of resistance, normal n, contact points Y_i, Y_j on the surfaces, or arms,
+    load (mu, or the ratio of an arm, times the normal force, times c h^2), start_stretch: stretch at the start of
     the step over eps (`sticking`), arc: excess of the slip over the chord [m] (`arc_slip`), face: body with the face below a
     vertex, -1 without one; counts = [pairs, contacts]; eps (n,) [m] of the bodies, below which slips count as static."""
 
@@ -175,8 +174,6 @@ def lag_contacts(
                     out.n[e] = n
                     out.Y_i[e] = homogeneous(X_i, weight)
                     out.Y_j[e] = homogeneous(X_j, weight)
-                    if c[1] == VERTEX_PLANE:
-                        out.Y_j[e] = wp.vec4d()
                     out.load[e] = ratio[kind] * loads[m]
                     out.arc[e] = wp.vec3d()
                     out.start_stretch[e] = anchored(anchors, key, kind, X_i, n)

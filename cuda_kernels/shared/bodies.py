@@ -48,10 +48,9 @@ class Motion(IntEnum):
 COLUMNS = Motion.TURN + 1
 """Number of columns of `abd.potentials.integrators.Scheme.motion`."""
 
-TARGET_NOW, TARGET_BEFORE, TARGET_RATE, TARGET_RATE_BEFORE, REST_NOW, REST_BEFORE = range(6)
-RATE_NEW, PER_H, RATE_OLD, REST_RATE = range(6, 10)
-"""Names of the weights w_0 .. w_9 of joint rows and of bdf2."""
-WEIGHTS = 10
+REST_NOW, REST_BEFORE, RATE_NEW, PER_H, RATE_OLD, REST_RATE = range(6)
+"""Names of the weights of joint rows (`abd.potentials.integrators`)."""
+WEIGHTS = 6
 """Number of these weights."""
 PERSISTENT = 2.0
 """Growth of the force on a body per step beyond which it is attributed to an impact [-]."""

@@ -46,7 +46,7 @@ def alone_driven(**solver) -> list[abd.Simulation]:
     ("solver", "steps"),
     [
         ({}, 25),
-        ({"integrator": "bdf2"}, 8),
+        ({"integrator": "generalized_alpha"}, 8),
         ({"friction_iterations": -1}, 8),
         ({"linear_solver": "pcg"}, 8),
         ({"sleep_speed": 1e-2, "sleep_time": 0.02}, 30),

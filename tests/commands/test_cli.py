@@ -86,8 +86,8 @@ def test_standard_output_is_only_json(scene):
 
 
 def test_resume_is_bit_for_bit(scene, capsys):
-    assert run(scene, "--out", "whole", "--quiet", "-o", "solver.integrator=bdf2") == 0
-    options = [scene, "--out", "parts", "--quiet", "-o", "solver.integrator=bdf2"]
+    assert run(scene, "--out", "whole", "--quiet", "-o", "solver.integrator=bdf1") == 0
+    options = [scene, "--out", "parts", "--quiet", "-o", "solver.integrator=bdf1"]
     assert run(*options, "--steps", "5") == 0
     assert run(*options) == 2
     assert "--resume" in capsys.readouterr().err

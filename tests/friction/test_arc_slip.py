@@ -125,7 +125,6 @@ def test_kernels_equal_the_definition(name):
     listed = kernels.listed()
     kernels.energies(q)
     kernels.friction.set_eps(EPS)
-    assert kernels.friction.follows_arcs
     kernels.friction.begin, kernels.friction.turn = pose_of(begin), DEVICE.upload(about, wp.vec3d)
     kernels.friction.lag(Iterate(pose_of(q), rest=pose_of(q)), pose_of(end))
     maps, radius = end[:, 3:].reshape(-1, 3, 3), model.bodies.radius

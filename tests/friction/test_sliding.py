@@ -25,7 +25,7 @@ def belt(mu: float, degrees: float = 0.0, **solver) -> abd.Scene:
     return scene
 
 
-@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 @pytest.mark.parametrize("device", ["numpy", NAME])
 def test_a_box_is_accelerated_to_the_speed_of_the_belt(device, integrator):
     scene = belt(0.4, integrator=integrator)
@@ -36,6 +36,8 @@ def test_a_box_is_accelerated_to_the_speed_of_the_belt(device, integrator):
     assert sim.bodies["box"].linear_velocity[0] == pytest.approx(1.5, abs=1e-6)
     energy = report.energy
     assert energy["friction_work"] + energy["integration"] == pytest.approx(energy["kinetic"], rel=1e-3)
+    mass = sim.bodies["box"].mass
+    assert energy["friction_work"] == pytest.approx(-0.5 * mass * 1.5**2, rel=0.03), "it slips by as much as it moves"
 
 
 @pytest.mark.parametrize("device", ["numpy", NAME])
@@ -50,6 +52,23 @@ def test_a_rising_belt_carries_a_box_and_spins_a_ball(device):
     # it slides at first, and rolls then: momenta about the contact
     rolling = 2 / 7 * 1.5 - 5 / 7 * G * np.sin(a) * sim.time
     assert sim.bodies["ball"].linear_velocity @ along == pytest.approx(rolling, rel=5e-3)
+
+
+@pytest.mark.parametrize("device", ["numpy", NAME])
+def test_a_half_space_may_be_a_belt(device):
+    """A crate is accelerated to its speed; another one, held by a spring, dissipates friction times speed at rest."""
+    scene = abd.Scene("belt")
+    scene.add_material("default", mu=0.4)
+    scene.add_body("belt", half_space={}, surface_velocity=(1.5, 0, 0))
+    scene.add_body("crate", box=(0.2, 0.2, 0.1), mass=1.0, position=(0, 1, 0.0501))
+    scene.add_body("held", box=(0.2, 0.2, 0.1), mass=1.0, position=(0, 0, 0.0501))
+    sim = abd.Simulation(scene, device=device)
+    sim.bodies["held"].spring_to((0, 0, 0.05), stiffness=1e5, damping=1e3)
+    sim.run(steps=60)
+    assert sim.bodies["crate"].linear_velocity[0] == pytest.approx(1.5, abs=1e-6)
+    works = [sim.run(steps=10).energy["friction_work"] for _ in range(2)]
+    friction = sim.bodies["held"].contact_force[0]
+    assert friction > 0.4 * G and (works[1] - works[0]) / 0.1 == pytest.approx(-1.5 * friction, rel=1e-6)
 
 
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
@@ -144,9 +163,8 @@ def test_friction_at_the_start_does_not_depend_on_rounding():
     np.testing.assert_allclose(*velocities, atol=1e-3)
 
 
-@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf2"])
-def test_restored_run_sticks_as_the_original(integrator):
-    scene, _ = on_slope(0.9 * atan(MU), MU, solver={"integrator": integrator})
+def test_restored_run_sticks_as_the_original():
+    scene, _ = on_slope(0.9 * atan(MU), MU)
     went_on, continued = abd.Simulation(scene, device=NAME), abd.Simulation(scene, device=NAME)
     went_on.run(steps=6)
     assert len(went_on.stepper.backend.friction.read_anchors()) >= 4

@@ -22,7 +22,7 @@ def arm(e: float, rate: float = 3.0, integrator: str = "generalized_alpha", dt: 
 
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
-@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 @pytest.mark.parametrize("e", [0.3, 1.0])
 def test_limit_restitution_is_the_speed_ratio(e, integrator, device):
     sim = abd.run(arm(e, integrator=integrator), steps=8, device=device)

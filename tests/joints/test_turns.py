@@ -68,7 +68,7 @@ def test_a_gear_of_a_hundred_counts_all_turns():
     assert simulation.joints["j1"].coordinates[0] == pytest.approx(20.0, abs=1e-4)
 
 
-@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 @pytest.mark.parametrize(
     "keys",
     [
@@ -89,7 +89,7 @@ def test_sticking_and_saturated_efforts_take_few_iterations(keys, integrator):
     assert max(counts) <= 4 and sum(counts) <= 75
 
 
-@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 @pytest.mark.parametrize("friction", [40.0, 20.0])
 def test_friction_that_slips_takes_few_iterations(friction, integrator):
     """The first sliding step takes up to five iterations, later ones three."""
@@ -112,7 +112,7 @@ def test_deflection_of_a_compliant_tilt_limit():
 
 @pytest.mark.parametrize("phase", [0.13, 0.5, 0.9])
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
-@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 def test_undamped_limit_has_no_rebound(integrator, dt, phase):
     """At 5 rad/s and without damping, less than 1 % returns, for any step and phase."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "integrator": integrator})

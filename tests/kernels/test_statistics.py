@@ -46,7 +46,7 @@ def everything(**solver) -> abd.Scene:
     return scene
 
 
-@pytest.fixture(scope="module", params=["bdf1", "bdf2"])
+@pytest.fixture(scope="module", params=["bdf1", "generalized_alpha"])
 def simulation(request) -> abd.Simulation:
     made = abd.run(everything(integrator=request.param), steps=6, device=NAME)
     return made

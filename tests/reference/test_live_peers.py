@@ -135,7 +135,7 @@ MASKED = (
 
 
 def our_masked_ball(h: float, duration: float) -> list[np.ndarray]:
-    scene = abd.Scene(gravity=(0, 0, -cases.G), solver={"dt": h, "integrator": "bdf2", "tolerance": 1e-10})
+    scene = abd.Scene(gravity=(0, 0, -cases.G), solver={"dt": h, "integrator": "generalized_alpha", "tolerance": 1e-10})
     for name, (mass, inertia, place, velocity, turning, _) in zip(("m0", "m1"), MASKED, strict=True):
         scene.add_body(
             name, proxy=True, mass=mass, inertia=inertia, position=place, velocity=velocity, angular_velocity=turning

@@ -189,6 +189,14 @@ def test_settings_are_resolved():
     assert compiled({"name": "a", "box": (1, 1, 1)}).settings.frames == 100
 
 
+def test_bdf2_is_replaced_with_a_note():
+    scene = abd.Scene(solver={"integrator": "bdf2"})
+    scene.add_body("ball", sphere={"radius": 0.1})
+    model = scene.compile()
+    assert model.settings.integrator == "generalized_alpha"
+    assert [note for note in model.notes if "'bdf2' is no longer available" in note]
+
+
 def test_missing_mesh_of_copies_is_reported_once(tmp_path):
     body = {"name": "gone", "mesh": "gone.obj", "repeat": {"count": (9, 1, 1), "step": (1, 0, 0)}}
     with pytest.raises(SceneError, match=r"body\.gone\.mesh: .*'gone\.obj' not found") as error:

@@ -20,7 +20,7 @@ name = "everything"
 gravity = [0, -9.81, 0]
 [solver]
 dt = 0.005
-integrator = "bdf2"
+integrator = "bdf1"
 contact_stiffness = 1e9
 tolerance_relative = 1e-3
 [output]

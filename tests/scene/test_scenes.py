@@ -172,7 +172,7 @@ def test_pendulum_has_the_period_of_the_elliptic_integral(played):
     passages = crossings(run.time, np.arctan2(position[:, 0], -position[:, 2]))
     inertia = 1.0 / 3.0 + 0.1**2 / 12.0
     expected = 4.0 * np.sqrt(inertia / (0.5 * G)) * ellipk(np.sin(np.radians(30.0)) ** 2)
-    assert 2.0 * np.diff(passages)[0] == pytest.approx(expected, rel=5e-4)
+    assert 2.0 * np.diff(passages)[0] == pytest.approx(expected, rel=1e-4)
 
 
 def test_double_pendulum_follows_its_differential_equation(played):
@@ -193,7 +193,7 @@ def test_double_pendulum_follows_its_differential_equation(played):
     a, b = solve_ivp(motion, (0.0, 1.0), [0.0] * 4, t_eval=run.time.clip(max=1.0), rtol=1e-11, atol=1e-11).y[:2]
     tip = length * np.stack([np.cos(a) + np.cos(b), 0.0 * a, -np.sin(a) - np.sin(b)], axis=1)
     distance = np.linalg.norm(run.point("lower", (0.25, 0.0, 0.0)) - tip, axis=1)
-    assert distance.max() < 1.5e-3
+    assert distance.max() < 4e-4
 
 
 def test_four_bar_turns_its_rocker_by_the_closed_form(played):
@@ -208,8 +208,8 @@ def test_four_bar_turns_its_rocker_by_the_closed_form(played):
     unit = line / distance
     tip = crank[:, :2] + along * unit + np.sqrt(0.8**2 - along**2) * np.stack([-unit[:, 1], unit[:, 0]], axis=1)
     angles = [np.arctan2(p[:, 1], p[:, 0] - pivot[0]) for p in (tip, rocker)]
-    assert np.abs(angles[1] - angles[0]).max() < 3e-4
-    assert run.series("/solver/max_joint_residual").max() < 5e-5
+    assert np.abs(angles[1] - angles[0]).max() < 5e-5
+    assert run.series("/solver/max_joint_residual").max() < 2e-5
 
 
 def test_t_handle_turns_over_by_eulers_equations(played):
@@ -220,9 +220,9 @@ def test_t_handle_turns_over_by_eulers_equations(played):
     W = np.linalg.inv(turn) @ rate
     about_stem = 0.5 * (W[:, 0, 2] - W[:, 2, 0])
     euler = solve_ivp(lambda _, w: np.cross(inertia * w, w) / inertia, (0.0, 2.1), [0.1, 10.0, 0.0], t_eval=run.time, rtol=1e-10)
-    assert crossings(run.time, about_stem)[0] == pytest.approx(crossings(run.time, euler.y[1])[0], rel=5e-3)
+    assert crossings(run.time, about_stem)[0] == pytest.approx(crossings(run.time, euler.y[1])[0], rel=1e-5)
     momentum = run.series("/momentum/angular")
-    assert np.linalg.norm(momentum - momentum[0], axis=1).max() < 3e-3 * np.linalg.norm(momentum[0])
+    assert np.linalg.norm(momentum - momentum[0], axis=1).max() < 1e-11 * np.linalg.norm(momentum[0])
 
 
 def test_chain_stays_linked_and_hangs_by_its_links(played):
@@ -310,8 +310,7 @@ def test_pistons_of_the_slider_crank_follow_the_closed_form(played):
         pin, piston = run.point(f"pin_{k}", (0.0, 0.0, 0.0)), run.point(f"piston_{k}", (0.0, 0.0, 0.0))
         angle = np.unwrap(np.arctan2(pin[:, 0], pin[:, 2]))
         height = 0.07 * np.cos(angle) + np.sqrt(0.24**2 - (0.07 * np.sin(angle)) ** 2)
-        # The shaft sags: it hangs on the bearing of the flywheel alone.
-        assert np.abs(piston - np.stack([0.0 * height, 0.2 * k + 0.0 * height, height], axis=1)).max() < 2e-5
+        assert np.abs(piston - np.stack([0.0 * height, 0.2 * k + 0.0 * height, height], axis=1)).max() < 5e-7
         assert angle[-1] - angle[0] > 1.5 * np.pi
     assert (angle[-1] - angle[-2]) / 0.005 == pytest.approx(4.0 * np.pi, rel=1e-4), "the drive's speed"
 
@@ -338,7 +337,7 @@ def test_gear_train_accelerates_with_its_motor(played):
     np.testing.assert_allclose(rack, radius * ratio * motor, atol=3e-7)
     speed = np.diff(motor) / 0.005
     early = slice(5, 25)
-    assert np.polyfit(run.time[1:][early], speed[early], 1)[0] == pytest.approx((effort - load - resistance) / turning, rel=2e-3)
+    assert np.polyfit(run.time[1:][early], speed[early], 1)[0] == pytest.approx((effort - load - resistance) / turning, rel=1e-6)
     assert speed[-1] == pytest.approx(6.0, rel=1e-3)
     lift = run.series("/joints/guide/wrench")[-1, 2]
     assert lift == pytest.approx(masses["rack"] * G, rel=1e-3)

@@ -96,15 +96,13 @@ def test_work_of_drives_and_dampers_is_of_second_order():
 
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
-@pytest.mark.parametrize(
-    ("load", "integrator"), [("force", "generalized_alpha"), ("torque", "generalized_alpha"), ("force", "bdf2")]
-)
-def test_work_of_loads_that_depend_on_time_is_of_second_order(device, integrator, load):
+@pytest.mark.parametrize("load", ["force", "torque"])
+def test_work_of_loads_that_depend_on_time_is_of_second_order(device, load):
     """The load 20 + 30 t [N or 0.1 N m] acts for a second on 2 kg or 0.1 kg m^2. Loads at step ends alone would do 0.4 % too
     much work in steps of 10 ms, and half of that in steps of 5 ms."""
     found = []
     for h in (0.01, 0.005):
-        simulation = abd.Simulation(free(gravity=(0, 0, 0), solver={"dt": h, "integrator": integrator}), device=device)
+        simulation = abd.Simulation(free(gravity=(0, 0, 0), solver={"dt": h}), device=device)
         body, scale = simulation.bodies["body"], {"force": 2.0, "torque": 0.1}[load]
         getattr(body, f"apply_{load}")(lambda t, _, scale=scale: (0, 0, scale * (20 + 30 * t)))
         energy = simulation.run(steps=round(1.0 / h)).energy
@@ -133,6 +131,23 @@ def test_energy_of_an_inactive_joint_is_not_part_of_the_balance():
     assert held[-1] > 10.0 and report.energy["joint"] == 0.0 and abs(report.energy["integration"]) < 1e-3
 
 
+@pytest.mark.parametrize("dt", [0.01, 0.001])
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+def test_a_coupling_that_is_switched_on_loses_the_energy_of_a_plastic_impact(enforcement, dt):
+    """Wheels of 0.1 kg m^2 at 1 rad/s and 0.3 kg m^2 at rest engage with the ratio -2, while the coupling is open."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    for k, (name, inertia, rate) in enumerate((("a", 0.1, 1.0), ("b", 0.3, 0.0))):
+        scene.add_body(name, proxy=True, mass=1, inertia=(inertia,) * 3, position=(k, 0, 0))
+        hinge = {"anchor": (k, 0, 0), "axis": (0, 0, 1), "enforcement": enforcement, "initial_rate": rate}
+        scene.add_hinge(f"on {name}", abd.WORLD, name, **hinge)
+    terms = [{"coordinate": "on a.theta", "factor": -2}]
+    scene.add_coupling("gear", "on b.theta", terms, enforcement=enforcement, active=False)
+    simulation = abd.Simulation(scene, device=NAME)
+    simulation.run(duration=0.1)
+    simulation.couplings["gear"].active = True
+    assert simulation.run(duration=0.2).energy["integration"] == pytest.approx(0.05 * (1.0 / 13.0 - 1.0), rel=1e-4)
+
+
 def test_the_balance_continues_from_a_checkpoint_bit_for_bit():
     simulation = abd.run(dropped(), steps=12, device=NAME)
     other = abd.Simulation(dropped(), device=NAME)
@@ -155,7 +170,7 @@ def test_work_of_torques_counts_once_with_substeps_of_others(device):
     assert reports[-1].energy["external_work"] == pytest.approx(0.05 * (w * w - 400.0), rel=1e-6)
 
 
-@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1", "bdf2"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 def test_setting_the_same_gravity_keeps_the_balance(integrator):
     """The joint is a penalty, whose energy contains c h^2."""
     scene = abd.Scene(gravity=(0.0, 0.0, -G), solver={"dt": H, "integrator": integrator})

@@ -118,6 +118,27 @@ def test_joint_forces_of_a_bar_that_hits_a_post(parent: str, restitution: float,
     np.testing.assert_allclose(on_parent, 0.0, atol=1e-4)
 
 
+@pytest.mark.parametrize("mu", [0.2, 0.8])
+@pytest.mark.parametrize("restitution", [0.0, 0.6])
+def test_friction_of_an_eccentric_impact_has_the_work_of_its_mean_slip(restitution: float, mu: float, device: str):
+    """The normal impulse turns a tilted rod, so that its slip increases in the impact."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.002})
+    scene.add_material("default", mu=mu, restitution=restitution)
+    scene.add_body("floor", half_space={})
+    tilt = {"axis_angle": {"axis": (0, 1, 0), "degrees": -30}, "position": (0, 0, 0.35)}
+    capsule = {"capsule": {"radius": 0.02, "length": 0.4}, "mass": 1, "inertia": (0.02, 0.02, 0.001)}
+    scene.add_body("rod", velocity=(3, 0, -3), **capsule, **tilt)
+    simulation = abd.Simulation(scene, device=device)
+    rod = simulation.bodies["rod"]
+    while rod.linear_velocity[2] < -3.0 + 1e-6:
+        report = simulation.step()
+    change = rod.linear_velocity[0] - 3.0
+    slip = rod.linear_velocity[0] - (0.2 * np.cos(np.pi / 6) + 0.02) * rod.angular_velocity[1]
+    work = change * 0.5 * (3.0 + slip)
+    assert report.energy["friction_work"] == pytest.approx(work, rel=0.01)
+    assert report.energy["integration"] == pytest.approx(report.energy["kinetic"] - 9.0 - work, rel=0.01)
+
+
 @pytest.mark.parametrize("dt", [0.01, 2e-3])
 @pytest.mark.parametrize("radius", [2e-3, 0.01])
 def test_a_smooth_rod_that_hits_a_peg_gets_no_spin_about_its_axis(radius: float, dt: float, device: str):

@@ -14,7 +14,7 @@ from abd.errors import StepFailure
 
 pytestmark = pytest.mark.device
 
-INTEGRATORS = ("generalized_alpha", "bdf1", "bdf2")
+INTEGRATORS = ("generalized_alpha", "bdf1")
 
 
 def advance(scene, steps: int) -> tuple[abd.Simulation, list]:
@@ -40,7 +40,7 @@ def chain(links: int, kappa: float = 1e9, hung: bool = True, joint: str = "hinge
     ("joint", "hung", "links", "kappa", "integrator"),
     [
         *product(("hinge", "spherical"), (True, False), [5], (1e7, 1e9, 1e11), ["generalized_alpha"]),
-        *product(["hinge"], [True], (1, 5), [1e9], ("bdf1", "bdf2")),
+        *product(["hinge"], [True], (1, 5), [1e9], ("bdf1", "generalized_alpha")),
     ],
 )
 def test_chains_take_at_most_four_iterations_whatever_the_stiffness(joint, hung, links, kappa, integrator):

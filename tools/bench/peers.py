@@ -7,8 +7,8 @@ solver. It simulates the chain in space; ladder and net have redundant equations
 
 The table contains the time per step and, from the poses at the end of a block, two errors. The hinge error is the largest
 distance between the two points of a hinge. The position error is that of the last body, relative to a solution of Exudyn with
-steps of h / 20. Integrators of first order (MuJoCo's, the default of abd) have larger errors than those of second order
-(Exudyn's, bdf2 of abd).
+steps of h / 20. Integrators of first order (those of MuJoCo and of bdf1) have larger errors than those of second order
+(those of Exudyn and of generalized alpha).
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def programs(mechanism: Mechanism, planar: bool) -> dict:
     found = {
         "abd exact": Abd(mechanism, "exact", "bdf1"),
         "abd penalty": Abd(mechanism, "penalty", "bdf1"),
-        "abd exact bdf2": Abd(mechanism, "exact", "bdf2"),
+        "abd exact, generalized alpha": Abd(mechanism, "exact", "generalized_alpha"),
     }
     for name, make in (("mujoco", MuJoCo), ("exudyn", lambda m: Exudyn(m, planar))):
         try:

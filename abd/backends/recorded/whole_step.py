@@ -154,9 +154,9 @@ class WholeStep:
             self.device.write(self.numbers, numbers(*tolerances, rule.h, settings.linear_tolerance))
         if is_new or mode is not self._mode:
             b.scheme.set_mode(mode)
-        b.steps.set_scales(rule, settings.eps_v * rule.beta * rule.h)
+        b.steps.set_scales(rule, settings.eps_v * rule.h)
         b.scheme.writer, self._rule, self._mode = self, rule, mode
-        self._key = "whole step", rule.chord, b.potential.has_constraints
+        self._key = "whole step", b.potential.has_constraints
         self._pairs_are_current = False
 
     def _clear_contacts(self) -> None:

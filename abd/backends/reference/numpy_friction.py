@@ -24,8 +24,7 @@ class NumpyFriction:
     """Friction of the contacts lagged in one state.
 
     Attributes:
-        enabled: whether any pair of materials has friction or rolling resistance; follows_arcs: whether slips are measured along
-            arcs.
+        enabled: whether any pair of materials has friction or rolling resistance.
         candidates: (l,) lagged contacts, their points on the surfaces; owners: (l,) as of the contacts.
         lagged: their lagged quantities.
         anchors: stretches of the contacts of the last step, if contacts can stick.
@@ -43,7 +42,6 @@ class NumpyFriction:
         model = self.touching.model
         self.resistances = Resistances.of(model)
         self.enabled = self.resistances.any and model.settings.friction_iterations != 0
-        self.follows_arcs = arc_slip.counts(model)
         self.sticks = self.enabled and model.settings.stick == "elastic"
         self.forget()
 
@@ -65,9 +63,8 @@ class NumpyFriction:
         touching, before = self.touching, (self.lagged, self.candidates, self.owners)
         heading = course.end[:, 3:].reshape(-1, 3, 3)
         self._freeze(q, touching.parts, heading, touching.part_parameters, touching.weights(q))
-        if self.follows_arcs:
-            radius = touching.model.bodies.radius
-            self.lagged, self.candidates = arc_slip.along_arcs(self.lagged, self.candidates, q, course, radius)
+        radius = touching.model.bodies.radius
+        self.lagged, self.candidates = arc_slip.along_arcs(self.lagged, self.candidates, q, course, radius)
         if chosen is not None:
             old, new = ~chosen[before[2]], chosen[self.owners]
             tables = zip(before[:2], (self.lagged, self.candidates), strict=True)
@@ -154,11 +151,11 @@ class NumpyFriction:
         regularisation = self.touching.regularisations(self.candidates)
         return friction.friction_elements(self.lagged, self.candidates.positions(moved), eps[self.owners], regularisation)
 
-    def work(self, moved: np.ndarray, step: np.ndarray, eps: np.ndarray, ch2: np.ndarray) -> float:
-        """Return the work on the slips of the motion `step` (n, 12) [J]; ch2: (n,) c h^2."""
-        lagged, frozen = self.lagged, self.candidates
-        forces = friction.force(lagged, frozen.positions(moved), eps[self.owners])
-        return -float(np.sum(forces * friction.slip(lagged, frozen.positions(step)) / ch2[self.owners, None]))
+    def work(self, moved: np.ndarray, eps: np.ndarray, ch2: np.ndarray) -> float:
+        """Return the work on the slips of a step [J] for displacements `moved` (n, 12) from the reference xh; ch2: (n,) c h^2."""
+        lagged, displacement = self.lagged, self.candidates.positions(moved)
+        forces = friction.force(lagged, displacement, eps[self.owners])
+        return -float(np.sum(forces * friction.slip(lagged, displacement) / ch2[self.owners, None]))
 
 
 def signs(lagged: Lagged) -> np.ndarray:

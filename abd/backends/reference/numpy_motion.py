@@ -157,8 +157,8 @@ class Motion:
         return np.where(spins, new / beta, 1.0), extra_impulse, last[:, 3:], np.where(spins, old - (0.5 - new), 0.0)
 
     def keep(
-        self, rule: Scheme | Schemes, mode: np.ndarray, target: Target, q: np.ndarray, now: np.ndarray, before: np.ndarray,
-        velocity: np.ndarray, memory: np.ndarray, pulled: np.ndarray, pulls: np.ndarray,
+        self, rule: Scheme | Schemes, mode: np.ndarray, target: Target, q: np.ndarray, now: np.ndarray, velocity: np.ndarray,
+        memory: np.ndarray, pulled: np.ndarray, pulls: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Return velocities and stored forces (n, 12) after a step from `now` to q.
 
@@ -185,7 +185,7 @@ class Motion:
         L = self.about_thin(k, maps(now), inertia, old, A, L, thin_now, about)
         w = self.spins(free_motion.inertia(A, self.data.moment), L)
         rigid = state(v, free_motion.rates(A, w))
-        other = difference(rule, q, now, before)
+        other = mean_rates(rule, q, now)
         moves = self.dynamic[:, None]
         return np.where(moves, rigid, other), np.where(moves, kept, memory)
 
@@ -218,23 +218,6 @@ class Motion:
         about = about + np.sum(ends * old, axis=1) + 0.5 * h * apart * (end_product - free_product)
         return L + (about - np.sum(thin_now * L, axis=1))[:, None] * thin_now
 
-    def chord(
-        self, rule: Scheme | Schemes, q: np.ndarray, before: np.ndarray, velocity: np.ndarray, earlier: np.ndarray
-    ) -> Target:
-        """Return the target on the chords of the last two steps."""
-        u = rule.chords
-        target = u[0] * q + u[1] * before + u[2] * velocity + u[3] * earlier
-        return Target(
-            q=target,
-            scale=np.ones(len(q)),
-            rest=u[4] * q + u[5] * before - self.surface_rates(maps(q)) / u[6],
-            dp=positions(target) - positions(q),
-            w=np.full(len(q), rule.h)[:, None] * self.turnings(q, velocity),
-            load=np.full(len(q), rule.ch2),
-            push=np.zeros((len(q), 3)),
-            twist=np.zeros((len(q), 3)),
-        )
-
 
 def blended(k: np.ndarray, column: int, known: np.ndarray) -> np.ndarray:
     """Return (n, 6) combinations of the last and the mean stored forces (n, 2, 6) by two columns of `Scheme.motion`."""
@@ -253,6 +236,6 @@ def persistent_force(force: np.ndarray, before: np.ndarray) -> np.ndarray:
     return np.where(size > PERSISTENT * old, 0.0, force)
 
 
-def difference(rule: Scheme | Schemes, q: np.ndarray, now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return (n, 12) rates at q by the differences to the states before it."""
-    return rule.chords[6] * (q - now) + rule.chords[8] * (before - now)
+def mean_rates(rule: Scheme | Schemes, q: np.ndarray, now: np.ndarray) -> np.ndarray:
+    """Return (n, 12) mean rates of a step from `now` to q."""
+    return (q - now) / np.reshape(rule.h, (-1, 1))

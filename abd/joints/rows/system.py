@@ -297,7 +297,7 @@ class JointSystem:
         """Laws (R,) and their parameters (R, 8) in one substep.
 
         Args:
-            weights: weights of the integrator (`abd.potentials.integrators`), (10,) or (10, R).
+            weights: weights of the integrator (`abd.potentials.integrators`), (6,) or (6, R).
             ch2: c h^2 [s^2]; time: end of the substep [s]; both scalar or (n,).
             speed: speed below which friction is static [m/s or rad/s].
             stiffness_weight: weight of the SI stiffness, scalar or (R,) (`abd.joints.rows.springs`).
@@ -365,7 +365,7 @@ class JointSystem:
         """Memory after a step that ends in q; the non-conservative forces are 0.
 
         Args:
-            weights: weights of the integrator, (10,) or (10, R).
+            weights: weights of the integrator, (6,) or (6, R).
             p: (R, 8) parameters of the laws; shifts: (l, 3) of the linear rows.
             ch2: c h^2 [s^2], scalar or (n,).
         """

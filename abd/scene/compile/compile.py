@@ -23,7 +23,7 @@ from abd.scene.compile.joints import compile_joint, joint_ends
 from abd.scene.compile.plausibility import plausibility_notes
 from abd.scene.compile.records import compile_bodies, notes_of
 from abd.scene.compile.scales import default_kappa
-from abd.scene.compile.settings import filtered_pairs, materials_of, settings_of, with_tolerances
+from abd.scene.compile.settings import filtered_pairs, materials_of, settings_of, solver_notes, with_tolerances
 from abd.scene.schema.findings import as_problem, did_you_mean, located
 from abd.scene.schema.schema import SceneSpec, absolute_in, with_paths
 
@@ -57,7 +57,8 @@ def compile_scene(scene, base_directory: str | Path = ".") -> Model:
     materials = materials_of(spec)
     meshes, mesh_index = _shared_meshes(records)
     motion_of = [record.motion for record in records.firsts]
-    notes = [note for record, count in zip(records.firsts, records.counts, strict=True) for note in notes_of(record, count)]
+    notes = solver_notes(spec.solver)
+    notes += [note for record, count in zip(records.firsts, records.counts, strict=True) for note in notes_of(record, count)]
     notes += [
         f"surface '{r.piece.surface.name}': {n}" for r in records.firsts if r.piece for n in r.piece.surface.notes
     ]

@@ -32,6 +32,7 @@ def settings_of(spec: SceneSpec, records: Records) -> Settings:
     reach = solver.limit_distance or solver.d_hat or min(1e-3 * diagonal, LIMIT_RATIO * _body_size(records))
     own = {one.name: getattr(solver, one.name) for one in fields(Settings) if one.name in SolverSpec.model_fields}
     own |= {
+        "integrator": "generalized_alpha" if solver.integrator == "bdf2" else solver.integrator,
         "gravity": np.array(spec.gravity),
         "limit_reach": reach,
         "contact_stiffness": None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
@@ -39,6 +40,13 @@ def settings_of(spec: SceneSpec, records: Records) -> Settings:
         "friction_tolerance": np.nan,
     }
     return Settings(**own, frames=frames, diagonal=diagonal)
+
+
+def solver_notes(solver: SolverSpec) -> list[str]:
+    """Return the notes about solver settings that are replaced."""
+    if solver.integrator != "bdf2":
+        return []
+    return ["solver.integrator = 'bdf2' is no longer available: 'generalized_alpha', also of second order, is used"]
 
 
 def with_tolerances(model: Model, solver: SolverSpec) -> Model:

@@ -24,8 +24,8 @@ class SolverSpec(Spec):
     )
     integrator: Literal["generalized_alpha", "bdf1", "bdf2"] = entry(
         "generalized_alpha",
-        "generalized_alpha: second order, with implicit Euler for bodies with new contacts, active limits or taut ropes; bdf1: "
-        "implicit Euler; bdf2: second order, with numerical damping of rotation",
+        "generalized_alpha: second order, with implicit Euler for bodies with active contacts, limits or taut ropes; bdf1: "
+        "implicit Euler; bdf2: replaced by generalized_alpha, with a note",
     )
     spectral_radius: Number = entry(
         0.8,

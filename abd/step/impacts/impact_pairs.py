@@ -140,12 +140,11 @@ class Rebound:
     """Result of the impacts of a step.
 
     Attributes:
-        velocity: (n, 12) after them; bodies: (b,) with a changed velocity; friction_work: [J].
+        velocity: (n, 12) after them; friction_work: [J].
         impulses: of contacts and joint limits; reactions: functions that compute those of joints, of some worlds each.
     """
 
     velocity: np.ndarray
-    bodies: np.ndarray
     friction_work: float
     impulses: Impulses
     reactions: list[Callable[[], Reactions]]

@@ -1,4 +1,4 @@
-"""Rebounds: velocities after the impacts of a step, and the previous state that the integrator then uses."""
+"""Rebounds: velocities after the impacts of a step."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.backends.answers import NO_PAIRS
+from abd.by_bodies import PerBody
 from abd.contact.forces import FrictionPoints, friction_points
 from abd.contact.pair_rows import PairRows, keys, places
 from abd.model import Model
@@ -15,9 +16,8 @@ from abd.step.host_copies import HostCopies
 from abd.step.impacts.impact_pairs import ImpactPairs, Rebound
 from abd.step.impacts.restitution import Restitution, Step
 from abd.step.integrators import Articulations
+from abd.step.prescribed import Prescribed
 from cuda_kernels.shared.contact import SLIDE
-
-Pair = tuple[np.ndarray, np.ndarray]
 
 
 class Rebounds:
@@ -27,25 +27,26 @@ class Rebounds:
         impact_pairs: (k, 2) pairs of bodies that an impact made active in the last step.
     """
 
-    def __init__(self, model: Model, articulations: Articulations, copies: HostCopies):
-        self.model, self.settings, self.backend = model, model.settings, copies.backend
+    def __init__(self, model: Model, articulations: Articulations, prescribed: Prescribed, copies: HostCopies):
+        self.model, self.settings, self.backend, self.prescribed = model, model.settings, copies.backend, prescribed
         self.articulations, self.copies, self.restitution = articulations, copies, Restitution(model)
-        self.kinematic = np.flatnonzero(self.restitution.kinematic)
         self.forget()
 
     def forget(self) -> None:
         self.impact_pairs = NO_PAIRS
 
-    def rebound(self, h: float | np.ndarray, previous_h: float | np.ndarray, limited: np.ndarray) -> Rebound | None:
-        """Set the velocities after impacts in a step of h after one of `previous_h` [s], scalars or (n,).
+    def rebound(self, time: PerBody, h: PerBody, previous_h: PerBody, limited: np.ndarray) -> Rebound | None:
+        """Set the velocities after impacts in a step of h from `time` after one of `previous_h` [s], scalars or (n,).
 
+        Prescribed bodies have the mean velocities of steps, which implicit Euler gives to the bodies that they carry.
         Limits push on `limited` (n,) bodies; see `Restitution.rebound`."""
         backend, model, joints = self.backend, self.model, self.backend.system
         touching = backend.touch.touching() != 0
         has_contact = touching | limited if len(joints.ends) else touching
         if not has_contact.any():
             return None
-        before, after = self._with_mean_velocities(h, previous_h)
+        (q_0, v_0), after = self.copies.previous, self.copies.present
+        before = q_0, self.prescribed.with_mean_rates(v_0, time, previous_h)
         # excluded bodies must not supply energy
         if (inactive := self.articulations.dynamic & ~backend.inactive.mobile).any():
             before = tuple(np.where(inactive[:, None], end, begin) for begin, end in zip(before, after, strict=True))
@@ -62,11 +63,7 @@ class Rebounds:
         impacts = replace(impacts, impact_pairs=replace(pairs, friction=self._friction(pairs, after[0], h)))
         rebound = self.restitution.rebound(impacts, is_seed, step, joints, backend.sweep)
         if rebound is not None:
-            velocity = rebound.velocity.copy()
-            velocity[self.kinematic] = self.copies.qd[self.kinematic]
-            self._set_velocity(velocity, rebound.velocity - after[1])
-            if self.settings.integrator == "bdf2":
-                self._fall_before(rebound.bodies, h)
+            self._set_velocity(rebound.velocity, rebound.velocity - after[1])
         return rebound
 
     def fit_velocities(self, bodies: np.ndarray, driven: dict[tuple[int, str], float]) -> None:
@@ -103,33 +100,9 @@ class Rebounds:
             out[is_known] += sign * lengths[is_known, None] * forces[at[is_known]]
         return out
 
-    def _with_mean_velocities(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> tuple[Pair, Pair]:
-        """Return states and velocities (n, 12) before and after the last step, with mean velocities of prescribed bodies.
-
-        Implicit Euler gives mean velocities to the bodies that they carry. Their own are of second order, ``v = m + (m - m_0)
-        h / (h + h_0)`` with the mean velocities m, m_0 of the last two steps."""
-        (q_0, v_0), (q, v), some = self.copies.previous, self.copies.present, self.kinematic
-        if self.settings.integrator != "generalized_alpha" or not len(some):
-            return (q_0, v_0), (q, v)
-        h, h_0 = (np.broadcast_to(length, len(q))[some, None] for length in (h, previous_h))
-        mean, v_0, second_order, v = (q - q_0)[some] / h, v_0.copy(), v[some], v.copy()
-        v[some] = mean
-        v_0[some] = mean - (second_order - mean) * (h + np.where(h_0 > 0.0, h_0, h)) / h
-        return (q_0, v_0), (q, v)
-
     def _set_velocity(self, velocity: np.ndarray, change: np.ndarray) -> None:
         """Set the velocities (n, 12), and those of rotors by a change (n, 12) of the bodies' velocities."""
         joints = self.backend.system
         self.copies.set_velocity(velocity)
         if joints.has_rotors:
             self.copies.memory = joints.after_impacts(self.copies.memory, self.copies.q, change)
-
-    def _fall_before(self, bodies: np.ndarray, h: float | np.ndarray) -> None:
-        """Set the previous state of bodies (b,) with impacts to the start of a free fall over h [s] to the present state, since
-        bdf2 uses two states."""
-        (q, qd), (q_0, v_0) = self.copies.present, self.copies.previous
-        q_0, v_0, h = q_0.copy(), v_0.copy(), np.broadcast_to(h, len(q))[bodies, None]
-        q_0[bodies], v_0[bodies] = q[bodies] - h * qd[bodies], qd[bodies]
-        q_0[bodies, :3] += 0.5 * h * h * self.settings.gravity
-        v_0[bodies, :3] -= h * self.settings.gravity
-        self.copies.set_previous(q_0, v_0)

@@ -144,7 +144,7 @@ class Restitution:
         self._update_rows(system, q)
         # the factor of joints must cover all connected pairs, hence one world at a time with joints
         groups = [of == world for world in np.unique(of)] if len(self._constraints) else [np.ones(len(of), dtype=bool)]
-        out, changed, work, J = qd.copy(), [], 0.0, self._jacobian(q, self._constraints)
+        out, work, J = qd.copy(), 0.0, self._jacobian(q, self._constraints)
         impulses, reactions = [], []
         for group in groups:
             found = self._rebound_of(impacts[group], is_seed[group], step, sweep, J)
@@ -154,14 +154,12 @@ class Restitution:
                 out[moved, :3] += twists[moved, :3]
                 turned = free_motion.rates(q[moved, 3:].reshape(-1, 3, 3), twists[moved, 3:])
                 out[moved, 3:] += turned.reshape(-1, 9)
-                changed.append(moved)
                 work += friction
                 impulses.append(of_pairs)
                 reactions.append(of_joints)
-        if not changed:
+        if not impulses:
             return None
-        bodies = np.sort(np.concatenate(changed))
-        return Rebound(out, bodies, work, Impulses.joined(*impulses), reactions)
+        return Rebound(out, work, Impulses.joined(*impulses), reactions)
 
     def fitted(
         self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float]
@@ -217,22 +215,22 @@ class Restitution:
         target, in_impact = reflect(sweep, A, impact_powers, part.restitution, impacts.least, size, blocks)
         law = target, opens, in_impact, size, blocks
         by_pair, driven = np.zeros((len(part), 3)), np.zeros(blocks.count)
-        pull = pulled = np.zeros(6 * len(q))
+        pull, moving = np.zeros(6 * len(q)), self._surface_twists(q)
         if has_friction:
-            moving = self._surface_twists(q)
             powers = np.concatenate([left, friction.rows @ (now + moving)])
             s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(part)])
             pull, by_pair = friction.rows.T @ impulses, friction.on_first(impulses, len(part))
-            pulled, driven = mobility.apply(pull), self._work_of_drives(blocks, pull, now, moving)
+            driven = self._work_of_drives(blocks, pull, now, moving)
         else:
             s = solve_factors(sweep, A, left, *law)
-        added = mobility.apply(P.T @ s) + pulled
+        impulse = P.T @ s + pull
+        added = mobility.apply(impulse)
         fraction = self._within_energy(step, added, part, s, blocks, driven)
         scale, of_pair = blocks.entries(fraction), blocks.each(fraction)
-        work = float(pull @ (now + scale * (added - 0.5 * pulled)))
+        work = float((scale * pull) @ (0.5 * (step.then.ravel() + now + scale * added) + moving))
         impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, of_pair[:, None] * by_pair)
-        total = scale * (P.T @ s + pull)
-        return (scale * added).reshape(-1, 6), work, impulses, functools.partial(self._reactions, mobility, total)
+        reactions = functools.partial(self._reactions, mobility, scale * impulse)
+        return (scale * added).reshape(-1, 6), work, impulses, reactions
 
     def _reactions(self, mobility: Mobility, impulses: np.ndarray) -> Reactions:
         """Return the reactions of joints to impulses (6 n,), without those of couplings and rotors."""

@@ -50,8 +50,5 @@ class States:
     def set_velocity(self, velocity: np.ndarray) -> None:
         self.velocity = velocity.copy()
 
-    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
-        self.before, self.earlier = q.copy(), qd.copy()
-
     def device_positions(self) -> np.ndarray:
         return self.at.q

@@ -8,7 +8,7 @@ import numpy as np
 
 from abd.backends.body_data import BodyData, inverse_masses
 from abd.backends.reference.numpy_bodies import StepData, maps, positions
-from abd.backends.reference.numpy_motion import HostScheme, Motion, Target, difference
+from abd.backends.reference.numpy_motion import HostScheme, Motion, Target
 from abd.backends.reference.parts.conditions import Inactive, TargetPoses
 from abd.backends.reference.parts.rows import Rows
 from abd.backends.reference.parts.states import States
@@ -37,15 +37,12 @@ class Steps:
         at, states, some = self.at, self.states, self.target_poses.prescribed
         prescribed = states.now.copy()
         prescribed[some] = states.now[some] if target_poses is None else target_poses
-        if rule.chord:
-            target = self.motion.chord(rule, states.now, states.before, states.velocity, states.earlier)
-        else:
-            self.scheme.rows = self.motion.rows(rule, mode, states.now, states.velocity)
-            self.scheme.rule, self.scheme.mode = rule, mode
-            self.pulled = self.rows.pulls(states.now)
-            target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces, self.pulled)
+        self.scheme.rows = self.motion.rows(rule, mode, states.now, states.velocity)
+        self.scheme.rule, self.scheme.mode = rule, mode
+        self.pulled = self.rows.pulls(states.now)
+        target = self.motion.coast(rule, self.scheme.rows, states.now, states.velocity, states.forces, self.pulled)
         target = self._with_targets(target, prescribed)
-        self.scheme.rule, self.scheme.mode, self.scheme.target = rule, mode, target
+        self.scheme.target = target
         self.potential.device.assign(self.scheme.lengths, rule.h)
         at.rest, at.turn, at.target, at.q = target.rest, target.w, target.q, states.now.copy()
         at.ch2, at.eps = np.full(self.n, rule.ch2), np.full(self.n, eps)
@@ -81,16 +78,12 @@ class Steps:
 
     def finish(self) -> None:
         at, states, rule, friction = self.at, self.states, self.scheme.rule, self.potential.friction
-        self.friction_work = friction.work(at.q - at.rest, at.q - states.now, at.eps, at.ch2)
+        self.friction_work = friction.work(at.q - at.rest, at.eps, at.ch2)
         friction.keep_anchors(at.q - at.rest, at.q, states.now, at.eps)
-        ends = at.q, states.now, states.before
-        if rule.chord:
-            velocity = difference(rule, *ends)
-        else:
-            velocity, states.forces = self.motion.keep(
-                rule, self.scheme.rows, self.scheme.target, *ends, states.velocity, states.forces, self.pulled,
-                self.rows.pulls(at.q),
-            )  # fmt: skip
+        velocity, states.forces = self.motion.keep(
+            rule, self.scheme.rows, self.scheme.target, at.q, states.now, states.velocity, states.forces, self.pulled,
+            self.rows.pulls(at.q),
+        )  # fmt: skip
         states.velocity, states.earlier = velocity, states.velocity
         states.now, states.before = at.q.copy(), states.now
         self.rows.finish()

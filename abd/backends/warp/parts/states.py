@@ -69,10 +69,6 @@ class States:
     def set_velocity(self, velocity: np.ndarray) -> None:
         self.device.write(self.velocity, velocity)
 
-    def set_previous(self, q: np.ndarray, qd: np.ndarray) -> None:
-        self.unpack(q, self.before)
-        self.device.write(self.earlier, qd)
-
     def device_positions(self) -> wp.array:
         return self.packed(self.at.current, self.q)
 

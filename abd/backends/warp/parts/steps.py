@@ -20,7 +20,7 @@ from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.trial_path import TrialPath
 from abd.model import Model
 from abd.potentials.integrators import Scheme, Schemes
-from cuda_kernels.bodies import chords, integrators, momenta, poses
+from cuda_kernels.bodies import integrators, momenta, poses
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.step import statistics
 
@@ -56,7 +56,7 @@ class Steps:
         self.set_scales(rule, eps)
         self.scheme.writer = None
         self.target_poses.launch_penalty(rule.penalty)
-        self.graphs.run(("begin", rule.chord), self.launch_begin)
+        self.graphs.run("begin", self.launch_begin)
         self.potential.contacts.set_scale(at.ch2)
         self.touch.invalidate()
         self.linear.begin()
@@ -76,14 +76,10 @@ class Steps:
     def launch_begin(self) -> None:
         """Compute the targets of the step and reset multipliers and regularisation; launches only."""
         launch, n, at, states, scheme = self.device.launch, self.n, self.at, self.states, self.scheme
-        if scheme.rule.chord:
-            known = states.now, states.before, states.velocity, states.earlier
-            launch(chords.predict, n, at.body, *known, scheme.of, scheme.weights, at.step.ch2, *self._target_outputs)
-        else:
-            scheme.launch_levels(at.body, states.now, states.velocity)
-            springs = self.rows.springs
-            springs.launch(states.now, scheme.mode, springs.pulled)
-            self._launch_targets()
+        scheme.launch_levels(at.body, states.now, states.velocity)
+        springs = self.rows.springs
+        springs.launch(states.now, scheme.mode, springs.pulled)
+        self._launch_targets()
         launch(poses.copy_pose, n, states.now, at.current)
         self.target_poses.launch_reset()
         self.device.fill(self.potential.contacts.law.regularisation)
@@ -109,14 +105,14 @@ class Steps:
     def finish(self) -> None:
         has_friction = self.potential.friction.count > 0
         (self.totals.fill if has_friction else self.totals.leave_empty)("friction")
-        self.graphs.run(("finish", self.scheme.rule.chord, has_friction), lambda: self._launch_end(has_friction))
+        self.graphs.run(("finish", has_friction), lambda: self._launch_end(has_friction))
         self.rows.memory.finish_step()
 
     def _launch_end(self, has_friction: bool) -> None:
         """Compute friction work, if any contact `has_friction`, anchors and the new state; launches only."""
         friction, ends = self.potential.friction, (self.at.current, self.at.rest, self.states.now)
         if has_friction:
-            extent, works = self.device.extent(friction.count, friction.capacity), friction.works(*ends, self.at.step.ch2)
+            extent, works = self.device.extent(friction.count, friction.capacity), friction.works(*ends[:2], self.at.step.ch2)
             self.totals.launch("friction", statistics.value_statistics, extent, friction.lagged.counts, works)
         friction.keep_anchors(*ends)
         self.launch_finish()
@@ -125,14 +121,11 @@ class Steps:
         """Compute the new state without friction; launches only, call `RowMemory.finish_step` afterwards."""
         launch, n, at, states, scheme = self.device.launch, self.n, self.at, self.states, self.scheme
         self.device.copy(states.earlier, states.velocity)
-        ends = at.current, states.now, states.before
-        if scheme.rule.chord:
-            launch(chords.differentiate, n, *ends, scheme.of, scheme.weights, states.velocity)
-        else:
-            springs = self.rows.springs
-            springs.launch(at.current, scheme.mode, springs.pulls)
-            known = at.target, at.step.scale, states.earlier, springs.pulled, springs.pulls, states.forces, states.velocity
-            launch(momenta.keep_momentum, n, at.body, *scheme.of_bodies, scheme.weights, *ends, *known)
+        springs = self.rows.springs
+        springs.launch(at.current, scheme.mode, springs.pulls)
+        ends = at.current, states.now, at.target, at.step.scale
+        known = states.earlier, springs.pulled, springs.pulls, states.forces, states.velocity
+        launch(momenta.keep_momentum, n, at.body, *scheme.of_bodies, *ends, *known)
         launch(poses.copy_pose, n, states.now, states.before)
         launch(poses.copy_pose, n, at.current, states.now)
         self.rows.memory.launch_finish(scheme.of_rows, at.current, at.step.ch2, self.totals)

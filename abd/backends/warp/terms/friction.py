@@ -16,7 +16,6 @@ from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.contacts import Contacts
 from abd.backends.warp.terms.reduction import Columns, PairList, Reduction
 from abd.model import Kind, Model
-from abd.potentials.arc_slip import counts
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors
 from cuda_kernels.bodies import poses
@@ -43,8 +42,7 @@ class Friction:
     Attributes:
         count, pair_count: numbers of frozen contacts and of body pairs of their candidate list; on the device `lagged.counts`.
         segment, group: first contact of every pair and first pair of every body.
-        follows_arcs: whether slips are measured along arcs (`abd.potentials.arc_slip`), which start at the pose `begin` and
-            turn by the rotation vectors `turn` (n,).
+        begin, turn: pose at which the arcs of slips start, and their rotation vectors (n,) (`abd.potentials.arc_slip`).
     """
 
     ties = NO_PAIRS
@@ -65,7 +63,6 @@ class Friction:
         self.pairs, self.segment = device.zeros(1, wp.vec2i), device.zeros(1, wp.int32)
         self.group = device.zeros(n + 1, wp.int32)
         self.no_bodies = device.zeros(n, wp.int32)
-        self.follows_arcs = counts(model)
         self.begin: Pose | None = None
         self.turn: wp.array | None = None
         self.needed, self.scan, self._builds = device.zeros(1, wp.int32), Scan(device), -1
@@ -278,7 +275,7 @@ class Friction:
             extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading.A, c.pairs, c.items, c.counts,
             self.contacts.arrays("current")[2], offset, self.anchors, self.lagged,
         )  # fmt: skip
-        if self.follows_arcs and self.begin is not None:
+        if self.begin is not None:
             radius = self.contacts.surfaces.radius
             arcs = pose, self.begin, heading, self.turn
             device.launch(arc_slip.follow_arcs, max(self.capacity, 1), self.lagged, *arcs, radius)
@@ -417,10 +414,10 @@ class Friction:
             contacts.arrays("current")[2], out, grain=512,
         )  # fmt: skip
 
-    def works(self, pose: Pose, rest: Pose, now: Pose, ch2: wp.array) -> wp.array:
-        """Compute the work [J] of friction on every contact (count,) along the motion from `now` to `pose`; `ch2` (n,) [s^2]."""
+    def works(self, pose: Pose, rest: Pose, ch2: wp.array) -> wp.array:
+        """Compute the work [J] of friction on every contact (count,) in a step to `pose`; `ch2` (n,) [s^2]."""
         out = self.pool.get("work", 1, wp.float64)
-        self.device.launch(friction.friction_works, self._extent, self.lagged, pose, rest, now, ch2, out)
+        self.device.launch(friction.friction_works, self._extent, self.lagged, pose, rest, ch2, out)
         return out
 
 
