@@ -23,7 +23,6 @@ def test_the_types_are_those_of_the_schema():
     assert typed_keys.FILE.read_text(encoding="utf-8") == typed_keys.text()
 
 
-@pytest.mark.slow
 def test_mypy():
     pytest.importorskip("mypy")
     options = ["--strict", "--follow-imports=silent", "--ignore-missing-imports", "--allow-untyped-calls"]
