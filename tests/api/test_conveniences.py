@@ -72,14 +72,6 @@ def test_invalid_meshes_poses_and_colors_are_refused(keys, words):
         abd.Scene().add_body("stone", **keys)
 
 
-def test_texts_of_a_simulation_for_notebooks():
-    scene = falling(ICOSPHERE)
-    scene.name = "a<b"
-    sim = abd.Simulation(scene, device="numpy")
-    assert "a&lt;b" in sim._repr_html_() and "2 bodies" in repr(sim)
-    assert "'stone'" in repr(sim.bodies) and "dynamic" in repr(sim.bodies["stone"])
-
-
 def test_tables_have_the_values_of_the_arrays():
     pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
     sim = abd.Simulation(falling(ICOSPHERE, position=(0, 0, 0.1005)), device=NAME)
@@ -106,13 +98,6 @@ def test_missing_pandas_is_reported_with_its_install_command(monkeypatch):
     assert all(np.isscalar(value) for value in row.values())
     with pytest.raises(MissingLibrary, match=r"pip install 'abd-solver\[pandas\]'"):
         sim.contacts().to_pandas()
-
-
-def test_dir_lists_what_users_need():
-    sim = abd.Simulation(abd.load("pendulum"), device="numpy")
-    shown = {name for name in dir(sim) if not name.startswith("_")}
-    assert {"bodies", "joints", "step", "run", "worlds", "contacts", "checkpoint"} <= shown
-    assert not {"backend", "stepper", "reader", "control"} & shown
 
 
 @pytest.mark.parametrize("record", [False, True])
