@@ -85,10 +85,10 @@ def value(sim: abd.Simulation, by: np.ndarray) -> float:
     return float(np.sum(by * np.stack([sim.stepper.q, sim.stepper.qd])))
 
 
-@pytest.mark.parametrize("device, integrator", [("numpy", "generalized_alpha"), (NAME, "generalized_alpha"), (NAME, "bdf1")])
-def test_gradients_of_a_pendulum_chain(device, integrator):
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
+def test_gradients_of_a_pendulum_chain(integrator):
     """From the first step they equal differences by initial angle and speed, joint parameters, effort, force and torque."""
-    sim = chain(device, integrator=integrator)
+    sim = chain(NAME, integrator=integrator)
     by = np.random.default_rng(1).normal(size=(2, 4, 12))
     tape = abd.Tape(sim)
     for _ in range(STEPS):
@@ -101,7 +101,7 @@ def test_gradients_of_a_pendulum_chain(device, integrator):
     found |= {"torque": gradient.torque[:, 0, 1].sum()}
     values = {name: one.default for name, one in inspect.signature(chain).parameters.items()}
     for name in ("angle", "swing", *found):
-        ends = [chain(device, integrator=integrator, **{name: values[name] + e}) for e in (1e-5, -1e-5)]
+        ends = [chain(NAME, integrator=integrator, **{name: values[name] + e}) for e in (1e-5, -1e-5)]
         if name not in found:
             start = [np.stack([one.stepper.q, one.stepper.qd]) for one in ends]
             found[name] = np.sum(np.stack([gradient.q, gradient.qd]) * (start[0] - start[1])) / 2e-5
