@@ -91,6 +91,7 @@ ENDS = {
 }
 
 
+@pytest.mark.device
 @pytest.mark.parametrize("hold", ENDS.values(), ids=ENDS)
 def test_body_at_rest_falls_at_the_end_of_the_force_that_holds_it(hold):
     sim = on_a_rail((-10, 0, 0), sleep_speed=1e-3, sleep_time=0.05)
