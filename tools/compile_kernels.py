@@ -1,8 +1,8 @@
 """Compile all device code without a GPU: `python tools/compile_kernels.py [MODULE | FILE.cu]... [--registers FILE]`.
 
-Sources are `cuda_kernels/raw/*.cu` and all Warp modules of `cuda_kernels` but those that only processors load. Warp contains its
-compiler; raw sources need the package nvidia-cuda-nvrtc. The table contains time and size of each build, and the resources of each
-raw kernel.
+Sources are `cuda_kernels/raw/*.cu` and all Warp modules of `cuda_kernels` except those that only processors load. Warp contains
+its compiler; raw sources need the package nvidia-cuda-nvrtc. The table contains time and size of each build, and the resources of
+each raw kernel.
 
 `--registers FILE` also compiles the Warp modules by NVRTC and writes a table of the resources of all kernels that GPUs launch.
 A kernel of a step must not use more than `MAX_REGISTERS` registers nor spill: otherwise too few threads fit on a multiprocessor
@@ -102,7 +102,7 @@ def compile_source(source: str, arch: int, registers: bool) -> Build:
 
 
 def compile_warp(name: str, arch: int, registers: bool) -> tuple[int, tuple[Usage, ...]]:
-    """Return the size of the machine code of a Warp module [bytes], 0 if GPUs run none of it, and the resources of its kernels."""
+    """Return the size of a Warp module's machine code [bytes], 0 without kernels for GPUs, and the resources of its kernels."""
     import warp as wp
 
     wp.config.log_level = wp.LOG_ERROR
