@@ -1,7 +1,8 @@
 """Compile all device code without a GPU: `python tools/compile_kernels.py [MODULE | FILE.cu]... [--registers FILE]`.
 
-Sources are all Warp modules of `cuda_kernels` and `cuda_kernels/raw/*.cu`. Warp contains its compiler; raw sources need the
-package nvidia-cuda-nvrtc. The table contains time and size of each build, and the resources of each raw kernel.
+Sources are `cuda_kernels/raw/*.cu` and all Warp modules of `cuda_kernels` except those that only processors load. Warp contains
+its compiler; raw sources need the package nvidia-cuda-nvrtc. The table contains time and size of each build, and the resources of
+each raw kernel.
 
 `--registers FILE` also compiles the Warp modules by NVRTC and writes a table of the resources of all kernels that GPUs launch.
 A kernel of a step must not use more than `MAX_REGISTERS` registers nor spill: otherwise too few threads fit on a multiprocessor
@@ -101,20 +102,18 @@ def compile_source(source: str, arch: int, registers: bool) -> Build:
 
 
 def compile_warp(name: str, arch: int, registers: bool) -> tuple[int, tuple[Usage, ...]]:
-    """Return the size of the machine code of a Warp module [bytes], 0 if it has no kernels, and the resources of its kernels."""
+    """Return the size of a Warp module's machine code [bytes], 0 without kernels for GPUs, and the resources of its kernels."""
     import warp as wp
 
     wp.config.log_level = wp.LOG_ERROR
     module = importlib.import_module(name)
-    if not wp.get_module(name).kernels:
+    if not wp.get_module(name).kernels or "cpu" in getattr(module, "LOADED_FOR", ()):
         return 0, ()
     with tempfile.TemporaryDirectory() as folder:
         files = wp.compile_aot_module(module, arch=arch, module_dir=folder, use_ptx=registers)
         if not registers:
             return sum(file.stat().st_size for file in files), ()
         (source,) = Path(folder).glob("*.cu")
-        if "cpu" in getattr(module, "LOADED_FOR", ()):
-            return source.stat().st_size, ()
         include = Path(wp.__file__).parent / "native"
         return nvrtc(source.read_bytes(), source.name, arch, include, *WARP_OPTIONS)
 

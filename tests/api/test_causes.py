@@ -16,7 +16,7 @@ def box_above_ground(**body) -> abd.Scene:
 
 def jammed(**drive) -> abd.Scene:
     """A motor on the first of two arms; only the limit between the arms stops it."""
-    scene = abd.Scene(gravity=(0, 0, 0))
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"retries": 2})
     scene.add_body("arm", box=(0.2, 0.1, 0.1), position=(0.1, 0, 0))
     scene.add_body("tip", box=(0.2, 0.1, 0.1), position=(0.3, 0, 0))
     scene.add_body("slide", box=(0.2, 0.1, 0.1), position=(0.5, 0, 0))
@@ -29,7 +29,7 @@ def jammed(**drive) -> abd.Scene:
 
 
 def beyond_limit() -> abd.Scene:
-    scene = abd.Scene()
+    scene = abd.Scene(solver={"retries": 2})
     scene.add_body("arm", box=(0.6, 0.1, 0.1), position=(0.3, 0, 0))
     drive = {"mode": "position", "target": 3}
     scene.add_hinge(
@@ -39,18 +39,18 @@ def beyond_limit() -> abd.Scene:
 
 
 def pushed(sim):
-    sim.bodies["box"].apply_force((1e9, 0, 0))
+    sim.bodies["box"].apply_force((1e15, 0, 0))
 
 
 def twisted(sim):
-    sim.bodies["box"].apply_torque((0, 0, 1e9))
+    sim.bodies["box"].apply_torque((0, 0, 1e15))
 
 
 @pytest.mark.parametrize(
     ("scene", "change", "names"),
     [
-        (box_above_ground(), pushed, ["'box'", "1e+09 N", "1 kg"]),
-        (box_above_ground(), twisted, ["'box'", "1e+09 N m"]),
+        (box_above_ground(), pushed, ["'box'", "1e+15 N", "1 kg"]),
+        (box_above_ground(), twisted, ["'box'", "1e+15 N m"]),
         (box_above_ground(velocity=(0, 0, -1e9)), None, ["'box'", "1e+09 m/s"]),
         (jammed(mode="velocity", target=5), None, ["'motor'", "without effort limit", "'elbow'", "'rail'"]),
         (beyond_limit(), None, ["'hinge'", "upper limit", "1 rad"]),

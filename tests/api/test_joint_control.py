@@ -20,9 +20,8 @@ def pendulum(links: int = 1, device: str = NAME, enforcement: str = "exact", **k
     return Simulation(hinged_bars(links, enforcement, {"tolerance": 1e-6, "integrator": "bdf1"}, **keys), device)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_lock_and_unlock(device):
-    sim = pendulum(2, device)
+def test_lock_and_unlock():
+    sim = pendulum(2)
     sim.run(steps=10)
     theta = sim.joints["hinge1"].coordinate("theta")
     other = sim.joints["hinge0"].coordinate()
@@ -88,8 +87,9 @@ def test_targets_and_forces(device):
     assert abs(theta.value) < 1e-3 and theta.drive_force == -9.81 * 0.5
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("enforcement", ["exact", "penalty", "compliant"])
+@pytest.mark.parametrize(
+    ("device", "enforcement"), [("numpy", "exact"), (NAME, "exact"), (NAME, "penalty"), (NAME, "compliant")]
+)
 def test_joint_can_be_deactivated_and_reactivated(device, enforcement):
     sim = pendulum(1, device, enforcement)
     joint = sim.joints["hinge0"]
@@ -101,7 +101,7 @@ def test_joint_can_be_deactivated_and_reactivated(device, enforcement):
     assert sim.stepper.qd[0, 2] - speed == pytest.approx(-9.81 * 0.05, rel=1e-3)
     assert joint.residual[0] > 1e-3 and sim.run(steps=1).max_joint_residual == (0.0, 0.0)
     joint.active = True
-    report = sim.run(steps=40)
+    report = sim.run(steps=20)
     assert report.max_joint_residual[0] < 1e-3 and np.linalg.norm(joint.wrench()[0]) > 1.0
 
 

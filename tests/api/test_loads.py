@@ -55,11 +55,11 @@ def test_loads_follow_time_and_body_axes_and_can_be_removed(device):
     assert len(seen) == 4 and box.linear_velocity == pytest.approx(before, abs=1e-12)
 
 
-def on_a_rail(gravity=(0, 0, 0), device=NAME, **solver) -> abd.Simulation:
+def on_a_rail(gravity=(0, 0, 0), **solver) -> abd.Simulation:
     scene = abd.Scene(gravity=gravity, solver={"dt": 0.01, **solver})
     scene.add_body("cart", box=(0.1, 0.1, 0.1), mass=2.0)
     scene.add_slider("rail", abd.WORLD, "cart", anchor=(0, 0, 0), axis=(1, 0, 0))
-    return abd.Simulation(scene, device=device)
+    return abd.Simulation(scene, device=NAME)
 
 
 PUSHES = {
@@ -91,10 +91,10 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.device
 @pytest.mark.parametrize("hold", ENDS.values(), ids=ENDS)
-def test_body_at_rest_falls_at_the_end_of_the_force_that_holds_it(device, hold):
-    sim = on_a_rail((-10, 0, 0), device, sleep_speed=1e-3, sleep_time=0.05)
+def test_body_at_rest_falls_at_the_end_of_the_force_that_holds_it(hold):
+    sim = on_a_rail((-10, 0, 0), sleep_speed=1e-3, sleep_time=0.05)
     end = hold(sim, 20.0)
     sim.run(steps=20)
     assert abs(sim.bodies["cart"].position[0]) < 1e-6

@@ -11,7 +11,6 @@ import abd
 from abd.errors import SceneError
 
 pytestmark = pytest.mark.device
-DEVICES = ["numpy", NAME]
 
 
 def pile() -> abd.Scene:
@@ -27,7 +26,7 @@ def pile() -> abd.Scene:
     return scene
 
 
-def begun(device: str) -> abd.Simulation:
+def begun(device: str = NAME) -> abd.Simulation:
     sim = abd.Simulation(pile(), device=device)
     sim.bodies["hand"].apply_force((0, 0, 2.0))
     sim.run(steps=12)
@@ -40,9 +39,11 @@ def same(one: abd.Simulation, other: abd.Simulation, names, tolerance: float) ->
         np.testing.assert_allclose(one.bodies[name].velocity, other.bodies[name].velocity, atol=100 * tolerance)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("steps", "before"), [(None, 1), (None, 0), (6, 1)], ids=["steady", "jump", "of some steps"])
-def test_recompiling_the_same_scene_continues_the_run(steps, before, device):
+@pytest.mark.parametrize(
+    ("device", "steps", "before"), [("numpy", None, 1), (NAME, None, 1), (NAME, None, 0), (NAME, 6, 1)],
+    ids=["numpy", "steady", "jump", "of some steps"],
+)  # fmt: skip
+def test_recompiling_the_same_scene_continues_the_run(device, steps, before):
     """The effort has acted `before` the change, or jumps in the first step after it."""
     sim = begun(device)
     sim.joints["shoulder"].coordinate().apply_force(-2.0, steps)
@@ -59,10 +60,9 @@ def test_recompiling_the_same_scene_continues_the_run(steps, before, device):
         np.testing.assert_allclose(one, two, atol=1e-5)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_adding_a_distant_body_does_not_change_the_run(device):
+def test_adding_a_distant_body_does_not_change_the_run():
     """The run is the same although the new body changes the median size and precedes the others in the list."""
-    sim = begun(device)
+    sim = begun()
     scene = abd.Scene("more")
     scene.add_body("first", box=(8, 8, 8), position=(90, 0, 30))
     for spec in pile().spec.body:
@@ -72,14 +72,13 @@ def test_adding_a_distant_body_does_not_change_the_run(device):
     other = sim.recompiled(scene)
     for _ in range(8):
         sim.step(), other.step()
-        same(sim, other, sim.bodies, 1e-9 if device == NAME else 1e-6)
+        same(sim, other, sim.bodies, 1e-9)
     assert other.bodies["last"].position[2] == pytest.approx(30 - 0.5 * 9.81 * 0.08**2, abs=3e-3)
     assert other.time == sim.time
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_removing_a_support_lets_its_load_fall(device):
-    sim = begun(device)
+def test_removing_a_support_lets_its_load_fall():
+    sim = begun()
     scene = pile()
     scene.spec.body[:] = [one for one in scene.spec.body if one.name not in ("low", "hand")]
     scene.spec.joint[:] = [one for one in scene.spec.joint if one.name != "elbow"]
@@ -92,9 +91,8 @@ def test_removing_a_support_lets_its_load_fall(device):
     assert max(other.joints["shoulder"].residual) < 1e-7
 
 
-@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
-def test_added_body_on_others_starts_in_equilibrium(device):
-    sim = begun(device)
+def test_added_body_on_others_starts_in_equilibrium():
+    sim = begun()
     sim.run(steps=60)
     top = sim.bodies["high"].position + np.array([0, 0, 0.1001])
     sim.scene.add_body("new", box=(0.1, 0.1, 0.1), position=top)
@@ -109,7 +107,7 @@ def test_added_body_on_others_starts_in_equilibrium(device):
 
 
 def test_motions_and_loads_by_functions_go_on_at_the_time_of_the_run():
-    sim = begun(NAME)
+    sim = begun()
     sim.bodies["high"].apply_force(lambda t, body: (t, 0, 0))
     sim.scene.add_body("far", box=(1, 1, 1), position=(50, 0, 50), kind="kinematic", motion={"velocity": (10, 0, 0)})
     other = sim.recompiled()
@@ -120,7 +118,7 @@ def test_motions_and_loads_by_functions_go_on_at_the_time_of_the_run():
 
 
 def test_copies_and_resets_of_a_recompiled_simulation():
-    sim = begun(NAME)
+    sim = begun()
     sim.scene.add_body("far", box=(1, 1, 1), position=(0.2, 0, 50))
     other = sim.recompiled()
     again = copy.deepcopy(other)
@@ -149,10 +147,9 @@ def tugs(holder: str) -> abd.Scene:
     return scene
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_joint_can_be_attached_to_another_body(device):
+def test_joint_can_be_attached_to_another_body():
     """After the change the load moves with the second tug, and the first one is free."""
-    sim = abd.run(tugs("left"), steps=5, device=device)
+    sim = abd.run(tugs("left"), steps=5, device=NAME)
     other = sim.recompiled(tugs("right"))
     np.testing.assert_allclose(other.bodies["load"].transform, sim.bodies["load"].transform, atol=1e-12)
     assert other.joints["hook"].parent == "right"
@@ -187,10 +184,9 @@ def told_by_names(sim: abd.Simulation, table: str) -> list[tuple[str, str]]:
     return [(names[k // len(names)], names[k % len(names)]) for k in sim.checkpoint()["tables"][table]["key"].tolist()]
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_reordered_bodies_keep_history_and_switches_of_their_pairs(device):
+def test_reordered_bodies_keep_history_and_switches_of_their_pairs():
     """Contact stiffness and friction springs stay with their pairs."""
-    sim = abd.run(slope("ground", "low", "high"), steps=40, device=device)
+    sim = abd.run(slope("ground", "low", "high"), steps=40, device=NAME)
     other = sim.recompiled(slope("high", "low", "ground"))
     before, after = ({frozenset(pair) for pair in told_by_names(one, "pairs")} for one in (sim, other))
     assert before == after and len(before) == 2

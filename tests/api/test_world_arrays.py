@@ -178,19 +178,3 @@ def test_efforts_and_states_can_be_arrays_of_other_libraries():
     np.testing.assert_array_equal(sim.worlds.q, start)
     states = np.from_dlpack(sim.state.q).reshape(2, -1, 12)
     np.testing.assert_array_equal(states, sim.worlds.q)
-
-
-def test_worlds_reset_as_single_simulations():
-    """A reset world equals a new simulation bitwise, and other worlds do not change."""
-    sim, other = (abd.Simulation(arm().replicate(3), device="cpu") for _ in range(2))
-    alone = abd.Simulation(arm().replicate(1), device="cpu")
-    for _ in range(4):
-        sim.step()
-        other.step()
-    sim.worlds.reset([False, True, False])
-    for k in range(1, 4):
-        for one in (sim, other, alone):
-            one.step()
-        assert bits(sim, 1) == bits(alone, 0) and bits(sim, 0) == bits(other, 0)
-        np.testing.assert_allclose(sim.worlds.time, [0.01 * (4 + k), 0.01 * k, 0.01 * (4 + k)])
-        np.testing.assert_array_equal(sim.worlds.coordinates[1], alone.worlds.coordinates[0])

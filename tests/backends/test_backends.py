@@ -4,14 +4,12 @@ import mechanisms
 import numpy as np
 import pytest
 import warp as wp
-from block_systems import Solves
 from checkpoints import assert_goes_on
 from on_device import DEVICE, NAME, follow
 
 import abd
 from abd.backends import create
 from abd.backends.device.device import Device
-from abd.backends.linear import linear
 from abd.backends.recorded import small as small_scenes
 from abd.backends.reference.on_numpy import NumpyBackend
 from abd.backends.warp.on_warp import WarpBackend
@@ -69,7 +67,7 @@ def run(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list]:
 @pytest.mark.parametrize(
     ("scene", "steps", "within", "touches"),
     [
-        (landing_box(), 50, CLOSE, True),
+        (landing_box(), 22, CLOSE, True),
         (mechanisms.slider_crank(0.01), 12, 1e-9, False),
         (mechanisms.whirling(0.14, tolerance=1e-9), 30, 1e-7, False),
     ],
@@ -87,7 +85,7 @@ def test_definitions_and_kernels_take_the_same_steps(scene, steps, within, touch
 @pytest.mark.parametrize("integrator", ["bdf1", "generalized_alpha"])
 def test_a_workshop_is_the_same_on_numpy_and_cpu(integrator):
     scene = workshop(integrator=integrator)
-    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(scene, device, 8) for device in ("numpy", NAME))
+    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(scene, device, 5) for device in ("numpy", NAME))
     assert np.abs(q_numpy - q_cpu).max() <= 1e-3 * CLOSE
     in_contact = [k for k, report in enumerate(by_kernels) if report.contacts]
     last, other = by_definition[in_contact[-1]], by_kernels[in_contact[-1]]
@@ -230,22 +228,7 @@ def test_a_restored_checkpoint_continues_bit_for_bit(device, make, steps, integr
     assert second.frame == steps
 
 
-def test_linear_solvers_agree():
-    """The direct solution and conjugate gradients agree to tolerance, and so do runs with them."""
-    simulation = abd.run(workshop(), steps=10, device=NAME)
-    kernels = started(WarpBackend(simulation.model, NAME), simulation.model, simulation)
-    iteration = kernels.iteration
-    iteration.begin(1e-3, 1e-3, DT, 1e-9)
-    iteration.direction.launch()
-    near, directions = [kernels.contacts.candidates.pair_list(), kernels.friction.pair_list()], {}
-    for method in ("direct", "pcg"):
-        names = simulation.model.bodies.names
-        solver = linear.LinearSolver(kernels.device, method, kernels.inactive.mobile, names, kernels.islands, 3)
-        solves = Solves(solver, 1e-9)
-        potential = kernels.potential
-        directions[method] = solves.solve(potential.gradient, potential.diagonal, potential.couplings, near)
-        assert (solves.iterations > 0) == (method == "pcg")
-    assert largest_difference(directions["pcg"], directions["direct"]) <= 1e-5
+def test_runs_do_not_depend_on_the_linear_solver():
     direct, _ = run(workshop(linear_solver="direct"), NAME, 8)
     pcg, reports = run(workshop(linear_solver="pcg", linear_tolerance=1e-6), NAME, 8)
     assert sum(report.linear_iterations for report in reports) > 100

@@ -1,13 +1,12 @@
 """The tree over the bodies: separate subtrees of worlds at one place, constant cost per world, distant bodies."""
 
-from time import process_time
 
 import numpy as np
 import pytest
 import warp as wp
 from contact_models import random_path
 from contact_on_device import upload_path
-from on_device import DEVICE, NAME
+from on_device import DEVICE
 from tool import load_tool
 
 import abd
@@ -81,22 +80,3 @@ def test_distant_body_does_not_deepen_the_tree():
     pairs(clamped, path, slice(0, 219), False)
     depth = load_tool("gpu_shape").tree_depth
     assert depth(*(device.read(one) for one in clamped.tree_boxes)) < 20 < depth(*boxes)
-
-
-@pytest.mark.slow
-@pytest.mark.device
-def test_four_times_the_worlds_cost_four_times_as_much():
-    """CPU time at the start and per step is linear; tests between worlds would make it quadratic."""
-    costs = []
-    for worlds in (16, 512, 2048):
-        scene = heap(7, 5)
-        for k in range(5):
-            scene.body(f"box{k}").position = (0.2, 0.2, 0.06 + 0.12 * k)
-        scene = scene.replicate(worlds)
-        begin = process_time()
-        simulation = abd.Simulation(scene, device=NAME)
-        middle = process_time()
-        simulation.run(steps=4)
-        costs.append((middle - begin, process_time() - middle))
-    for less, more in zip(costs[1], costs[2], strict=True):
-        assert more < 6.0 * less, costs

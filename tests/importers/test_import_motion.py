@@ -141,13 +141,6 @@ def test_robots_move_as_in_mujoco(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ROBOTS)
-def test_robots_move_as_in_mujoco_for_a_second(name):
-    difference, joint = largest_difference(fixture(name), 1.0, seed=ROBOTS[name])
-    assert difference < 1e-3, joint
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [*((name, {}) for name in ROBOTS), ("urdf/atlas.urdf", {"allow_overlaps": True, "missing_meshes": "boxes"})],

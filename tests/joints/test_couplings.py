@@ -27,8 +27,7 @@ def wheels(device=NAME, count=3, drives=(), torque=0.0, integrator="generalized_
 
 
 @on_host
-@pytest.mark.parametrize("device", ["numpy", NAME])
-@pytest.mark.parametrize("enforcement", ["penalty", "exact"])
+@pytest.mark.parametrize(("device", "enforcement"), [("numpy", "exact"), (NAME, "exact"), (NAME, "penalty")])
 def test_a_formula_of_two_coordinates_holds(device, enforcement):
     """The relation q0 = 0.3 sin(q1) (1 + q2) holds while q1 and q2 are driven."""
     drives = [None, {"mode": "position", "target": "2 * t"}, {"mode": "position", "target": "3 * t"}]

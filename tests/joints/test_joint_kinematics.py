@@ -213,15 +213,6 @@ def test_exponentials_and_logarithms():
         assert quaternion(Q)[0] >= 0.0
 
 
-def test_bounds():
-    a = Bounds(-1.0, 2.0)
-    assert [a.clamp(x) for x in (-3.0, 0.5, 3.0)] == [-1.0, 0.5, 2.0] and 2.0 in a and 2.1 not in a
-    assert a.intersect(Bounds(0.0, 5.0)) == Bounds(0.0, 2.0) and a.intersect(Bounds()) == a and -a == Bounds(-2.0, 1.0)
-    for wrong in (lambda: Bounds(1.0, 0.0), lambda: Bounds(np.nan, 1.0), lambda: a.intersect(Bounds(3.0, 4.0))):
-        with pytest.raises(ValueError):
-            wrong()
-
-
 def test_bounds_of_a_joint():
     drive = Drive("pd", lambda t: 0.0, effort=4.0)
     settings = CoordinateSettings("theta", lower=-0.5, upper=9.0, velocity_limit=3.0, effort_limit=6.0, drive=drive)

@@ -84,7 +84,7 @@ def test_constraint_wrenches_equal_loads(case, enforcement):
     G = loaded.gradient
     multipliers = np.random.default_rng(5).uniform(1.0, 3.0, len(G)) * np.where(np.arange(len(G)) % 2, 1.0, -1.0)
     load = G.T @ multipliers
-    simulation = loaded.run(load, 60)
+    simulation = loaded.run(load, 20)
     view = simulation.joints["j"]
     force, torque = view.wrench()
     assert np.concatenate([force, torque]) == pytest.approx(-load, rel=1e-4, abs=1e-4)
@@ -182,10 +182,13 @@ def test_a_damper_between_bodies_acts_on_their_relative_motion():
     assert speeds[0] - speeds[1] == pytest.approx(2.0 * np.exp(-0.1 * 4.0), rel=5e-3)
 
 
-@pytest.mark.parametrize("dt", [0.01, 0.002, 0.0005])
 @pytest.mark.parametrize(
-    "kind, coordinate", [("slider", "z"), ("cylindrical", "z"), ("planar", "x"), ("hinge", "theta"), ("planar", "theta")]
-)
+    "kind, coordinate, dt",
+    [
+        ("slider", "z", 0.01), ("slider", "z", 0.0005), ("cylindrical", "z", 0.002), ("planar", "x", 0.01),
+        ("hinge", "theta", 0.01), ("hinge", "theta", 0.002), ("planar", "theta", 0.002),
+    ],
+)  # fmt: skip
 def test_a_limit_between_bodies_that_are_pushed_carries_the_load(kind, coordinate, dt):
     """A child of 1 kg (or 1 kg m^2) pushes a parent of 3: the limit carries three quarters of the load."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
@@ -198,7 +201,7 @@ def test_a_limit_between_bodies_that_are_pushed_carries_the_load(kind, coordinat
     axis = joint.T_DW[:3, 0 if coordinate == "x" else 2]
     child = simulation.bodies["child"]
     (child.apply_torque if coordinate == "theta" else child.apply_force)(4.0 * axis)
-    simulation.run(duration=0.6)
+    simulation.run(duration=0.4)
     for _ in range(6):
         simulation.step()
         force, torque = joint.wrench(on="parent")

@@ -72,7 +72,7 @@ MISCOUNTED = pytest.mark.xfail(strict=True, reason="an angle is read a turn beyo
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(6), *(pytest.param(k, marks=[pytest.mark.slow, *[MISCOUNTED] * (k == 13)]) for k in range(6, 40))],
+    "seed", [0, 1, 3, *(pytest.param(k, marks=[pytest.mark.slow, *[MISCOUNTED] * (k == 13)]) for k in (2, *range(4, 40)))],
 )
 def test_reported_coordinates_are_within_limits_in_random_trials(seed):
     """Random bodies on a random joint are thrown at the limits until a step fails."""

@@ -40,8 +40,7 @@ def test_inverse_square_attraction_follows_kepler():
 
 
 @on_host
-@pytest.mark.parametrize("device", sorted({NAME, "numpy"}))
-@pytest.mark.parametrize("stiffness", [200.0, 1e6])
+@pytest.mark.parametrize(("stiffness", "device"), [(200.0, NAME), (1e6, NAME), (1e6, "numpy")])
 def test_a_linear_law_is_the_spring_of_the_same_stiffness(device, stiffness):
     """Both take the same steps for any stiffness and damping."""
     common = {"rest_length": 0.9, "damping": 3.0}
@@ -78,9 +77,13 @@ def test_a_law_is_kept_by_files_and_scales(tmp_path):
 
 
 @on_host
-@pytest.mark.parametrize("device", sorted({NAME, "numpy"}))
-@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
-@pytest.mark.parametrize("damping", [30.0, 1e6])
+@pytest.mark.parametrize(
+    ("damping", "integrator", "device"),
+    [
+        (30.0, "generalized_alpha", "numpy"), (30.0, "generalized_alpha", NAME), (1e6, "bdf1", NAME),
+        (1e6, "generalized_alpha", NAME),
+    ],
+)  # fmt: skip
 def test_a_law_linear_in_the_speed_is_the_damper_of_the_same_constant(device, integrator, damping):
     """Both take the same steps with the same force, by a formula or a function."""
     abd.coupling_function("dashpot", lambda at: -damping * at[3])

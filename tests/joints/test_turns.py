@@ -110,9 +110,13 @@ def test_deflection_of_a_compliant_tilt_limit():
     assert simulation.joints["j"].gaps["tilt"].force == pytest.approx(0.2, rel=1e-3)
 
 
-@pytest.mark.parametrize("phase", [0.13, 0.5, 0.9])
-@pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
-@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
+@pytest.mark.parametrize(
+    ("integrator", "dt", "phase"),
+    [
+        ("generalized_alpha", 1e-2, 0.13), ("generalized_alpha", 1e-3, 0.5), ("generalized_alpha", 1e-4, 0.9),
+        ("generalized_alpha", 1e-2, 0.9), ("bdf1", 1e-2, 0.5), ("bdf1", 1e-3, 0.9), ("bdf1", 1e-4, 0.13),
+    ],
+)  # fmt: skip
 def test_undamped_limit_has_no_rebound(integrator, dt, phase):
     """At 5 rad/s and without damping, less than 1 % returns, for any step and phase."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt, "integrator": integrator})
@@ -128,7 +132,7 @@ def test_undamped_limit_has_no_rebound(integrator, dt, phase):
     assert upper - 0.01 < simulation.joints["j"].coordinates[0] < upper
 
 
-STEPS = [0.01, 0.002, 0.0005]
+STEPS = [0.01, 0.002]
 INERTIA, AXIS = 0.02, np.array([2.0, -3.0, 6.0]) / 7.0
 
 
@@ -150,9 +154,10 @@ def spin_of(simulation: abd.Simulation, name: str = "body") -> np.ndarray:
     return simulation.bodies[name].angular_velocity
 
 
-@pytest.mark.parametrize("dt", STEPS)
-@pytest.mark.parametrize("speed", [0.5, 8.0])
-@pytest.mark.parametrize("damping", [1e-6, 0.02, 0.2])
+@pytest.mark.parametrize(
+    ("damping", "speed", "dt"),
+    [(1e-6, 8.0, 0.01), (0.02, 0.5, 0.002), (0.02, 8.0, 0.01), (0.2, 0.5, 0.01), (0.2, 8.0, 0.01), (0.2, 8.0, 0.0005)],
+)
 def test_damping_slows_a_ball_exponentially(damping, speed, dt):
     simulation = ball(dt, 2.5 * AXIS, speed * AXIS, rotary_damping=damping)
     simulation.run(duration=0.5)
@@ -172,8 +177,9 @@ def test_damping_acts_on_the_relative_velocity(dt):
     assert body - base == pytest.approx([0.0, apart, 0.0], abs=3.0 * ((2.2 * dt) ** 2 + (3.0 * dt) ** 2) + 1e-6)
 
 
-@pytest.mark.parametrize("dt", STEPS)
-@pytest.mark.parametrize("angle", [0.0, 1e-8, 0.3, 1.5, 3.0])
+@pytest.mark.parametrize(
+    ("angle", "dt"), [(0.0, 0.01), (1e-8, 0.01), (0.3, 0.01), (1.5, 0.01), (3.0, 0.01), (0.0, 0.0005), (3.0, 0.002)]
+)
 def test_ball_with_stiffness_is_a_torsion_pendulum(angle, dt):
     """This holds from rest at any angle, and from zero with an initial velocity."""
     stiffness, speed = 0.5, 2.0 if angle < 1e-3 else 0.0
@@ -186,8 +192,7 @@ def test_ball_with_stiffness_is_a_torsion_pendulum(angle, dt):
     assert found == pytest.approx(right * AXIS, abs=scale * (3.0 * (frequency * dt) ** 2 + 1e-5))
 
 
-@pytest.mark.parametrize("dt", STEPS)
-@pytest.mark.parametrize("axis", np.eye(3))
+@pytest.mark.parametrize(("axis", "dt"), [*zip(np.eye(3), (0.01, 0.002, 0.0005))])
 def test_friction_decelerates_a_ball_uniformly_to_rest(axis, dt):
     friction, speed = 0.04, 0.7
     simulation = ball(dt, 0.0 * AXIS, speed * axis, rotary_friction=friction)
@@ -211,8 +216,7 @@ def test_a_rotor_adds_its_inertia(carried, dt):
     assert spin_of(simulation) == pytest.approx(0.2 * rate * AXIS, rel=5e-3)
 
 
-@pytest.mark.parametrize("dt", STEPS)
-@pytest.mark.parametrize("largest", [0.5, 5.0, 90.0])
+@pytest.mark.parametrize(("largest", "dt"), [(0.5, 0.01), (5.0, 0.01), (90.0, 0.002), (0.5, 0.0005)])
 def test_a_ball_keeps_within_its_range(largest, dt):
     simulation = ball(dt, 0.0 * AXIS, 5.0 * AXIS, max_rotation_deg=(largest,) * 3, rotary_damping=0.05)
     for _ in range(round(0.3 / dt)):

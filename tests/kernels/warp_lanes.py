@@ -51,12 +51,12 @@ ENTRY = re.compile(r'extern "C" __global__ void ((\w+)_[0-9a-f]{8}_cuda_kernel_f
 
 
 @functools.cache
-def kernels_of(module: str, fault: tuple[str, str] | None) -> dict[str, Callable[..., bytes]]:
-    """The kernels of a module by name, compiled for the processor, with a text of the source replaced by a fault."""
+def kernels_of(module: str) -> dict[str, Callable[..., bytes]]:
+    """The kernels of a module by name, compiled for the processor."""
     with tempfile.TemporaryDirectory() as folder:
         wp.compile_aot_module(importlib.import_module(module), arch=90, module_dir=folder, use_ptx=True)
         text = next(Path(folder).glob("*.cu")).read_text()
-    for old, new in (*CHANGES, *([fault] if fault else [])):
+    for old, new in CHANGES:
         text = text.replace(old, new)
     entries = "".join(
         f'extern "C" const char* run_{key}(void** values, int count, int blocks, int threads, int order)'
@@ -78,9 +78,8 @@ def kernels_of(module: str, fault: tuple[str, str] | None) -> dict[str, Callable
 
 
 @contextmanager
-def lanes(order: int = 0, fault: tuple[str, str] | None = None) -> Iterator[Device]:
+def lanes(order: int = 0) -> Iterator[Device]:
     """A device whose kernels in `MODULES` have lanes, which take turns in an order; launches are not recorded meanwhile.
-    A fault is a text of Warp's source and what replaces it.
 
     Attributes of the device: `laned`, how many launches had lanes.
 
@@ -95,7 +94,7 @@ def lanes(order: int = 0, fault: tuple[str, str] | None = None) -> Iterator[Devi
             return
         packed = wp.launch(kernel, dim=count, inputs=(begin, *inputs), device=self.warp, record_cmd=True).params
         values = (ctypes.c_void_p * len(packed))(*map(ctypes.addressof, packed))
-        entry = kernels_of(kernel.module.name, fault)[kernel.key]
+        entry = kernels_of(kernel.module.name)[kernel.key]
         said = entry(values, len(packed), -(-count // BLOCK), BLOCK, order)
         assert said == b"", f"{kernel.key}: {said.decode()}"
         device.laned += 1

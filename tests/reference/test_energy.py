@@ -18,12 +18,12 @@ STEPS = {"slider_crank": 5e-3, "governor": 5e-3, "double_pendulum": 5e-3, "stiff
 
 @pytest.mark.parametrize("name", STEPS)
 def test_energy_is_conserved(name):
-    """The error is 3 % in 2000 of the longest steps, and a quarter of that with steps half as long."""
+    """The error is 3 % in 1500 of the longest steps, and a quarter of that with steps half as long."""
     lost = []
     for parts in (1, 2):
         simulation = abd.Simulation(getattr(mechanisms, name)(STEPS[name] / parts), device=NAME)
         start = initial_report(simulation.model, simulation.host_state(), simulation.initial_contacts).energy
-        reports = [start, *(simulation.step().energy for _ in range(2000 * parts))]
+        reports = [start, *(simulation.step().energy for _ in range(1500 * parts))]
         found = np.array([sum(energy[part] for part in CONSERVED) for energy in reports])
         lost.append(np.abs((found - found[0]) / max(energy["kinetic"] for energy in reports[1:]))[1001:].max())
     assert lost[0] < 0.03 and lost[1] < 0.3 * lost[0] + 1e-6

@@ -220,8 +220,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("enforcement", ["exact", "penalty", "compliant"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "enforcement"), [*zip(KINDS, ("exact", "penalty", "compliant"))])
 @pytest.mark.parametrize("anchor", ANCHORS)
 def test_immobile_bodies_need_no_mass(anchor, kind, enforcement):
     scene = abd.Scene()

@@ -113,7 +113,7 @@ def test_runs_and_is_certified(name, played):
     run = played(name)
     assert run.status is Status.DONE
     assert run.series("/solver/converged").all()
-    certificate = certify(run.trajectory.path, every=max(1, STEPS[name] // 40))
+    certificate = certify(run.trajectory.path, every=max(1, STEPS[name] // 15))
     assert certificate.ok, str(certificate)
 
 

@@ -8,10 +8,8 @@ import abd
 GRAVITY = 9.81
 
 
-@pytest.mark.parametrize("dt", [0.01, 0.002, 0.0005])
-@pytest.mark.parametrize(("speed", "rotor"), [(2.0, 0.0), (2.0, 10.0), (20.0, 3.0)])
-@pytest.mark.parametrize("restitution", [0.0, 0.5])
-@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+@pytest.mark.parametrize(("speed", "rotor", "dt"), [(2.0, 0.0, 0.01), (2.0, 10.0, 0.002), (20.0, 3.0, 0.01), (20.0, 3.0, 0.0005)])
+@pytest.mark.parametrize(("restitution", "enforcement"), [(0.0, "exact"), (0.5, "exact"), (0.5, "penalty")])
 def test_limit_forces_of_a_fast_slider(enforcement, restitution, speed, rotor, dt, device):
     """The impulse of the limit reverses the momentum of the cart and its rotor, although the limit is tight."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
@@ -45,8 +43,7 @@ def test_contact_forces_of_a_box_that_hits_the_ground(dt: float, mu: float, rest
     np.testing.assert_allclose(impulse, change, atol=0.01 * np.abs(change).max())
 
 
-@pytest.mark.parametrize("dt", [0.01, 0.002, 0.0005])
-@pytest.mark.parametrize("degrees", [20.0, 45.0, 70.0])
+@pytest.mark.parametrize(("degrees", "dt"), [(20.0, 0.01), (45.0, 0.01), (70.0, 0.002), (45.0, 0.0005)])
 @pytest.mark.parametrize(("mu", "sideways"), [(0.1, 0.0), (2.0, 0.0), (0.7, -2.0), (1.4, -2.0)])
 @pytest.mark.parametrize("e", [0.0, 0.6])
 def test_a_rod_that_hits_the_ground_aslant_sticks_or_slides(e: float, mu: float, sideways: float, degrees: float, dt: float):

@@ -68,9 +68,9 @@ def test_the_next_newton_step_from_a_reported_state_is_within_the_reported_toler
     scene, random = abd.Scene(), np.random.default_rng(0)
     scene.add_material("default", mu=mu)
     scene.add_body("ground", half_space={})
-    for k in range(6):
+    for k in range(4):
         direction, spin = random.normal(size=(2, 3))
-        place, speed = (0.17 * (k % 2), 0.17 * (k // 2 % 2), 0.1 + 0.17 * (k // 4)), 4.0 / np.linalg.norm(direction)
+        place, speed = (0.17 * (k % 2), 0.17 * (k // 2 % 2), 0.1), 4.0 / np.linalg.norm(direction)
         scene.add_body(f"box{k}", box=(0.1,) * 3, position=place, velocity=speed * direction, angular_velocity=5.0 * spin)
     sim = abd.Simulation(scene, device="numpy")
     backend, found = sim.backend, []
@@ -88,7 +88,7 @@ def test_the_next_newton_step_from_a_reported_state_is_within_the_reported_toler
         finish()
 
     backend.steps.finish = measured_finish
-    for _ in range(10):
+    for _ in range(5):
         found.clear()
         report = sim.step()
         assert report.converged and len(found) == report.substeps

@@ -88,10 +88,13 @@ OTHERS = {
 NEAR, BEAM, WALL = OTHERS
 
 
-@pytest.mark.parametrize("device", ["numpy", NAME])
 @pytest.mark.parametrize(
-    ("body", "other", "steps"), [("slides", NEAR, 40), ("falls", BEAM, 12), ("swings", BEAM, 12), ("rests", WALL, 20)]
-)
+    ("body", "other", "steps", "device"),
+    [
+        ("slides", NEAR, 40, NAME), ("falls", BEAM, 12, NAME), ("swings", BEAM, 12, NAME), ("rests", WALL, 20, NAME),
+        ("swings", BEAM, 7, "numpy"), ("rests", WALL, 7, "numpy"),
+    ],
+)  # fmt: skip
 def test_other_bodies_have_no_effect(body, other, steps, device):
     runs = []
     for others in ([], OTHERS[other]):
@@ -102,8 +105,7 @@ def test_other_bodies_have_no_effect(body, other, steps, device):
         for k, keys in enumerate(others):
             scene.add_body(f"other{k}", **keys)
         simulation = abd.Simulation(scene, device=device)
-        count = steps if device == NAME else 12
-        runs.append(follow(simulation, count, lambda _, of=simulation: of.bodies["body"].position.copy()))
+        runs.append(follow(simulation, steps, lambda _, of=simulation: of.bodies["body"].position.copy()))
     np.testing.assert_allclose(runs[1], runs[0], atol=1e-9)
 
 
@@ -166,8 +168,7 @@ def box_on(floor: str, share: float, **solver) -> abd.Scene:
     return scene
 
 
-@pytest.mark.parametrize("integrator", ["bdf1", "generalized_alpha"])
-@pytest.mark.parametrize("dt", [1e-2, 1e-4])
+@pytest.mark.parametrize(("integrator", "dt"), [("bdf1", 1e-2), ("generalized_alpha", 1e-4)])
 @pytest.mark.parametrize("share", [2.5e-4, 0.1, 0.5, 1.0 - 1e-9])
 @pytest.mark.parametrize("floor", ["half-space", "table"])
 def test_placed_box_stays_in_place(floor, share, dt, integrator):

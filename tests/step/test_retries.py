@@ -35,14 +35,13 @@ def workshop() -> abd.Simulation:
 @pytest.fixture(params=[NAME, "numpy"])
 def pair(request) -> tuple[abd.Simulation, abd.Simulation]:
     pair = tuple(abd.Simulation(workshop(), device=request.param) for _ in range(2))
-    for _ in range(5):
+    for _ in range(3):
         for one in pair:
             one.step()
     return pair
 
 
-@pytest.mark.parametrize("jump", [False, True])
-@pytest.mark.parametrize("after", [0, 1, 2], ids=["all", "a quarter", "a half"])
+@pytest.mark.parametrize(("after", "jump"), [(0, False), (1, True), (2, True)], ids=["all", "a quarter", "a half"])
 def test_failed_frame_does_not_change_the_state(pair, after, jump, monkeypatch):
     """After a jump of gravity the arm returns to generalized alpha, with velocities that fit its joint."""
     failing, other = pair

@@ -1,5 +1,4 @@
-# pyright: strict
-"""Valid code of a user: checked by mypy and pyright (test_typed_keys.py), never run."""
+"""Valid code of a user: checked by mypy (test_typed_keys.py), never run."""
 
 from typing import assert_type
 
