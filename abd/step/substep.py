@@ -90,7 +90,8 @@ class Substeps:
         if len(jumping := np.concatenate([drives, stepper.prescribed.jumping(stepper, h)])):
             stepper.modes.jump(jumping, constraints=True)
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
-        dissipative = stepper.modes.dissipative(contact, h, stepper.fastest, lambda: stepper.present)
+        turning = np.inf if stepper.statistics is None else stepper.statistics.turning
+        dissipative = stepper.modes.dissipative(contact, h, stepper.fastest, turning, lambda: stepper.present)
         returning = stepper.modes.returning(dissipative)
         if returning is not stepper.none and returning.any() and np.any(stepper.previous_h != 0.0):
             self.unfitted = stepper.qd, stepper.memory

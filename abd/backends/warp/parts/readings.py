@@ -135,4 +135,5 @@ class Readings:
             contacts=int(contact[1]),
             smallest_gap=self._exact_gap() if gap < -contact[3] else gap,
             fastest=max(body[12], 0.0),
+            turning=max(body[13], 0.0),
         )
