@@ -59,8 +59,8 @@ class Prescribed:
     def any(self) -> bool:
         return bool(len(self.bodies))
 
-    def jumping(self, stepper, h: PerBody) -> np.ndarray:
-        """Return (b,) dynamic bodies at joints with prescribed bodies whose velocity jumps in a substep of h [s]."""
+    def jumping(self, stepper, h: PerBody) -> list[int]:
+        """Return dynamic bodies at joints with prescribed bodies whose velocity jumps in a substep of h [s]."""
         found: list[int] = []
         for body, others in self._connected.items():
             motion, w = self.model.motions[body], self._weights[body]
@@ -71,7 +71,7 @@ class Prescribed:
                 usual = float(np.linalg.norm(qd - w * stepper.previous_qd[body]))
             if speed_jumps(partial(_weighted_pose, motion, w), False, begin, length, last, (q, qd), usual):
                 found += others
-        return np.array(found, dtype=int)
+        return found
 
     def target_poses(self, time: PerBody) -> np.ndarray:
         """Return (k, 12) states prescribed for `time` [s], scalar or (n,)."""
