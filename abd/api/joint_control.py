@@ -314,7 +314,7 @@ class JointControl:
         self._coordinates.forget_readings()
         ends = self._unfit_ends()
         drives = stepper.rows.jumping_drives(stepper.time, longest(stepper.worlds.lengths), 0.0)
-        unfit = np.concatenate([ends[ends != WORLD], drives])
+        unfit = np.array([*ends[ends != WORLD], *drives], dtype=int)
         stepper.modes.jump(unfit[bodies[unfit]], constraints=True)
         self._were_moved |= are_moved
 

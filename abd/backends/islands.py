@@ -50,6 +50,7 @@ class Islands(Numbering):
         self.counts, self._stored = (device.zeros(k, wp.int32) for k in (2, 1))
         self._every = device.upload([bodies], wp.int32)
         self._scan, self._graphs = Scan(device), Graphs(device)
+        self._scan.reserve(bodies)  # an allocation in a later step would drop all records
         self._joined = device.upload(np.arange(capacity), wp.int32)
         self._mobile: np.ndarray | None = None
         self._partial = {kind: device.zeros(capacity, kind) for kind in (wp.float64, wp.vec2d, sums.vec13)}

@@ -17,7 +17,6 @@ from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels, joined_components
 from abd.joints.rows.sizes import held_axes
 from abd.model import Kind, Model
-from abd.potentials import free_motion
 from abd.potentials.integrators import Mode, Scheme, Schemes, longest, scheme
 
 FAST_TURN = 0.5
@@ -122,22 +121,27 @@ class Modes:
         return self._schemes[1]
 
     def dissipative(
-        self, contact: np.ndarray, h: float | np.ndarray, fastest: float, state: Callable[[], tuple[np.ndarray, np.ndarray]]
-    ) -> np.ndarray:
+        self, contact: np.ndarray, h: float | np.ndarray, fastest: float, turning: float,
+        state: Callable[[], tuple[np.ndarray, np.ndarray]],
+    ) -> np.ndarray:  # fmt: skip
         """Return (n,) bool, bodies that implicit Euler integrates in a step of h [s], scalar or (n,).
 
         These are bodies with active `contact` (n,) at the start, bodies after a jump, and jointed bodies that turn further than
-        `FAST_TURN`. fastest: largest |dA/dt| of a body [1/s]; state: returns q and qd (n, 12)."""
+        `FAST_TURN`. fastest: largest |dA/dt| of a body [1/s]; turning: largest |L| / J_mid of one [rad/s]; state: returns
+        q and qd (n, 12)."""
         out = contact
         if self._jumped:
             out = out | (self.history < 0)
         if not self._may_turn_fast or longest(h) * fastest < FAST_TURN:
             return out
-        q, qd = state()
         tumbling, (held, axis) = self.articulations.tumbling, self._held
+        if not len(held) and 1.001 * longest(h) * turning < FAST_TURN:
+            return out
+        q, qd = state()
         w = spin(q, qd)
-        A, h = q[:, 3:].reshape(-1, 3, 3), np.broadcast_to(h, len(q))
-        L = np.linalg.norm(np.einsum("nij,nj->ni", free_motion.inertia(A[tumbling], self._moment), w[tumbling]), axis=1)
+        A, rate, h = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3), np.broadcast_to(h, len(q))
+        columns = np.cross(A[tumbling], rate[tumbling], axis=1)
+        L = np.linalg.norm(np.einsum("nk,nik->ni", self._moment, columns), axis=1)
         turning_fast = np.zeros(len(contact), dtype=bool)
         turning_fast[tumbling] = h[tumbling] * L > FAST_TURN * self._middle
         across = np.linalg.norm(np.cross(w[held], np.einsum("kij,kj->ki", A[held], axis)), axis=1)

@@ -77,8 +77,8 @@ class JointRows:
             )  # fmt: skip
         return out[:-1]
 
-    def jumping_drives(self, time: PerBody, h: PerBody, previous_h: PerBody) -> np.ndarray:
-        """Return (b,) bodies of position and velocity drives whose speed jumps in a substep of h [s] from `time` [s].
+    def jumping_drives(self, time: PerBody, h: PerBody, previous_h: PerBody) -> list[int]:
+        """Return bodies of position and velocity drives whose speed jumps in a substep of h [s] from `time` [s].
 
         previous_h: length of the substep before [s], 0 at the start; all scalars or (n,)."""
         system, laws = self.backend.system, self.backend.system.row_laws
@@ -93,7 +93,7 @@ class JointRows:
             actual = None if last_length > 0.0 else tuple(self.copies.memory.history[[slots.VALUE, slots.RATE], row])
             if speed_jumps(function, is_velocity, begin, length, last_length, actual):
                 bodies += (int(ends[row]) for ends in system.row_bodies)
-        return np.array([body for body in bodies if body != WORLD], dtype=int)
+        return [body for body in bodies if body != WORLD]
 
     def drive_rates(self, time: PerBody, h: PerBody) -> dict[tuple[int, str], float]:
         """Return speeds [m/s or rad/s] at `time` [s] of coordinates with drives without effort limit, by joint and name.

@@ -61,8 +61,8 @@ class Prescribed:
     def any(self) -> bool:
         return bool(len(self.bodies))
 
-    def jumping(self, stepper, h: PerBody) -> np.ndarray:
-        """Return (b,) dynamic bodies at joints with prescribed bodies whose velocity jumps in a substep of h [s]."""
+    def jumping(self, stepper, h: PerBody) -> list[int]:
+        """Return dynamic bodies at joints with prescribed bodies whose velocity jumps in a substep of h [s]."""
         found: list[int] = []
         for body, others in self._connected.items():
             motion, w = self.model.motions[body], self._weights[body]
@@ -73,7 +73,7 @@ class Prescribed:
                 usual = float(np.linalg.norm(qd - w * stepper.previous_qd[body]))
             if speed_jumps(partial(_weighted_pose, motion, w), False, begin, length, last, (q, qd), usual):
                 found += others
-        return np.array(found, dtype=int)
+        return found
 
     def with_rates(self, qd: np.ndarray, time: PerBody, h: PerBody) -> np.ndarray:
         """Return velocities (n, 12) with those of the motions at `time` [s], the end of a substep of h [s]; scalars or (n,).

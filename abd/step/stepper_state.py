@@ -249,7 +249,6 @@ class WorldTimes:
     def __init__(self, model: Model):
         self.model = model
         self.numbers, self._first, self._place = np.unique(model.bodies.world, return_index=True, return_inverse=True)
-        self._ones = np.ones(len(self.numbers))
         self.begin(0.0)
 
     def begin(self, clock: float) -> None:
@@ -261,7 +260,7 @@ class WorldTimes:
 
     def world_values(self, values: PerBody) -> np.ndarray:
         """Return (w,) values of the worlds."""
-        return values[self._first] if isinstance(values, np.ndarray) else values * self._ones
+        return values[self._first] if isinstance(values, np.ndarray) else np.array([values] * len(self.numbers))
 
     def of_bodies(self, values: np.ndarray) -> PerBody:
         """Return the values (w,) of worlds by bodies."""

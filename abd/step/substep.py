@@ -87,10 +87,11 @@ class Substeps:
         stepper.modes.restart(h, stepper.previous_h)
         rule = stepper.modes.rule(h, stepper.previous_h)
         drives = stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h)
-        if len(jumping := np.concatenate([drives, stepper.prescribed.jumping(stepper, h)])):
+        if jumping := drives + stepper.prescribed.jumping(stepper, h):
             stepper.modes.jump(jumping, constraints=True)
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
-        dissipative = stepper.modes.dissipative(contact, h, stepper.fastest, lambda: stepper.present)
+        turning = np.inf if stepper.statistics is None else stepper.statistics.turning
+        dissipative = stepper.modes.dissipative(contact, h, stepper.fastest, turning, lambda: stepper.present)
         returning = stepper.modes.returning(dissipative)
         if returning is not stepper.none and returning.any() and np.any(stepper.previous_h != 0.0):
             self.unfitted = stepper.qd, stepper.memory
@@ -139,13 +140,12 @@ class Substeps:
         stepper.stiffness.begin()
         with progress.time("whole step"):
             outcome = whole.run(rule, mode, stepper.time + rule.h, stepper.constrained)
-        if outcome is None:
-            return False
-        progress.newton += outcome.newton
-        progress.trials += outcome.trials
-        progress.tolerance = max(progress.tolerance, outcome.worst)
-        stepper.lagged_again = False
-        with progress.time("end"):
+            if outcome is None:
+                return False
+            progress.newton += outcome.newton
+            progress.trials += outcome.trials
+            progress.tolerance = max(progress.tolerance, outcome.worst)
+            stepper.lagged_again = False
             self._finish(rule.h, mode, outcome.limited, outcome.statistics)
         return True
 

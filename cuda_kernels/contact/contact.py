@@ -253,13 +253,13 @@ def known_at(
         # never on an accepted path; an infinite energy rejects the trial
         out.energy = wp.float64(1.0e300)
         return out
-    kappa = stiffness_at(law, s, place, i, j, a, xi)
-    m = mollifier(c[1], prim, pose.A[i], pose.A[j])
     counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, ALL)
-    out.energy = kappa * m.m * counts[TOTAL]
     for k in range(PARTS):
         if counts[k] != ZERO:
             out.parts = out.parts | (1 << k)
+    if out.parts != 0:
+        kappa = stiffness_at(law, s, place, i, j, a, xi)
+        out.energy = kappa * mollifier(c[1], prim, pose.A[i], pose.A[j]).m * counts[TOTAL]
     return out
 
 

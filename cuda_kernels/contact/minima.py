@@ -90,12 +90,17 @@ def part(kind: wp.int32, c: Primitives, k: wp.int32) -> Part:
 
 @wp.func
 def pattern(s: Surfaces, start: wp.int32, target: wp.int32, x: wp.vec3d, p: wp.vec3d, A: wp.mat33d) -> wp.int32:
-    """Return bits of the corners of a target with a positive weight in its point closest to x; all of them if that is on an owned
-    side within a `TIE`. Vertices begin at `start`."""
+    """Return `pattern_of` the point of a target closest to x. Vertices begin at `start`."""
     t = s.targets[target]
     w = point_triangle(
         x, p + A * s.vertices[start + t[0]], p + A * s.vertices[start + t[1]], p + A * s.vertices[start + t[2]]
     )
+    return pattern_of(s, target, w)
+
+
+@wp.func
+def pattern_of(s: Surfaces, target: wp.int32, w: wp.vec3d) -> wp.int32:
+    """Return bits of the corners of a target with a positive weight w; all of them on an owned side within a `TIE`."""
     bits = wp.int32(0)
     owned_count = wp.int32(0)
     owned = s.topology.owned[target]
@@ -109,12 +114,6 @@ def pattern(s: Surfaces, start: wp.int32, target: wp.int32, x: wp.vec3d, p: wp.v
     if owned_count == 1:
         return 7
     return bits
-
-
-@wp.func
-def between(s: Surfaces, u: wp.int32, w: wp.int32, x: wp.vec3d, p: wp.vec3d, A: wp.mat33d) -> wp.float64:
-    """Return the parameter of the point of the side from vertex u to vertex w closest to x."""
-    return edge_parameter(x, p + A * s.vertices[u], p + A * s.vertices[w])
 
 
 @wp.func
@@ -171,54 +170,64 @@ def of_vertex(
         if own[0] == own[1]:
             inside = 8
     reach = (d_hat + xi) * (d_hat + xi)
+    own_pattern = pattern_of(s, target, near.weights)
     for k in range(PARTS):
-        count = wp.int32(0)
-        is_requested = bool(k == 0)
+        # only triangles whose closest point has three positive weights have the pattern of their interior
+        is_requested = inside == 3 or near.feature >= FACE_OF_I
         if k > 0:
             is_requested = ((owned >> (k - 1)) & 1) != 0
-        is_requested = is_requested and ((requested >> k) & 1) != 0
-        D = reach
-        if is_requested and k == 0:
-            # only triangles whose closest point has three positive weights have the pattern of their interior
-            if inside == 3 or near.feature >= FACE_OF_I:
-                D = wp.dot(near.r, near.r)
-        elif is_requested:
-            line = part(VERTEX_TARGET, world, k).c
+        if not is_requested or ((requested >> k) & 1) == 0:
+            continue
+        line = part(VERTEX_TARGET, world, k).c
+        D = wp.dot(near.r, near.r)
+        if k > 0:
             D = edge_distance2(x, line.x1, line.x2)
-        if D < reach:
-            if k == 0:
-                if pattern(s, start, target, x, p, A) == inside:
-                    count = wp.int32(1)
-            elif k <= 3:
-                side = s.topology.sides[target][k - 1]
-                ends = s.topology.side_ends[side]
-                t = between(s, ends[0], ends[1], x, p, A)
-                begin = s.topology.side_start[side]
-                end = s.topology.side_start[side + 1]
-                if t > TIE and t < ONE - TIE:
-                    count = begin - end + 1
-                # in a tie, the closest point of a triangle may be on the side, and that of the side at its end
-                for m in range(begin, end):
-                    if pattern(s, start, s.topology.side_target[m], x, p, A) == s.topology.side_pattern[m]:
-                        count = count + 1
-            else:
-                u = s.topology.corners[target][k - 4]
+        if D >= reach:
+            continue
+        count = wp.int32(0)
+        if k == 0:
+            if own_pattern == inside:
                 count = wp.int32(1)
-                for m in range(s.topology.ring_start[u], s.topology.ring_start[u + 1]):
-                    other = s.topology.ring_target[m]
-                    triangle = s.targets[other][1] != s.targets[other][2]
-                    if triangle or wires:
+        elif k <= 3:
+            side = s.topology.sides[target][k - 1]
+            t = edge_parameter(x, line.x1, line.x2)
+            if s.topology.side_ends[side][0] != s.topology.corners[target][k - 1]:
+                t = edge_parameter(x, line.x2, line.x1)
+            begin = s.topology.side_start[side]
+            end = s.topology.side_start[side + 1]
+            if t > TIE and t < ONE - TIE:
+                count = begin - end + 1
+            # in a tie, the closest point of a triangle may be on the side, and that of the side at its end
+            for m in range(begin, end):
+                other = s.topology.side_target[m]
+                found = own_pattern
+                if other != target:
+                    found = pattern(s, start, other, x, p, A)
+                if found == s.topology.side_pattern[m]:
+                    count = count + 1
+        else:
+            u = s.topology.corners[target][k - 4]
+            count = wp.int32(1)
+            for m in range(s.topology.ring_start[u], s.topology.ring_start[u + 1]):
+                other = s.topology.ring_target[m]
+                triangle = s.targets[other][1] != s.targets[other][2]
+                if triangle or wires:
+                    found = own_pattern
+                    if other != target:
+                        found = pattern(s, start, other, x, p, A)
+                    if found != s.topology.ring_pattern[m]:
                         count = count - 1
-                        if pattern(s, start, other, x, p, A) == s.topology.ring_pattern[m]:
-                            count = count + 1
-                for m in range(s.topology.spoke_start[u], s.topology.spoke_start[u + 1]):
-                    # from the lower to the higher vertex, as for the side itself
-                    w = s.topology.spoke_end[m]
-                    t = between(s, wp.min(u, w), wp.max(u, w), x, p, A)
-                    if (u < w and t > TIE) or (u > w and t < ONE - TIE):
-                        count = count + s.topology.spoke_extra[m]
+            for m in range(s.topology.spoke_start[u], s.topology.spoke_start[u + 1]):
+                # from the lower to the higher vertex, as for the side itself
+                w = s.topology.spoke_end[m]
+                far = p + A * s.vertices[w]
+                is_beyond = edge_parameter(x, line.x1, far) > TIE
+                if u > w:
+                    is_beyond = edge_parameter(x, far, line.x1) < ONE - TIE
+                if is_beyond:
+                    count = count + s.topology.spoke_extra[m]
         value = weight * wp.float64(count)
-        if k > 3 and D < reach:
+        if k > 3:
             # two corners with each other as targets
             u = s.topology.corners[target][k - 4]
             if has_neighbour(s, u, source) and has_neighbour(s, source, u):

@@ -98,7 +98,8 @@ class Proximity:
 
     `side` is -1 below the surface of a half-space, 1 otherwise. `feature` is the location of the closest points: two vertices
     (0), a vertex and an edge of i (1) or of j (2), two edges (3), a vertex and a face of i (4) or of j (5). E0, E1 are the rest
-    vectors of that edge, of both edges (i, j), or of two edges of the face. `parameter` is that on an edge of i.
+    vectors of that edge, of both edges (i, j), or of two edges of the face. `parameter` is that on an edge of i, `weights` are
+    those of the corners of a target.
     """
 
     Xi: wp.vec3d
@@ -109,6 +110,7 @@ class Proximity:
     E0: wp.vec3d
     E1: wp.vec3d
     parameter: wp.float64
+    weights: wp.vec3d
 
 
 @wp.func
@@ -223,6 +225,7 @@ def proximity_at(kind: wp.int32, c: Primitives, x: Primitives, plane: wp.vec4d) 
         out.r = r
         return out
     w = point_triangle(x.x0, x.x1, x.x2, x.x3)
+    out.weights = w
     Xt = w[0] * c.x1 + w[1] * c.x2 + w[2] * c.x3
     r = (x.x0 - x.x1) - w[1] * (x.x2 - x.x1) - w[2] * (x.x3 - x.x1)
     on_target = wp.int32(0)

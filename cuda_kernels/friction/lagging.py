@@ -20,10 +20,10 @@ from cuda_kernels.contact.surfaces import (
 )
 from cuda_kernels.friction.coulomb import Resistances, is_resisted, ratios, tangent
 from cuda_kernels.friction.sticking import Anchors, anchored
-from cuda_kernels.options import OPTIONS
+from cuda_kernels.options import INLINE_ALL
 from cuda_kernels.shared.contact import SLIDE, SPIN
 
-wp.set_module_options(OPTIONS)
+wp.set_module_options(INLINE_ALL)
 LOADED_FOR = ("friction",)
 
 
@@ -117,34 +117,24 @@ def has_friction(kind: wp.int32, parts: wp.int32, m: wp.int32) -> bool:
     return ((parts >> m) & 1) != 0
 
 
-@wp.kernel(grid_stride=False, cuda_max_registers=200)
-def lag_contacts(
-    first: wp.int32,
+@wp.func
+def lag_candidate(
     s: Surfaces,
     law: ContactLaw,
     resists: Resistances,
     pose: Pose,
     heading: wp.array(dtype=wp.mat33d),
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
-    parts: wp.array(dtype=wp.int32),
-    offset: wp.array(dtype=wp.int32),
+    i: wp.int32,
+    j: wp.int32,
+    c: wp.vec4i,
+    parts: wp.int32,
+    begin: wp.int32,
     anchors: Anchors,
     out: Lagged,
 ):
-    """Lag the parts of the active candidates (exclusive sum `offset` of their numbers) at the given pose, with points on the
-    surfaces of bodies with a radius; loads may be negative. listed = [pairs, candidates]"""
-    k = wp.tid() + first
-    if k >= listed[1] or out.counts[1] == 0:
-        return
-    e = offset[k]
-    if offset[k + 1] == e:
-        return
-    c = candidates[k]
-    i = pairs[c[0]][0]
-    j = pairs[c[0]][1]
-    loads = loads_of(s, law, pose, i, j, c, activation(s.between, i, j), separation(s, i, j, law.minimum), parts[k])
+    """Lag the active parts of a candidate of bodies i, j to the entries from `begin`."""
+    e = begin
+    loads = loads_of(s, law, pose, i, j, c, activation(s.between, i, j), separation(s, i, j, law.minimum), parts)
     i = opaque(i)
     j = opaque(j)
     prim = primitives(s, i, j, c[1], c[2], c[3])
@@ -152,7 +142,7 @@ def lag_contacts(
     ratio = ratios(resists, s.material[i], s.material[j], length)
     key = pair_key(i, j, s.mesh.shape[0])
     for m in range(PARTS):
-        if has_friction(c[1], parts[k], m):
+        if has_friction(c[1], parts, m):
             one = part(c[1], prim, m)
             near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
             n = wp.normalize(near.r)
@@ -178,6 +168,35 @@ def lag_contacts(
                     out.arc[e] = wp.vec3d()
                     out.start_stretch[e] = anchored(anchors, key, kind, X_i, n)
                     e = e + 1
+
+
+@wp.kernel(grid_stride=False, cuda_max_registers=200)
+def lag_contacts(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    resists: Resistances,
+    pose: Pose,
+    heading: wp.array(dtype=wp.mat33d),
+    pairs: wp.array(dtype=wp.vec2i),
+    candidates: wp.array(dtype=wp.vec4i),
+    listed: wp.array(dtype=wp.int32),
+    batch: wp.int32,
+    parts: wp.array(dtype=wp.int32),
+    offset: wp.array(dtype=wp.int32),
+    anchors: Anchors,
+    out: Lagged,
+):
+    """Lag the parts of a batch of candidates (exclusive sum `offset` of their numbers) at the given pose, with points on the
+    surfaces of bodies with a radius; loads may be negative. listed = [pairs, candidates]"""
+    t = wp.tid() + first
+    if out.counts[1] == 0:
+        return
+    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+        if offset[k + 1] > offset[k]:
+            c = candidates[k]
+            pair = pairs[c[0]]
+            lag_candidate(s, law, resists, pose, heading, pair[0], pair[1], c, parts[k], offset[k], anchors, out)
 
 
 @wp.kernel

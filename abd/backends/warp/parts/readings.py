@@ -117,15 +117,15 @@ class Readings:
         """Build `StepStatistics` from totals that the host has read."""
         self.touch.touched = self.totals.flagged
         body, linear, measured, contact = found["bodies"], found["linear"], found["measured"], found["contact"]
-        gap, momenta = -contact[2], self.totals.host[1:7]  # bodies come first
+        gap, host = -contact[2], self.totals.host  # bodies come first
         return StepStatistics(
             kinetic=body[0],
             gravity=body[7],
             elastic=body[8],
             contact=contact[0],
             joint=linear[0] + measured[0],
-            linear=momenta[:3],
-            angular=momenta[3:],
+            linear=host[1:4],
+            angular=host[4:7],
             external_work=body[9],
             drive_work=measured[1],
             friction_work=found["friction"][0] + measured[2],
@@ -135,4 +135,5 @@ class Readings:
             contacts=int(contact[1]),
             smallest_gap=self._exact_gap() if gap < -contact[3] else gap,
             fastest=max(body[12], 0.0),
+            turning=max(body[13], 0.0),
         )

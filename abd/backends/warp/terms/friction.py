@@ -272,8 +272,8 @@ class Friction:
         extent, pairs = c.capacity, c.pair_capacity
         device.launch(
             lagging.lag_contacts,
-            extent, self.contacts.surfaces, self.contacts.law, self.resists, pose, heading.A, c.pairs, c.items, c.counts,
-            self.contacts.arrays("current")[2], offset, self.anchors, self.lagged,
+            -(-extent // c.batch), self.contacts.surfaces, self.contacts.law, self.resists, pose, heading.A, c.pairs, c.items,
+            c.counts, c.batch, self.contacts.arrays("current")[2], offset, self.anchors, self.lagged, grain=2048 // c.batch,
         )  # fmt: skip
         if self.begin is not None:
             radius = self.contacts.surfaces.radius
