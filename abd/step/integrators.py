@@ -135,7 +135,7 @@ class Modes:
         if not self._may_turn_fast or longest(h) * fastest < FAST_TURN:
             return out
         tumbling, (held, axis) = self.articulations.tumbling, self._held
-        if not len(held) and 1.001 * longest(h) * turning < FAST_TURN:
+        if not len(held) and 1.001 * longest(h) * turning < FAST_TURN:  # beyond rounding
             return out
         q, qd = state()
         w = spin(q, qd)
