@@ -140,12 +140,13 @@ class Substeps:
         stepper.stiffness.begin()
         with progress.time("whole step"):
             outcome = whole.run(rule, mode, stepper.time + rule.h, stepper.constrained)
-            if outcome is None:
-                return False
-            progress.newton += outcome.newton
-            progress.trials += outcome.trials
-            progress.tolerance = max(progress.tolerance, outcome.worst)
-            stepper.lagged_again = False
+        if outcome is None:
+            return False
+        progress.newton += outcome.newton
+        progress.trials += outcome.trials
+        progress.tolerance = max(progress.tolerance, outcome.worst)
+        stepper.lagged_again = False
+        with progress.time("end"):
             self._finish(rule.h, mode, outcome.limited, outcome.statistics)
         return True
 

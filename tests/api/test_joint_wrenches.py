@@ -150,8 +150,8 @@ def test_the_relative_velocity_is_that_of_the_markers():
     joint = sim.joints["joint"]
     velocity = joint.relative_velocity
     last, before, first = displacements[:-4:-1]
-    assert np.abs(velocity[[0, 2]]).max() < 1e-6
-    assert np.allclose(velocity[:3], (3 * last - 4 * before + first) / (2 * sim.model.settings.dt), atol=1e-6)
+    assert np.abs(velocity[[0, 2]]).max() < 1e-4
+    assert np.allclose(velocity[:3], (3 * last - 4 * before + first) / (2 * sim.model.settings.dt), atol=2e-4)
     assert np.abs(velocity[1]) > 0.1 and np.abs(joint.velocity).max() > 0.1
     assert np.allclose(joint.position + joint.displacement, sim.joint_readings().points[0], atol=1e-14)
     turning = [sim.bodies[f"joint_{name}"].angular_velocity for name in ("base", "tip")]

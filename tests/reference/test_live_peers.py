@@ -85,12 +85,12 @@ def our_slider_chain(h: float) -> list[np.ndarray]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_hinges_and_a_slider_converge_to_exudyn():
-    """Extrapolated to h = 0, they differ by 3e-6 m, 1e-5 rad and 2e-5 of the largest force and moment."""
+    """Extrapolated to h = 0, they differ by 3e-6 m, 1e-5 rad and 3e-5 of the largest force and moment."""
     exact = richardson(exudyn_slider_chain(250), exudyn_slider_chain(500))
     coarse, fine = our_slider_chain(0.005), our_slider_chain(0.0025)
     extrapolated = richardson(coarse, fine)
     scales = (1.0, 1.0, np.abs(exact[2]).max(), np.abs(exact[3]).max())
-    bounds = ((2e-4, 3e-6), (2e-4, 1e-5), (2e-4, 2e-5), (1e-3, 2e-5))
+    bounds = ((2e-4, 3e-6), (2e-4, 1e-5), (2e-4, 3e-5), (1e-3, 3e-5))
     for peer, ours, best, scale, (at_step, bound) in zip(exact, fine, extrapolated, scales, bounds):
         assert np.abs(ours - peer).max() < at_step * scale
         assert np.abs(best - peer).max() < bound * scale

@@ -7,6 +7,7 @@ import reference_runs as runs
 from on_device import NAME, follow
 
 import abd
+from abd.potentials.integrators import scheme
 
 pytestmark = pytest.mark.device
 
@@ -74,12 +75,12 @@ def test_a_compliant_linkage_stays_close_to_the_rigid_one():
     assert runs.worst(outcome.errors, "position") < 2e-3
 
 
-def test_forces_are_second_order_after_the_third_step():
-    """The bdf1 step at the start affects the forces of three steps for any h."""
-    errors = {h: pivot_force_errors(h, round(0.1 / h)) for h in (0.01, 0.005)}
-    for error in errors.values():
-        assert error[:3].max() > 1.0 and error[3:].max() < 0.04
-    assert np.log2(errors[0.01][-1] / errors[0.005][-1]) == pytest.approx(2.0, abs=0.1)
+def test_forces_are_second_order_after_the_start():
+    """The first step has no history; its error, of first order, is 5 % of the force at 10 ms and decays."""
+    errors = {h: pivot_force_errors(h, round(0.4 / h)) for h in (0.01, 0.005, 0.0025)}
+    assert [error.max() for error in errors.values()] == pytest.approx([0.76, 0.38, 0.19], abs=0.01)
+    assert errors[0.01][-1] < 0.04
+    assert np.log2(errors[0.005][-1] / errors[0.0025][-1]) == pytest.approx(2.0, abs=0.1)
 
 
 def pivot_force_errors(h: float, steps: int) -> np.ndarray:
@@ -161,14 +162,14 @@ def test_exact_rows_hold_at_high_mass_ratios_and_in_loops(name, steps):
 
 
 def test_moving_penalty_joints_open_as_the_known_forces_predict():
-    """The spherical chain with K = 100 (2 + 2) kg opens as predicted within 0.2 % after 0.25 s at h = 5 ms."""
+    """The spherical chain with K = 100 (2 + 2) kg opens as predicted within 1 % after 0.25 s at h = 5 ms."""
     h = 0.005
     simulation = abd.run(cases.spherical_chain(h, "penalty", tolerance=1e-7), steps=50, device=NAME)
     known = cases.CASES["spherical chain"].expected[0.25]
     for i, K in enumerate((200.0, 400.0, 400.0, 400.0)):
         force = np.linalg.norm(known[f"force {i}"])
         opening = simulation.joints[f"joint{i}"].residual[0]
-        assert opening == pytest.approx(4.0 / 9.0 * h * h * force / K, rel=2e-3)
+        assert opening == pytest.approx(scheme("generalized_alpha", h, h).c * h * h * force / K, rel=1e-2)
 
 
 def pendulum_errors(integrator: str, h: float, times, joint: str = "spherical") -> np.ndarray:

@@ -75,7 +75,7 @@ def moved(
     pulled, end_pulls = (floats(none if one is None else one) for one in (pulled, end_pulls))
     memory, velocity = device.upload(forces, wp.float64), device.zeros((n, 12), wp.float64)
     device.launch(integrators.coast, n, constants, *scheme, now, before, memory, pulled, target, scale, lead, rest)
-    known = pose(end), now, now, target, scale, before, pulled, end_pulls
-    device.launch(momenta.keep_momentum, n, constants, *scheme, floats(rule.weights[None]), *known, memory, velocity)
+    known = pose(end), now, target, scale, before, pulled, end_pulls
+    device.launch(momenta.keep_momentum, n, constants, *scheme, *known, memory, velocity)
     states = np.concatenate([target.p.numpy(), target.A.numpy().reshape(-1, 9)], axis=1)
     return Moved(states, lead.w.numpy(), scale.numpy(), velocity.numpy(), memory.numpy())
