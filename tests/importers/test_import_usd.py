@@ -7,6 +7,7 @@ from robot_samples import vertices as corners
 from usd_maker import WORLD, Maker, apply, create, hold
 
 import abd
+from abd.scene.geometry import shapes
 
 pxr = pytest.importorskip("pxr", reason="needs usd-core: pip install 'abd-solver[usd]'")
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt  # noqa: E402
@@ -147,6 +148,18 @@ def test_meshes_hulls_and_bounds(maker):
     assert masses["boundingSphere"] == pytest.approx(1000 * 4 / 3 * np.pi * 1.5**1.5, rel=1e-6)
     np.testing.assert_allclose(np.ptp(corners(scene, "none"), axis=0), [1, 2, 1], rtol=1e-6)
     assert any("not its convexDecomposition" in note for note in scene.notes)
+
+
+@pytest.mark.parametrize("chosen", [np.arange(12, 24), [14]], ids=["all", "one"])
+def test_parts_of_a_mesh_that_face_inwards_have_mass(maker, chosen):
+    vertices, sides = shapes.box((1.0, 1.0, 1.0))
+    points, faces = np.concatenate([vertices, 0.5 * vertices + [3, 0, 0]]), np.concatenate([sides, sides + 8])
+    faces[chosen] = faces[chosen][:, ::-1]
+    body = maker.shape("one", UsdGeom.Mesh, points=Vt.Vec3fArray.FromNumpy(points.astype("f4")), faceVertexCounts=[3] * 24,
+                       faceVertexIndices=faces.ravel().tolist())  # fmt: skip
+    apply(UsdPhysics.MassAPI, body, density=8.0)
+    scene = maker.load()
+    assert scene.body("one").mass == pytest.approx(9.0) and scene.body("one").center_of_mass == pytest.approx((1 / 3, 0, 0))
 
 
 def test_static_colliders_planes_and_kinematic_motion(maker):

@@ -9,7 +9,8 @@ import numpy as np
 from abd.rotations import quaternion
 from abd.scene.geometry import mass, shapes
 from abd.scene.geometry.mass import MassProperties
-from abd.scene.geometry.meshes import is_closed
+from abd.scene.geometry.mesh_files import RawMesh
+from abd.scene.geometry.meshes import make_surface
 
 SEGMENTS, SUBDIVISIONS = 32, 2
 """Facets around round shapes, and of spheres, where they are part of a surface."""
@@ -75,9 +76,10 @@ class Collider:
     def make_mesh(self, vertices: np.ndarray, triangles: np.ndarray) -> bool:
         """Set a surface; return whether it is closed and therefore has mass."""
         self.vertices, self.triangles = vertices, triangles
-        if not is_closed(vertices, triangles) or mass.enclosed_volume(vertices, triangles) == 0.0:
+        surface = make_surface(self.path, RawMesh.of(vertices, triangles))
+        if not surface.closed or mass.enclosed_volume(surface.vertices, surface.triangles) == 0.0:
             return False
-        self.matter = mass.solid(vertices, triangles, 1.0)
+        self.matter = mass.solid(surface.vertices, surface.triangles, 1.0)
         return True
 
     @property
