@@ -182,6 +182,37 @@ def test_static_colliders_planes_and_kinematic_motion(maker):
     np.testing.assert_allclose(motion(1.0)[:3, 3], [2, 0, 3], atol=1e-12)
 
 
+TURNS = {
+    # name: samples (code, degrees about z) of a parent and of the body, distance of the body from its parent [m]
+    "half a turn": ((), ((0, 0), (24, 180)), 0.0),
+    "three quarters of a turn": ((), ((0, 0), (24, 270)), 0.0),
+    "one turn": ((), ((0, 0), (24, 360)), 0.0),
+    "eight turns and back": ((), ((0, 0), (12, 2880), (24, 0)), 0.0),
+    "arm": (((0, 0), (24, 120)), (), 1.0),
+    "arm and body": (((0, 0), (12, 90), (24, -400)), ((6, 10), (24, 300)), 0.5),
+    "range that starts between samples": (((-10, 0), (24, 360)), ((-5, 10), (24, 300)), 0.5),
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_kinematic_bodies_follow_the_time_samples(maker, name):
+    of_parent, own, distance = TURNS[name]
+    arm = UsdGeom.Xform.Define(maker.stage, f"{WORLD}/arm")
+    body = maker.shape("body", at=(distance, 0, 0), parent=f"{WORLD}/arm", size=0.1)
+    UsdPhysics.RigidBodyAPI(body).CreateKinematicEnabledAttr(True)
+    for form, samples in ((arm, of_parent), (UsdGeom.Xformable(body), own)):
+        turn = form.AddRotateZOp()
+        for code, angle in samples:
+            turn.Set(angle, code)
+    maker.stage.SetStartTimeCode(0)
+    maker.stage.SetEndTimeCode(24)
+    model = maker.load().compile()
+    for time in np.linspace(0.0, 1.0, 98):
+        expected = np.array(UsdGeom.XformCache(24.0 * time).GetLocalToWorldTransform(body)).T
+        np.testing.assert_allclose(model.motions[0](time)[:3, :3], expected[:3, :3], atol=2e-3)
+        np.testing.assert_allclose(model.motions[0](time)[:3, 3], expected[:3, 3], atol=2e-5)
+
+
 SHAPES = ("none", "own", "child", "open", "mass")
 SWITCHES = {"kinematic": (True, True), "disabled": (False, False), "both": (False, True)}
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abd.errors import SceneError
-from abd.rotations import polar, pose, quaternion
+from abd.rotations import pose
 from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.importers.compound import Collider, frame_keys, keys
+from abd.scene.importers.usd.motion import keyframes
 from abd.scene.importers.usd.shapes import KINDS, Materials, collider, color_of, rotation_of
-from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdPhysics
+from abd.scene.importers.usd.stage import Stage, UsdPhysics
 from abd.scene.schema.joint_schema import WORLD_NAME
 
 WATER = 1000.0
@@ -92,28 +93,13 @@ class Bodies:
 
     def _motion(self, path: str, body: Body, velocity: np.ndarray, spin: np.ndarray) -> dict:
         """Keys of a kinematic body: its time samples as keyframes, or its velocity."""
-        stage = self.stage
-        one, times = stage.prim(path), set()
-        while one and not one.IsPseudoRoot():
-            for op in UsdGeom.Xformable(one).GetOrderedXformOps() if one.IsA(UsdGeom.Xformable) else ():
-                times.update(op.GetTimeSamples())
-            one = one.GetParent()
-        if len(times) < 2:
-            if not velocity.any() and not spin.any():
-                return {"kind": "static"}
-            return {
-                "kind": "kinematic",
-                "motion": {"velocity": velocity.tolist(), "angular_velocity_deg": spin.tolist()},
-            }
-        rate, start = stage.usd.GetTimeCodesPerSecond(), stage.usd.GetStartTimeCode()
-        start = start if stage.usd.HasAuthoredTimeCodeRange() else min(times)
-        frames = []
-        for code in sorted(times):
-            placed = self._placed(stage.to_world(path, code))
-            frame = {"time": (code - start) / rate, "position": placed[:3, 3].tolist()}
-            frames.append(frame | {"quaternion": quaternion(placed[:3, :3]).tolist()})
-        body.pose = self._placed(stage.to_world(path, start))
-        return {"kind": "kinematic", "motion": {"keyframes": [frame for frame in frames if frame["time"] >= 0.0]}}
+        found = keyframes(self.stage, path)
+        if found is not None:
+            frames, body.pose = found
+            return {"kind": "kinematic", "motion": {"keyframes": frames}}
+        if not velocity.any() and not spin.any():
+            return {"kind": "static"}
+        return {"kind": "kinematic", "motion": {"velocity": velocity.tolist(), "angular_velocity_deg": spin.tolist()}}
 
     def _add_collider(self, kind: str, one) -> None:
         stage, path = self.stage, str(one.primPath)
@@ -123,7 +109,7 @@ class Bodies:
         body = self.by_path.get(str(one.rigidBody))
         if body is None:
             # a collider by itself is its own body, or part of a disabled one: the description places it in neither
-            place = self._placed(stage.finite(stage.to_world(path), path, "its transform"))
+            place = stage.placed(stage.finite(stage.to_world(path), path, "its transform"))
             body = self._disabled_above(path)
             if body is None:
                 body = Body(stage.free_name(path, self.names), path, place, dynamic=False, keys={"kind": "static"})
@@ -143,12 +129,6 @@ class Bodies:
                 return self.by_path[path]
             path = path.rpartition("/")[0]
         return None
-
-    def _placed(self, matrix: np.ndarray) -> np.ndarray:
-        """(4, 4) pose [m] of a map to the world (4, 4), without its scale."""
-        axes, lengths = matrix[:3, :3], np.linalg.norm(matrix[:3, :3], axis=0)
-        sound = np.isfinite(axes).all() and lengths.all()
-        return pose(polar((axes / lengths)[None])[0] if sound else np.eye(3), matrix[:3, 3] * self.stage.length)
 
     def _complete(self, body: Body) -> None:
         """Shape, pose, mass, material and colour of a body."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.optional import required
+from abd.rotations import polar, pose
 from abd.scene.importers.formats import ImportOptions, check_size
 
 Tf, Usd, UsdGeom, UsdPhysics, UsdShade, UsdUtils = (
@@ -58,6 +59,12 @@ class Stage:
     def to_world(self, path, time: float = 0.0) -> np.ndarray:
         """(4, 4) map from a prim to the world, in units of the stage."""
         return np.array(UsdGeom.XformCache(time).GetLocalToWorldTransform(self.prim(path)), dtype=float).T
+
+    def placed(self, matrix: np.ndarray) -> np.ndarray:
+        """(4, 4) pose [m] of a map to the world (4, 4), without its scale."""
+        axes, lengths = matrix[:3, :3], np.linalg.norm(matrix[:3, :3], axis=0)
+        sound = np.isfinite(axes).all() and lengths.all()
+        return pose(polar((axes / lengths)[None])[0] if sound else np.eye(3), matrix[:3, 3] * self.length)
 
     def free_name(self, path: str, used: set[str]) -> str:
         """A name for a prim that is not among the used ones: its own, or the end of its path, with a note."""
