@@ -7,6 +7,7 @@ from robot_samples import vertices as corners
 from usd_maker import WORLD, Maker, apply, create, hold
 
 import abd
+from abd.rotations import quaternion_matrix
 from abd.scene.geometry import shapes
 
 pxr = pytest.importorskip("pxr", reason="needs usd-core: pip install 'abd-solver[usd]'")
@@ -104,6 +105,59 @@ def test_mass_uses_the_nearest_density(maker):
     assert inertia[2, 2] == pytest.approx(40 / 6 + 30 * 0.25 + 10 * 2.25)
     UsdPhysics.MassAPI.Apply(second).CreateMassAttr(5.0)
     assert maker.load().compile().bodies.mass[0] == pytest.approx(35.0)
+
+
+INERTIA, CENTER = Gf.Vec3f(1, 2, 2.5), Gf.Vec3f(0.3, 0.1, -0.2)
+AXES = Gf.Quatf(0.5, 0.5, -0.5, 0.5)
+MASSES = {
+    # name: values of the mass API of the body, and of its two colliders
+    "nothing": ({}, {}, {}),
+    "centre of the body": ({"centerOfMass": CENTER}, {}, {}),
+    "mass and centre of the body": ({"mass": 2.0, "centerOfMass": CENTER}, {}, {"mass": 7.0}),
+    "centre of a collider": ({}, {"centerOfMass": CENTER}, {}),
+    "centre and mass of a collider": ({"density": 3.0}, {"centerOfMass": CENTER, "mass": 2.0}, {}),
+    "inertia of a collider": ({}, {"diagonalInertia": INERTIA, "principalAxes": AXES, "mass": 2.0}, {"density": 5.0}),
+    "mass of the body, all of a collider": (
+        {"mass": 6.0}, {"diagonalInertia": INERTIA, "centerOfMass": CENTER, "mass": 2.0}, {"mass": 1.0}
+    ),
+    "all": (
+        {"mass": 6.0, "diagonalInertia": INERTIA, "principalAxes": AXES, "centerOfMass": CENTER},
+        *({"mass": 1.0, "centerOfMass": CENTER}, {}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("name", MASSES)
+def test_masses_are_those_of_open_usd(maker, name, count):
+    """Cubes that are turned and scaled, in a body that is scaled, against `ComputeMassProperties`."""
+    body = maker.frame("body", (1, 2, 3), (10, 20, 30), (2, 2, 2))
+    places = [{"at": (0, 0, 0), "scale": (1, 0.5, 2)}, {"at": (1.5, 0.2, 0), "turn": (20, -50, 110), "scale": (0.3, 1, 0.8)}]
+    for k, place in enumerate(places[:count]):
+        maker.shape(f"part{k}", body=False, parent=str(body.GetPath()), size=1.0, **place)
+    for prim, values in zip((body, *body.GetChildren()), MASSES[name]):
+        if values:
+            apply(UsdPhysics.MassAPI, prim, **values)
+
+    def shape_of(prim):
+        place = places[int(prim.GetName()[-1])]
+        x, y, z = (2.0 * side for side in place["scale"])
+        shape = UsdPhysics.RigidBodyAPI.MassInformation()
+        shape.volume, shape.centerOfMass = x * y * z, Gf.Vec3f(0)
+        shape.inertia = Gf.Matrix3f(np.diag(x * y * z / 12 * np.array([y * y + z * z, z * z + x * x, x * x + y * y])).tolist())
+        local = UsdGeom.XformCache().GetLocalTransformation(prim)[0].RemoveScaleShear()
+        shape.localPos, shape.localRot = Gf.Vec3f(2.0 * local.ExtractTranslation()), Gf.Quatf(local.ExtractRotationQuat())
+        return shape
+
+    total, moments, center, turn = UsdPhysics.RigidBodyAPI(body).ComputeMassProperties(shape_of)
+    axes = quaternion_matrix(np.array([turn.GetReal(), *turn.GetImaginary()]))
+    scene = maker.load()
+    bodies, given = scene.compile().bodies, scene.body("body")
+    assert bodies.mass[0] == pytest.approx(total, rel=1e-6)
+    np.testing.assert_allclose(np.sort(bodies.moment[0].sum() - bodies.moment[0]), np.sort(moments), rtol=1e-5)
+    if given.inertia is not None:
+        np.testing.assert_allclose(given.center_of_mass, center, atol=1e-6)
+        np.testing.assert_allclose(given.inertia, axes @ np.diag(moments) @ axes.T, atol=1e-5 * max(moments))
 
 
 ROUND = {

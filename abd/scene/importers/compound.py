@@ -28,6 +28,7 @@ class Collider:
         path: path in the source; place: pose (4, 4); own: keys of a body that has only this collider, at the identity.
         vertices, triangles: surface in the collider's frame; edges, points, radius: exact geometry of round shapes.
         matter: mass properties for a density of 1 kg/m^3, in the collider's frame.
+        frame: pose (4, 4) of its prim, if that is not `place`, as for shapes along other axes.
         material: name of the material in the source, "" for none; plane: whether it is a half-space with the normal z.
     """
 
@@ -42,6 +43,7 @@ class Collider:
     radius: float = 0.0
     matter: MassProperties | None = None
     plane: bool = False
+    frame: np.ndarray | None = None
     material: str = ""
 
     def make_solid(self, vertices: np.ndarray, triangles: np.ndarray, own: dict | None = None) -> None:

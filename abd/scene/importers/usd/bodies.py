@@ -1,8 +1,9 @@
 """Bodies of a stage: rigid bodies with colliders, mass and motion; colliders without a rigid body become static bodies.
 
-Masses follow UsdPhysics. The mass of a body replaces those of its colliders; otherwise each collider has its own mass, or a mass
-from the first density of collider, body, material and 1000 kg/m^3. Centre of mass and inertia are given ones, or those of the
-colliders.
+Masses follow `UsdPhysics.RigidBodyAPI.ComputeMassProperties`. The mass of a body replaces those of its colliders; otherwise each
+collider has its own mass, or a mass from the first density of collider, body, material and 1000 kg/m^3. Centre of mass and
+inertia of a body are given ones, or those of the colliders, which are given ones, or those of their shapes. If only the centre is
+given, the inertia is about it, by the theorem of parallel axes.
 """
 
 from __future__ import annotations
@@ -169,18 +170,17 @@ class Bodies:
             return {"mass": given, "center_of_mass": (np.zeros(3) if center is None else center).tolist(),
                     "inertia": inertia.tolist()}  # fmt: skip
         whole = mass.united([part for part, _ in parts])
-        if center is None and inertia is None and body.keys.keys() & EXACT:
-            densities = {density for _, density in parts}
+        densities = {density for _, density in parts}
+        if center is None and inertia is None and body.keys.keys() & EXACT and None not in densities:
             if given > 0.0:
                 return {"mass": given}
-            if None not in densities:
-                density = densities.pop()
-                return {} if density == WATER else {"density": density}
+            density = densities.pop()
+            return {} if density == WATER else {"density": density}
         total = given if given > 0.0 else whole.mass
         middle = whole.center if center is None else center
         if inertia is None:
-            # the inertia about a given centre is that of the shapes, moved with it
-            inertia = total * (whole.inertia / whole.mass)
+            arm = whole.center - middle
+            inertia = total * (whole.inertia / whole.mass + arm @ arm * np.eye(3) - np.outer(arm, arm))
         inertia = 0.5 * (inertia + inertia.T)
         try:
             mass.second_moment_of_inertia(inertia)
@@ -193,7 +193,7 @@ class Bodies:
         return {"mass": float(total), "center_of_mass": middle.tolist(), "inertia": inertia.tolist()}
 
     def _part(self, one: Collider, body: Body, own: dict) -> tuple[MassProperties, float | None] | None:
-        """Return the matter of a collider in its body, with its density, None if its mass is given."""
+        """Return the matter of a collider in its body, with its density, None if more than that is given."""
         stage, matter = self.stage, one.matter_in_body
         if matter is None:
             return None
@@ -208,9 +208,14 @@ class Bodies:
                 WATER,
             )
             density = known = next(value for value in candidates if value > 0.0)
-        return MassProperties(
-            density * matter.mass, matter.volume, matter.center, density * matter.second_moment
-        ), known
+        total, center, second = density * matter.mass, matter.center, density * matter.second_moment
+        if "center" in given:
+            arm = center - (one.frame[:3, :3] @ given["center"] + one.frame[:3, 3])
+            center, second, known = center - arm, second + total * np.outer(arm, arm), None
+        if "inertia" in given:
+            axes = one.frame[:3, :3] @ given.get("axes", np.eye(3))
+            second, known = axes @ np.diag(0.5 * given["inertia"].sum() - given["inertia"]) @ axes.T, None
+        return MassProperties(total, matter.volume, center, second), known
 
     def _inertia(self, body: Body, own: dict) -> np.ndarray | None:
         """(3, 3) inertia about the centre of mass that a body is given [kg m^2]; Newton's full tensor counts first."""

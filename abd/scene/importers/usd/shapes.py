@@ -87,7 +87,8 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
     L = stage.length
     position = stage.finite(one.localPos, one.primPath, "its position") * L
     place = pose(rotation_of(one.localRot), position)
-    out = Collider(str(one.primPath), place, material=str(one.materials[0]) if len(one.materials) else "")
+    material = str(one.materials[0]) if len(one.materials) else ""
+    out = Collider(str(one.primPath), place.copy(), frame=place, material=material)
     axis = str(getattr(one, "axis", "")).rsplit(".", 1)[-1]
     if axis in ("X", "Y", "Z"):
         out.place[:3, :3] = out.place[:3, :3] @ FROM_Z.get(axis, np.eye(3))
