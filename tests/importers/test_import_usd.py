@@ -188,6 +188,35 @@ def test_non_uniformly_scaled_round_shapes_are_reported(maker):
     assert len(told) == 2 and "s0" in told[0] and "s1" in told[1]
 
 
+@pytest.mark.parametrize("how", ["none", "convexHull"])
+@pytest.mark.parametrize("kind", ["dynamic", "disabled", "static"])
+def test_sheared_meshes_have_the_vertices_of_usd(maker, kind, how):
+    """A mesh that is turned below a prim with different scales; other shapes have a note."""
+    root = UsdGeom.Xform.Define(maker.stage, f"{WORLD}/scaled").GetPrim()
+    maker.place(root, (1, 2, 0), (0, 0, 20), (1, 3, -1))
+    parent = root if kind == "static" else maker.frame("body", (10, 0, 0), scale=(1, 1, -1), parent=str(root.GetPath()))
+    if kind == "disabled":
+        UsdPhysics.RigidBodyAPI(parent).CreateRigidBodyEnabledAttr(False)
+    points, faces = shapes.box((1.0, 2.0, 0.5))
+    keys = {"points": points.tolist(), "faceVertexCounts": [3] * 12, "faceVertexIndices": faces.ravel().tolist()}
+    mesh = maker.shape("mesh", UsdGeom.Mesh, (0.3, 0, 0), (0, 0, 45), body=False, parent=str(parent.GetPath()), **keys)
+    apply(UsdPhysics.MeshCollisionAPI, mesh, approximation=how)
+    maker.shape("cube", UsdGeom.Cube, (0, 0, 5), (0, 0, 45), body=False, parent=str(root.GetPath()))
+    scene, matrix = maker.load(), np.array(UsdGeom.XformCache().GetLocalToWorldTransform(mesh))
+    name = "mesh" if kind == "static" else "body"
+    assert_same_points(corners(scene, name), (np.column_stack([points, np.ones(8)]) @ matrix)[:, :3], 1e-6)
+    assert [note.split()[1] for note in scene.notes if "sheared" in note] == [f"{WORLD}/scaled/cube"]
+    if kind == "dynamic":
+        assert scene.compile().bodies.mass[0] == pytest.approx(3000.0)
+
+
+def test_holes_of_meshes_are_reported(maker):
+    points, faces = shapes.box((1.0, 1.0, 1.0))
+    keys = {"points": points.tolist(), "faceVertexCounts": [3] * 12, "faceVertexIndices": faces.ravel().tolist()}
+    maker.shape("mesh", UsdGeom.Mesh, holeIndices=[0, 1], **keys)
+    assert any("holeIndices are ignored" in note for note in maker.load().notes)
+
+
 def test_meshes_hulls_and_bounds(maker):
     points = Vt.Vec3fArray([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
     faces = [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]
@@ -265,6 +294,16 @@ def test_kinematic_bodies_follow_the_time_samples(maker, name):
         expected = np.array(UsdGeom.XformCache(24.0 * time).GetLocalToWorldTransform(body)).T
         np.testing.assert_allclose(model.motions[0](time)[:3, :3], expected[:3, :3], atol=2e-3)
         np.testing.assert_allclose(model.motions[0](time)[:3, 3], expected[:3, 3], atol=2e-5)
+
+
+def test_disabled_body_with_a_plane_and_a_box(maker):
+    base = maker.frame("base", (0, 0, 1))
+    UsdPhysics.RigidBodyAPI(base).CreateRigidBodyEnabledAttr(False)
+    maker.shape("plane", UsdGeom.Plane, (0, 0, 0.5), body=False, parent=str(base.GetPath()), axis="Z")
+    maker.shape("box", UsdGeom.Cube, (3, 0, 2), body=False, parent=str(base.GetPath()), size=1.0)
+    scene = maker.load()
+    assert scene.body("plane").half_space.offset == pytest.approx(1.5)
+    assert corners(scene, "base").mean(axis=0) == pytest.approx((3, 0, 3))
 
 
 SHAPES = ("none", "own", "child", "open", "mass")
@@ -484,6 +523,15 @@ def test_ball_with_a_cone_fixed_rod_and_rope(maker):
     assert scene.joint("ball").max_tilt_deg == 30.0 and scene.joint("weld").collide
     assert scene.joint("rod").distance == 1.0 and scene.joint("rope").distance == 1.5
     assert any("round here, of 30" in note for note in scene.notes)
+
+
+@pytest.mark.parametrize("angles", [(30.0, -1.0), (-1.0, 30.0)])
+def test_cone_with_a_free_angle_is_ignored_with_a_note(maker, angles):
+    first, second = pair(maker)
+    limits = {"coneAngle0Limit": angles[0], "coneAngle1Limit": angles[1]}
+    maker.joint("ball", UsdPhysics.SphericalJoint, first, second, (0.5, 0, 0), (-0.5, 0, 0), axis="X", **limits)
+    scene = maker.load()
+    assert scene.joint("ball").max_tilt_deg is None and any("limit of 30 degrees is ignored" in note for note in scene.notes)
 
 
 def test_d6_limits_give_constrained_and_free_axes(maker):

@@ -89,6 +89,8 @@ class Bodies:
         if not np.isfinite(matrix).all() or np.linalg.det(matrix) <= 0.0:
             message = "the transform of a rigid body must be finite and must not mirror or flatten it"
             stage.problem(message, path, matrix.tolist(), "apply the scale to its geometry")
+        if stage.is_sheared(path):
+            stage.notes.append(f"rigid body {path} is sheared: the places of its colliders and joints are approximate")
         self.all.append(body)
         self.by_path[path] = body
 
@@ -111,7 +113,7 @@ class Bodies:
         if body is None:
             # a collider by itself is its own body, or part of a disabled one: the description places it in neither
             place = stage.placed(stage.finite(stage.to_world(path), path, "its transform"))
-            body = self._disabled_above(path)
+            body = None if shape.plane else self._disabled_above(path)
             if body is None:
                 body = Body(stage.free_name(path, self.names), path, place, dynamic=False, keys={"kind": "static"})
                 self.all.append(body)

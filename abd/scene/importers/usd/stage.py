@@ -21,6 +21,8 @@ Tf, Usd, UsdGeom, UsdPhysics, UsdShade, UsdUtils = (
 
 STANDARD_GRAVITY = 9.81
 """Default gravity of a stage [m/s^2]."""
+SHEAR = 1e-6
+"""Cosine between two axes of a prim above which it is sheared."""
 MOST_BYTES = 1 << 30
 """Size of a stage's file [bytes]."""
 
@@ -65,6 +67,12 @@ class Stage:
         axes, lengths = matrix[:3, :3], np.linalg.norm(matrix[:3, :3], axis=0)
         sound = np.isfinite(axes).all() and lengths.all()
         return pose(polar((axes / lengths)[None])[0] if sound else np.eye(3), matrix[:3, 3] * self.length)
+
+    def is_sheared(self, path) -> bool:
+        """Return whether the axes of a prim are not perpendicular in the world."""
+        axes = self.to_world(path)[:3, :3]
+        products, lengths = np.abs(axes.T @ axes), np.linalg.norm(axes, axis=0)
+        return bool((products - np.diag(np.diag(products)) > SHEAR * np.outer(lengths, lengths)).any())
 
     def free_name(self, path: str, used: set[str]) -> str:
         """A name for a prim that is not among the used ones: its own, or the end of its path, with a note."""
