@@ -139,7 +139,9 @@ class Trajectory:
         return self.solver_settings["gravity"]
 
     def vertices(self, frame: int, body: int) -> np.ndarray:
-        """(v, 3) world positions [m] of one body's vertices."""
+        """(v, 3) world positions [m] of one body's vertices; none for a half-space or a body without a surface."""
+        if self.mesh[body] < 0:
+            return np.zeros((0, 3))
         matrix = self.transform(frame)[body]
         return self.meshes[self.mesh[body]].vertices @ matrix[:3, :3].T + matrix[:3, 3]
 

@@ -42,6 +42,8 @@ def draw_sweep(sweep: str | Path, column: str, suffix: str = "svg", out: str | P
     parameters = sorted(given, key=lambda name: name not in numbers)[:2]
     if not parameters or parameters[0] not in numbers:
         raise SweepError(f"none of the parameters {', '.join(given)} has numbers for an axis")
+    for name in set(parameters).difference(numbers):
+        table[name] = table[name].map(lambda value: str(value.tolist() if hasattr(value, "tolist") else value))
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
     means = table.groupby(parameters)[column].mean()

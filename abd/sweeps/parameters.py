@@ -36,8 +36,8 @@ Values = Sequence[Any] | Range
 
 
 def read_parameters(texts: Iterable[str]) -> dict[str, Values]:
-    """Read parameters of the command line: ``key=a:b:n`` (n equidistant numbers), ``key=a:b`` (a range to sample) or
-    ``key=v1,v2``.
+    """Read parameters of the command line: ``key=a:b:n`` (n equidistant numbers, integers if all of them are and a and b are
+    written as such), ``key=a:b`` (a range to sample) or ``key=v1,v2``.
 
     Raises:
         SweepError: another text, or a repeated key.
@@ -56,7 +56,8 @@ def read_parameters(texts: Iterable[str]) -> dict[str, Values]:
 def _values(text: str, values: str) -> Values:
     bounds = values.split(":")
     if len(bounds) == 1:
-        return tuple(value_of(one.strip()) for one in values.split(","))
+        listed = value_of(f"[{values}]")  # commas within brackets or quotes separate no values
+        return tuple(listed if isinstance(listed, list) else (value_of(one.strip()) for one in values.split(",")))
     try:
         low, high = float(bounds[0]), float(bounds[1])
         count = int(bounds[2]) if len(bounds) == 3 else 0
@@ -64,7 +65,11 @@ def _values(text: str, values: str) -> Values:
         low = high = math.nan
     if len(bounds) > 3 or not (math.isfinite(low) and math.isfinite(high)) or (len(bounds) == 3 and count < 1):
         raise SweepError(f"--grid {text!r} is invalid: a:b:n needs two numbers and a number of values, such as 0.1:0.9:9")
-    return tuple(np.linspace(low, high, count).tolist()) if len(bounds) == 3 else Range(low, high)
+    if len(bounds) == 2:
+        return Range(low, high)
+    numbers = np.linspace(low, high, count)
+    integers = all(isinstance(value_of(bound.strip()), int) for bound in bounds) and (numbers % 1 == 0.0).all()
+    return tuple((numbers.astype(int) if integers else numbers).tolist())
 
 
 def points(

@@ -1,7 +1,7 @@
 """Run a scene with many parameters on Dask workers and collect the results in one table.
 
 The folder of a sweep contains `sweep.json`, `table.parquet`, and for each run a folder with the files of `abd run` and its row.
-A run with a row is finished; the same sweep in the same folder skips it.
+A run with a row is finished; the same sweep in the same folder skips it if its compiled scene is the same.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from abd.errors import AbdError, SceneError
 from abd.io.directory import replacing
+from abd.io.fingerprint import model_digest
 from abd.io.progress import clock_time
 from abd.io.report import finite, read_json
 from abd.optional import required
@@ -116,7 +117,8 @@ def sweep(
         out: folder of the sweep; the workers of a scheduler need access to it under the same path.
         duration: simulated time [s], or `steps`, by default the scene's; device: of all runs.
         overrides: ``key=value`` for all runs.
-        measure: function of a run's folder, called on the worker, that returns further columns; a run fails with it.
+        measure: function of a run's folder that returns further columns; a run fails with it. It is called on the worker, and in
+            this process for finished runs.
         sample, method, seed, repeat: see `abd.sweeps.parameters.points`.
         workers: number of processes with one thread each, by default one per processor; scheduler: address of a Dask
             scheduler, whose workers are used instead.
@@ -127,7 +129,7 @@ def sweep(
         report.json, last, mean and largest value of each sensor, and what `measure` returns. Also in ``table.parquet``.
 
     Raises:
-        SweepError: invalid parameters, or a folder with another sweep.
+        SweepError: invalid parameters, or a folder with another sweep or with runs of other scenes.
         MissingLibrary: Dask, pandas or pyarrow is not installed.
     """
     packages = {"distributed": "dask[distributed]", "pyarrow": "pyarrow", "pandas": "pandas"}
@@ -155,27 +157,43 @@ def sweep(
 
 
 def run_job(job: Job) -> dict[str, Any]:
-    """Run one job and write its row, which marks it as finished."""
+    """Run one job and write its row, which marks it as finished; return the row with the columns of `measure`."""
     os.environ.setdefault("ABD_THREADS", "1")
-    row, measured = job.row, {}
+    row, digest = job.row, ""
     try:
         from abd.api.simulation import Simulation
 
-        simulation = Simulation(_scene(job), device=job.device)
-        simulation.run(job.duration, job.steps, record=job.folder, overwrite=True)
-        measured = dict(job.measure(job.folder)) if job.measure is not None else {}
+        scene = _scene(job)
+        digest = _digest(scene)
+        Simulation(scene, device=job.device).run(job.duration, job.steps, record=job.folder, overwrite=True)
     except AbdError as error:
         row |= {"status": "failed", "failure": str(error)}
-    except Exception as error:  # of the caller's functions
+    except Exception as error:  # of the caller's function
         row |= {"status": "failed", "failure": f"{type(error).__name__}: {error}"}
     report = job.folder / "report.json"
     if report.exists():
         row |= _figures(read_json(report)) | _sensors(job.folder)
-    row |= measured
     job.folder.mkdir(parents=True, exist_ok=True)
     with replacing(job.folder / ROW) as part:
-        part.write_text(json.dumps(finite(row)), encoding="utf-8")
-    return row
+        part.write_text(json.dumps(finite(row | {"digest": digest})), encoding="utf-8")
+    return _measured(job, row)
+
+
+def _measured(job: Job, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a run with the columns of `measure`, or its failure."""
+    if job.measure is None or row["status"] == "failed":
+        return row
+    try:
+        return row | dict(job.measure(job.folder))
+    except Exception as error:  # of the caller's function
+        return row | {"status": "failed", "failure": f"{type(error).__name__}: {error}"}
+
+
+def _digest(scene: Scene) -> str:
+    """SHA-256 of a compiled scene with its number of frames and its sensors, as hexadecimal digits."""
+    model = scene.compile()
+    text = f"{model_digest(model)} {model.settings.frames} {scene.spec.sensor!r}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _scene(job: Job) -> Scene:
@@ -225,16 +243,15 @@ def _claim(out: Path, jobs: Sequence[Job]) -> None:
     if not callable(scene):
         _check_points(scene, jobs)
     name = getattr(source, "__qualname__", type(source).__qualname__) if callable(source) else scene.name
-    text = (_source(source) if callable(source) else scene.to_toml()) + _source(jobs[0].measure)
     request = {
-        "scene": name, "content": hashlib.sha256(text.encode()).hexdigest(), "points": [job.point for job in jobs],
+        "scene": name, "points": [job.point for job in jobs],
         "overrides": jobs[0].overrides, "duration": jobs[0].duration, "steps": jobs[0].steps, "device": jobs[0].device,
         "parameters": [key for key in jobs[0].point if key != "repeat"],
     }  # fmt: skip
     written, path = json.dumps(request, indent=1), out / REQUEST
     if path.exists() and path.read_bytes() != written.encode():
         raise SweepError(
-            f"{out} contains another sweep, of another scene, function, point or option: choose another folder, or remove it"
+            f"{out} contains another sweep, of another scene, point or option: choose another folder, or remove it"
         )
     out.mkdir(parents=True, exist_ok=True)
     path.write_text(written, encoding="utf-8")
@@ -252,21 +269,19 @@ def _check_points(scene: Scene, jobs: Sequence[Job]) -> None:
     raise problems[0]
 
 
-def _source(function: Callable | None) -> str:
-    """Return the source of a function, and the values of a partial one, whose change makes another sweep."""
-    if isinstance(function, partial):
-        return _source(function.func) + repr((function.args, function.keywords))
-    try:
-        return inspect.getsource(function) if function is not None else ""
-    except (OSError, TypeError):
-        return ""
-
-
 def _finished(job: Job) -> dict[str, Any] | None:
-    """Return the row of a finished run; failed runs are repeated."""
+    """Return the row of a finished run, whose columns of `measure` are computed again; failed runs are repeated.
+
+    Raises:
+        SweepError: the run had another scene.
+    """
     path = job.folder / ROW
     row = read_json(path) if path.exists() else {}
-    return row if row.get("status") == "done" else None
+    if row.get("status") != "done":
+        return None
+    if row.pop("digest", "") != _digest(_scene(job)):
+        raise SweepError(f"{job.folder} is a run of another scene: choose another folder for the sweep, or remove it")
+    return _measured(job, row)
 
 
 @contextmanager
@@ -283,9 +298,10 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
             yield client
         return
     # these processes do not import the caller's script again
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
     cluster = SubprocessCluster(
         n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL,
-        worker_kwargs={"memory_limit": 0, "silence_logs": logging.CRITICAL},
+        worker_kwargs={"memory_limit": 0},
     )  # fmt: skip
     try:
         yield Client(cluster)

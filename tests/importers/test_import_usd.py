@@ -7,6 +7,8 @@ from robot_samples import vertices as corners
 from usd_maker import WORLD, Maker, apply, create, hold
 
 import abd
+from abd.rotations import quaternion_matrix
+from abd.scene.geometry import shapes
 
 pxr = pytest.importorskip("pxr", reason="needs usd-core: pip install 'abd-solver[usd]'")
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt  # noqa: E402
@@ -105,6 +107,59 @@ def test_mass_uses_the_nearest_density(maker):
     assert maker.load().compile().bodies.mass[0] == pytest.approx(35.0)
 
 
+INERTIA, CENTER = Gf.Vec3f(1, 2, 2.5), Gf.Vec3f(0.3, 0.1, -0.2)
+AXES = Gf.Quatf(0.5, 0.5, -0.5, 0.5)
+MASSES = {
+    # name: values of the mass API of the body, and of its two colliders
+    "nothing": ({}, {}, {}),
+    "centre of the body": ({"centerOfMass": CENTER}, {}, {}),
+    "mass and centre of the body": ({"mass": 2.0, "centerOfMass": CENTER}, {}, {"mass": 7.0}),
+    "centre of a collider": ({}, {"centerOfMass": CENTER}, {}),
+    "centre and mass of a collider": ({"density": 3.0}, {"centerOfMass": CENTER, "mass": 2.0}, {}),
+    "inertia of a collider": ({}, {"diagonalInertia": INERTIA, "principalAxes": AXES, "mass": 2.0}, {"density": 5.0}),
+    "mass of the body, all of a collider": (
+        {"mass": 6.0}, {"diagonalInertia": INERTIA, "centerOfMass": CENTER, "mass": 2.0}, {"mass": 1.0}
+    ),
+    "all": (
+        {"mass": 6.0, "diagonalInertia": INERTIA, "principalAxes": AXES, "centerOfMass": CENTER},
+        *({"mass": 1.0, "centerOfMass": CENTER}, {}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("name", MASSES)
+def test_masses_are_those_of_open_usd(maker, name, count):
+    """Cubes that are turned and scaled, in a body that is scaled, against `ComputeMassProperties`."""
+    body = maker.frame("body", (1, 2, 3), (10, 20, 30), (2, 2, 2))
+    places = [{"at": (0, 0, 0), "scale": (1, 0.5, 2)}, {"at": (1.5, 0.2, 0), "turn": (20, -50, 110), "scale": (0.3, 1, 0.8)}]
+    for k, place in enumerate(places[:count]):
+        maker.shape(f"part{k}", body=False, parent=str(body.GetPath()), size=1.0, **place)
+    for prim, values in zip((body, *body.GetChildren()), MASSES[name]):
+        if values:
+            apply(UsdPhysics.MassAPI, prim, **values)
+
+    def shape_of(prim):
+        place = places[int(prim.GetName()[-1])]
+        x, y, z = (2.0 * side for side in place["scale"])
+        shape = UsdPhysics.RigidBodyAPI.MassInformation()
+        shape.volume, shape.centerOfMass = x * y * z, Gf.Vec3f(0)
+        shape.inertia = Gf.Matrix3f(np.diag(x * y * z / 12 * np.array([y * y + z * z, z * z + x * x, x * x + y * y])).tolist())
+        local = UsdGeom.XformCache().GetLocalTransformation(prim)[0].RemoveScaleShear()
+        shape.localPos, shape.localRot = Gf.Vec3f(2.0 * local.ExtractTranslation()), Gf.Quatf(local.ExtractRotationQuat())
+        return shape
+
+    total, moments, center, turn = UsdPhysics.RigidBodyAPI(body).ComputeMassProperties(shape_of)
+    axes = quaternion_matrix(np.array([turn.GetReal(), *turn.GetImaginary()]))
+    scene = maker.load()
+    bodies, given = scene.compile().bodies, scene.body("body")
+    assert bodies.mass[0] == pytest.approx(total, rel=1e-6)
+    np.testing.assert_allclose(np.sort(bodies.moment[0].sum() - bodies.moment[0]), np.sort(moments), rtol=1e-5)
+    if given.inertia is not None:
+        np.testing.assert_allclose(given.center_of_mass, center, atol=1e-6)
+        np.testing.assert_allclose(given.inertia, axes @ np.diag(moments) @ axes.T, atol=1e-5 * max(moments))
+
+
 ROUND = {
     # kind: volume and squared radii of gyration along the axis and about it, r = 0.1, h = 0.4
     UsdGeom.Sphere: (4e-3 / 3, 0.2e-2, 0.2e-2),
@@ -133,6 +188,35 @@ def test_non_uniformly_scaled_round_shapes_are_reported(maker):
     assert len(told) == 2 and "s0" in told[0] and "s1" in told[1]
 
 
+@pytest.mark.parametrize("how", ["none", "convexHull"])
+@pytest.mark.parametrize("kind", ["dynamic", "disabled", "static"])
+def test_sheared_meshes_have_the_vertices_of_usd(maker, kind, how):
+    """A mesh that is turned below a prim with different scales; other shapes have a note."""
+    root = UsdGeom.Xform.Define(maker.stage, f"{WORLD}/scaled").GetPrim()
+    maker.place(root, (1, 2, 0), (0, 0, 20), (1, 3, -1))
+    parent = root if kind == "static" else maker.frame("body", (10, 0, 0), scale=(1, 1, -1), parent=str(root.GetPath()))
+    if kind == "disabled":
+        UsdPhysics.RigidBodyAPI(parent).CreateRigidBodyEnabledAttr(False)
+    points, faces = shapes.box((1.0, 2.0, 0.5))
+    keys = {"points": points.tolist(), "faceVertexCounts": [3] * 12, "faceVertexIndices": faces.ravel().tolist()}
+    mesh = maker.shape("mesh", UsdGeom.Mesh, (0.3, 0, 0), (0, 0, 45), body=False, parent=str(parent.GetPath()), **keys)
+    apply(UsdPhysics.MeshCollisionAPI, mesh, approximation=how)
+    maker.shape("cube", UsdGeom.Cube, (0, 0, 5), (0, 0, 45), body=False, parent=str(root.GetPath()))
+    scene, matrix = maker.load(), np.array(UsdGeom.XformCache().GetLocalToWorldTransform(mesh))
+    name = "mesh" if kind == "static" else "body"
+    assert_same_points(corners(scene, name), (np.column_stack([points, np.ones(8)]) @ matrix)[:, :3], 1e-6)
+    assert [note.split()[1] for note in scene.notes if "sheared" in note] == [f"{WORLD}/scaled/cube"]
+    if kind == "dynamic":
+        assert scene.compile().bodies.mass[0] == pytest.approx(3000.0)
+
+
+def test_holes_of_meshes_are_reported(maker):
+    points, faces = shapes.box((1.0, 1.0, 1.0))
+    keys = {"points": points.tolist(), "faceVertexCounts": [3] * 12, "faceVertexIndices": faces.ravel().tolist()}
+    maker.shape("mesh", UsdGeom.Mesh, holeIndices=[0, 1], **keys)
+    assert any("holeIndices are ignored" in note for note in maker.load().notes)
+
+
 def test_meshes_hulls_and_bounds(maker):
     points = Vt.Vec3fArray([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
     faces = [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]
@@ -147,6 +231,18 @@ def test_meshes_hulls_and_bounds(maker):
     assert masses["boundingSphere"] == pytest.approx(1000 * 4 / 3 * np.pi * 1.5**1.5, rel=1e-6)
     np.testing.assert_allclose(np.ptp(corners(scene, "none"), axis=0), [1, 2, 1], rtol=1e-6)
     assert any("not its convexDecomposition" in note for note in scene.notes)
+
+
+@pytest.mark.parametrize("chosen", [np.arange(12, 24), [14]], ids=["all", "one"])
+def test_parts_of_a_mesh_that_face_inwards_have_mass(maker, chosen):
+    vertices, sides = shapes.box((1.0, 1.0, 1.0))
+    points, faces = np.concatenate([vertices, 0.5 * vertices + [3, 0, 0]]), np.concatenate([sides, sides + 8])
+    faces[chosen] = faces[chosen][:, ::-1]
+    body = maker.shape("one", UsdGeom.Mesh, points=Vt.Vec3fArray.FromNumpy(points.astype("f4")), faceVertexCounts=[3] * 24,
+                       faceVertexIndices=faces.ravel().tolist())  # fmt: skip
+    apply(UsdPhysics.MassAPI, body, density=8.0)
+    scene = maker.load()
+    assert scene.body("one").mass == pytest.approx(9.0) and scene.body("one").center_of_mass == pytest.approx((1 / 3, 0, 0))
 
 
 def test_static_colliders_planes_and_kinematic_motion(maker):
@@ -167,6 +263,47 @@ def test_static_colliders_planes_and_kinematic_motion(maker):
     model = scene.compile()
     motion = model.motions[list(model.bodies.names).index("mover")]
     np.testing.assert_allclose(motion(1.0)[:3, 3], [2, 0, 3], atol=1e-12)
+
+
+TURNS = {
+    # name: samples (code, degrees about z) of a parent and of the body, distance of the body from its parent [m]
+    "half a turn": ((), ((0, 0), (24, 180)), 0.0),
+    "three quarters of a turn": ((), ((0, 0), (24, 270)), 0.0),
+    "one turn": ((), ((0, 0), (24, 360)), 0.0),
+    "eight turns and back": ((), ((0, 0), (12, 2880), (24, 0)), 0.0),
+    "arm": (((0, 0), (24, 120)), (), 1.0),
+    "arm and body": (((0, 0), (12, 90), (24, -400)), ((6, 10), (24, 300)), 0.5),
+    "range that starts between samples": (((-10, 0), (24, 360)), ((-5, 10), (24, 300)), 0.5),
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_kinematic_bodies_follow_the_time_samples(maker, name):
+    of_parent, own, distance = TURNS[name]
+    arm = UsdGeom.Xform.Define(maker.stage, f"{WORLD}/arm")
+    body = maker.shape("body", at=(distance, 0, 0), parent=f"{WORLD}/arm", size=0.1)
+    UsdPhysics.RigidBodyAPI(body).CreateKinematicEnabledAttr(True)
+    for form, samples in ((arm, of_parent), (UsdGeom.Xformable(body), own)):
+        turn = form.AddRotateZOp()
+        for code, angle in samples:
+            turn.Set(angle, code)
+    maker.stage.SetStartTimeCode(0)
+    maker.stage.SetEndTimeCode(24)
+    model = maker.load().compile()
+    for time in np.linspace(0.0, 1.0, 98):
+        expected = np.array(UsdGeom.XformCache(24.0 * time).GetLocalToWorldTransform(body)).T
+        np.testing.assert_allclose(model.motions[0](time)[:3, :3], expected[:3, :3], atol=2e-3)
+        np.testing.assert_allclose(model.motions[0](time)[:3, 3], expected[:3, 3], atol=2e-5)
+
+
+def test_disabled_body_with_a_plane_and_a_box(maker):
+    base = maker.frame("base", (0, 0, 1))
+    UsdPhysics.RigidBodyAPI(base).CreateRigidBodyEnabledAttr(False)
+    maker.shape("plane", UsdGeom.Plane, (0, 0, 0.5), body=False, parent=str(base.GetPath()), axis="Z")
+    maker.shape("box", UsdGeom.Cube, (3, 0, 2), body=False, parent=str(base.GetPath()), size=1.0)
+    scene = maker.load()
+    assert scene.body("plane").half_space.offset == pytest.approx(1.5)
+    assert corners(scene, "base").mean(axis=0) == pytest.approx((3, 0, 3))
 
 
 ANCHORS = {
@@ -392,6 +529,15 @@ def test_ball_with_a_cone_fixed_rod_and_rope(maker):
     assert scene.joint("ball").max_tilt_deg == 30.0 and scene.joint("weld").collide
     assert scene.joint("rod").distance == 1.0 and scene.joint("rope").distance == 1.5
     assert any("round here, of 30" in note for note in scene.notes)
+
+
+@pytest.mark.parametrize("angles", [(30.0, -1.0), (-1.0, 30.0)])
+def test_cone_with_a_free_angle_is_ignored_with_a_note(maker, angles):
+    first, second = pair(maker)
+    limits = {"coneAngle0Limit": angles[0], "coneAngle1Limit": angles[1]}
+    maker.joint("ball", UsdPhysics.SphericalJoint, first, second, (0.5, 0, 0), (-0.5, 0, 0), axis="X", **limits)
+    scene = maker.load()
+    assert scene.joint("ball").max_tilt_deg is None and any("limit of 30 degrees is ignored" in note for note in scene.notes)
 
 
 def test_d6_limits_give_constrained_and_free_axes(maker):

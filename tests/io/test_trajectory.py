@@ -92,6 +92,7 @@ def test_contents_follow_the_contract(tmp_path):
         assert len(trajectory) == 8 and trajectory.joint_names() == ["elbow/left"]
         world = model.meshes[0].vertices @ states[-1].q[1, 3:].reshape(3, 3).T + states[-1].q[1, :3]
         assert np.abs(trajectory.vertices(-1, 1) - world).max() < 1e-14
+        assert trajectory.vertices(-1, trajectory.names.index("ground")).shape == (0, 3)
         assert trajectory.checkpoint()["q"].tobytes() == states[-1].q.tobytes()
 
 

@@ -176,6 +176,13 @@ def with_part(move, size, turned=False, to=CUBE):
     return np.concatenate([to[0], size * vertices + move]), np.concatenate([to[1], part + len(to[0])])
 
 
+def reverse(mesh, which=np.s_[:]):
+    """A mesh with the orientation of these triangles reversed."""
+    triangles = mesh[1].copy()
+    triangles[which] = triangles[which][:, ::-1]
+    return mesh[0], triangles
+
+
 SOLIDS = {
     # name: mesh, volume, words of a note
     "welded": (CUBE, 1.0, ""),
@@ -191,6 +198,15 @@ SOLIDS = {
     "inner shell that faces outwards": (with_part((0, 0, 0), 0.5), 1.125, "counts twice"),
     "overlapping parts": (with_part((0.5, 0.5, 0.5), 1.0), 2.0, "counts twice"),
     "parts apart": (with_part((3, 0, 0), 1.0), 2.0, ""),
+    "inverted": ((CUBE[0], CUBE[1][:, ::-1]), 1.0, "12 triangles was reversed: they faced inwards"),
+    "inverted part apart": (with_part((3, 0, 0), 0.5, turned=True), 1.125, "12 triangles was reversed: they faced inwards"),
+    "inverted parts apart": (reverse(with_part((3, 0, 0), 1.0)), 2.0, "24 triangles was reversed"),
+    "inverted part with a cavity": (with_part((3, 0, 0), 1.0, to=reverse(with_part((0, 0, 0), 0.5, turned=True))), 1.875, "24 "),
+    "inverted part, cavity with the right side": (
+        with_part((0, 0, 0), 0.5, turned=True, to=with_part((0, 0, 0), 0.8, turned=True, to=reverse(CUBE))), 0.613, "24 "
+    ),
+    "one triangle of a part apart reversed": (reverse(with_part((3, 0, 0), 0.5), [12]), 1.125, "1 triangles was reversed"),
+    "most triangles of a part apart reversed": (reverse(with_part((3, 0, 0), 0.5), np.arange(13, 24)), 1.125, "faced inwards"),
     "parts that share an edge": (with_part((1, 1, 0), 1.0), 2.0, ""),
 }
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 
 import pytest
 
@@ -17,6 +16,7 @@ from abd.sweeps.parameters import Range, SweepError, points, read_parameters
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'dask[distributed]'")
 pandas = pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
+trimesh = pytest.importorskip("trimesh")
 MU = "material.default.mu"
 
 
@@ -24,6 +24,8 @@ MU = "material.default.mu"
 def test_points_are_all_combinations_and_samples():
     read = read_parameters([f"{MU}=0.1:0.5:3", "solver.dt=0.01,0.005", "body.box.kind=dynamic"])
     assert read[MU] == pytest.approx([0.1, 0.3, 0.5]) and read["body.box.kind"] == ("dynamic",)
+    assert read_parameters(["n=10:30:3"])["n"] == (10, 20, 30) and read_parameters(["n=1:2:3"])["n"] == (1.0, 1.5, 2.0)
+    assert read_parameters(["g=[0,0,-9.81],[0,0,-1.6]"])["g"] == ([0, 0, -9.81], [0, 0, -1.6])
     grid = points(read)
     assert len(grid) == 6 and list(grid[0]) == [MU, "solver.dt", "body.box.kind"] and grid[1]["solver.dt"] == 0.005
     repeated = points({"a": [1, 2]}, repeat=2)
@@ -69,10 +71,6 @@ def sliding(mu: float) -> abd.Scene:
     return scene
 
 
-def rougher(mu: float, more: float) -> abd.Scene:
-    return sliding(mu + more)
-
-
 def final_speed(folder) -> dict[str, float]:
     from abd.io.trajectory import Trajectory
 
@@ -94,7 +92,10 @@ def test_a_function_of_parameters_gives_a_table(tmp_path):
     again = abd.sweep(sliding, {"mu": coefficients}, **keys)
     assert (tmp_path / "run-0001" / "row.json").stat().st_mtime_ns == first, "finished runs are skipped"
     assert again["speed"].equals(table["speed"])
-    for changes in ({"duration": 0.1}, {"device": "cpu"}, {"measure": None}):
+    keys["measure"] = lambda folder: {"double": 2 * final_speed(folder)["speed"]}
+    doubled = abd.sweep(sliding, {"mu": coefficients}, **keys)
+    assert doubled["double"].equals(2 * table["speed"]) and "speed" not in doubled, "other columns need no other run"
+    for changes in ({"duration": 0.1}, {"device": "cpu"}):
         with pytest.raises(SweepError, match="contains another sweep"):
             abd.sweep(sliding, {"mu": coefficients}, **(keys | changes))
 
@@ -126,27 +127,53 @@ def test_repeated_runs_of_functions_with_and_without_a_number(tmp_path):
         assert (table["energy_final"][0] == table["energy_final"][1]) == (scene is sliding)
 
 
-@pytest.mark.parametrize("what", ["value", "code", "file"])
+def write_cube(path, size: float) -> None:
+    """Write a cube of a size [m] as a file."""
+    trimesh.creation.box((size, size, size)).export(path)
+
+
+@pytest.mark.parametrize("what", ["constant", "mesh", "sensor", "frames"])
 def test_runs_of_a_changed_scene_are_not_reused(what, tmp_path):
-    keys, path, scene = {"out": tmp_path / "s", "steps": 2, "workers": 1}, tmp_path / "fall.toml", abd.load("falling_box")
+    path, mesh, scene, offset = tmp_path / "rest.toml", tmp_path / "cube.obj", abd.Scene(), 0.1
+    trimesh.creation.box((0.1, 0.1, 0.1)).export(mesh)
+    scene.add_body("floor", half_space={})
+    scene.add_body("cube", mesh=mesh, position=(0, 0, 0.05))
+    scene.output.frames = 2
     scene.save(path)
 
-    def floor(mu: float) -> abd.Scene:
-        return sliding(mu)
+    def shifted(mu: float) -> abd.Scene:
+        return sliding(mu + offset)
 
-    grid = {MU: [0.1]} if what == "file" else {"mu": [0.2]}
+    source, parameters = (shifted, {"mu": [0.2]}) if what == "constant" else (path, {MU: [0.1]})
     for _ in range(2):
-        first = {"value": partial(rougher, more=0.1), "code": floor, "file": path}[what]
-        assert abd.sweep(first, grid, device="numpy", **keys)["status"][0] == "done"
-
-    def floor(mu: float) -> abd.Scene:
-        return sliding(2.0 * mu)
-
-    scene.gravity = (0, 0, -1.6)
+        table = abd.sweep(source, parameters, out=tmp_path / "s", steps=2, workers=1, device="numpy")
+        assert table["status"][0] == "done"
+    if what == "constant":
+        offset = 0.2
+    elif what == "mesh":
+        trimesh.creation.box((0.09, 0.1, 0.1)).export(mesh)
+    elif what == "sensor":
+        scene.add_sensor("height", what="position", body="cube")
+    else:
+        scene.output.frames = 3
     scene.save(path)
-    changed = {"value": partial(rougher, more=0.4), "code": floor, "file": path}[what]
-    with pytest.raises(SweepError, match="contains another sweep"):
-        abd.sweep(changed, grid, device="numpy", **keys)
+    with pytest.raises(SweepError, match="a run of another scene"):
+        abd.sweep(source, parameters, out=tmp_path / "s", steps=2, workers=1, device="numpy")
+
+
+def test_vectors_are_values(tmp_path, monkeypatch):
+    """Boxes fall with the gravity of their run, and the figure has a line for each."""
+    monkeypatch.chdir(tmp_path)
+    grid = ["gravity=[0,0,-9.81],[0,0,-1.6]", "solver.dt=0.01,0.02"]
+    scene = abd.Scene()
+    scene.add_body("box", box=(0.1, 0.1, 0.1))
+    scene.add_sensor("speed", what="velocity", body="box")
+    scene.save("fall.toml")
+    words = ["--grid", *grid, "--duration", "0.2", "--device", "numpy", "--workers", "1", "--out", "s"]
+    assert main(["sweep", "fall.toml", *words]) == 0
+    speed = pandas.read_parquet("s/table.parquet")["speed.2.last"]
+    assert speed.to_numpy() == pytest.approx([-1.962, -1.962, -0.32, -0.32], rel=1e-6)
+    assert main(["plot", "s", "--column", "speed.2.last"]) == 0
 
 
 def test_the_command_lists_failures_and_draws(tmp_path, monkeypatch, capsys):
@@ -172,6 +199,7 @@ def test_interrupted_sweep_continues(tmp_path, how):
         assert first.poll() is None
     os.killpg(first.pid, how)
     told = first.communicate()[1].decode()
+    assert "INFO" not in told
     assert how == signal.SIGKILL or (first.returncode == 130 and "repeat the command to run the missing points" in told)
     done = {path: path.stat().st_mtime_ns for path in tmp_path.glob("run-*/row.json")}
     assert 0 < len(done) < 8

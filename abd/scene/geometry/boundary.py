@@ -1,4 +1,4 @@
-"""Open edges and nested parts of a mesh."""
+"""Open edges, nested parts and inverted parts of a mesh."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ SAME = 1e-6
 """Integral along open edges that cancel, over their length: vertices of one place may differ by that part of the size."""
 SAMPLES = 100
 """Number of points of one part that are tested against another."""
+VOLUME_ROUNDING = 1e-9
+"""Volume of a part over the sum of the absolute volumes of its tetrahedra, up to which it has none."""
 MOST_TRIANGLES = 200_000
 """Largest number of triangles for a comparison of parts."""
 
@@ -84,3 +86,38 @@ def nested_parts(vertices: np.ndarray, triangles: np.ndarray, label: np.ndarray)
                 winding[near] += winding_numbers(points[near], own[other])
         found += bool((winding > 1.5).any())
     return found
+
+
+def inverted_triangles(vertices: np.ndarray, triangles: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """Return (f,) bool, the triangles to reverse so that no closed part that is outside of all others faces inwards.
+
+    Parts within a reversed one face outwards or inwards by their depth: within one other part they bound a cavity.
+
+    Args:
+        label: (v,) part of every vertex.
+    """
+    corners, parts = vertices[triangles], label[triangles[:, 0]]
+    _, first, parts = np.unique(parts, return_index=True, return_inverse=True)
+    a, b, c = np.moveaxis(corners - corners[first[parts], :1], 1, 0)
+    volume = np.einsum("ij,ij->i", a, np.cross(b, c))
+    rounding = VOLUME_ROUNDING * np.bincount(parts, weights=np.abs(volume))
+    volume = np.bincount(parts, weights=volume)
+    inverted = np.zeros(len(first), dtype=bool)
+    if not (volume < -rounding).any():
+        return inverted[parts]
+    own = np.split(np.argsort(parts, kind="stable"), np.cumsum(np.bincount(parts))[:-1])
+    low, high = (np.array([limit(corners[rows], axis=(0, 1)) for rows in own]) for limit in (np.min, np.max))
+
+    def around(k: int) -> list[int]:
+        """Return the parts that contain part k."""
+        points = corners[own[k]].mean(axis=1)[:: max(1, len(own[k]) // SAMPLES)]
+        larger = np.flatnonzero((low <= low[k]).all(axis=1) & (high >= high[k]).all(axis=1))
+        return [j for j in larger if j != k and (np.abs(winding_numbers(points, corners[own[j]])) > 0.5).all()]
+
+    for k in np.flatnonzero(volume < -rounding):
+        if cancel(vertices, open_sides(vertices, triangles[own[k]])) and not around(k):
+            inverted[k] = True
+            for j in np.flatnonzero((low >= low[k]).all(axis=1) & (high <= high[k]).all(axis=1)):
+                outer = around(j)
+                inverted[j] |= k in outer and volume[j] * (-1) ** len(outer) < 0.0
+    return inverted[parts]

@@ -14,7 +14,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from abd.errors import Problem, SceneError
-from abd.scene.geometry.boundary import cancel, describe, nested_parts, open_sides, welded_sides
+from abd.scene.geometry.boundary import cancel, describe, inverted_triangles, nested_parts, open_sides, welded_sides
 from abd.scene.geometry.mass import enclosed_volume
 from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
 
@@ -106,10 +106,15 @@ def make_surface(name: str, raw: RawMesh, file: str = "") -> Surface:
     if len(used) < count:
         notes.append(f"{count - len(used)} unused vertices were removed")
     surface = _part(Surface(name, vertices, triangles, codim_edges, points, closed), np.isin(np.arange(count), used))
-    inside = nested_parts(surface.vertices, surface.triangles, component_of_vertices(surface)) if closed else 0
-    if inside:
-        message = f"{inside} of its parts are inside others or overlap them: the common volume counts twice"
-        notes.append(message)
+    if closed:
+        label = component_of_vertices(surface)
+        inverted = inverted_triangles(surface.vertices, surface.triangles, label)
+        if inverted.any():
+            notes.append(f"the orientation of {inverted.sum()} triangles was reversed: they faced inwards")
+            surface = replace(surface, triangles=_reversed(surface.triangles, inverted))
+        inside = nested_parts(surface.vertices, surface.triangles, label)
+        if inside:
+            notes.append(f"{inside} of its parts are inside others or overlap them: the common volume counts twice")
     return replace(surface, notes=tuple(notes))
 
 
@@ -204,7 +209,7 @@ def _tidy_triangles(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.nda
         closed = is_closed(vertices, kept)
     if not closed:
         turned = _face_alike(vertices, kept)
-        straight = np.where(turned[:, None], kept[:, ::-1], kept)
+        straight = _reversed(kept, turned)
         if turned.any() and is_closed(vertices, straight):
             notes.append(f"the orientation of {turned.sum()} triangles was reversed to agree with the others")
             kept, closed = straight, True
@@ -224,8 +229,8 @@ def _tidy_triangles(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.nda
 def _face_alike(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """(f,) bool: the triangles to turn around so that neighbours across every edge of exactly two agree.
 
-    Each connected part keeps the orientation of its first triangle. Node 2k of the graph is triangle k as it is, node 2k + 1 is
-    the triangle turned around; edges connect nodes that agree.
+    Each connected part keeps the orientation of most of its triangles. Node 2k of the graph is triangle k as it is, node 2k + 1
+    is the triangle turned around; edges connect nodes that agree.
     """
     edge, forward = welded_sides(vertices, triangles)
     count = len(triangles)
@@ -239,8 +244,14 @@ def _face_alike(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     first = np.concatenate([2 * face[left], 2 * face[left] + 1])
     second = np.concatenate([2 * face[right] + disagree, 2 * face[right] + ~disagree])
     graph = coo_matrix((np.ones(len(first)), (first, second)), shape=(2 * count, 2 * count))
-    label = connected_components(graph, directed=False)[1]  # numbered by their first nodes
-    return label[0::2] > label[1::2]
+    label = connected_components(graph, directed=False)[1].reshape(count, 2)  # numbered by their first nodes
+    turned, part = label[:, 0] > label[:, 1], label.min(axis=1)
+    return turned ^ (np.bincount(part, weights=turned) > 0.5 * np.bincount(part))[part]
+
+
+def _reversed(triangles: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Return the triangles with the orientation of the chosen (f,) bool reversed."""
+    return np.where(chosen[:, None], triangles[:, ::-1], triangles)
 
 
 def _triangle_edges(triangles: np.ndarray) -> np.ndarray:

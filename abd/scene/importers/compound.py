@@ -9,7 +9,8 @@ import numpy as np
 from abd.rotations import quaternion
 from abd.scene.geometry import mass, shapes
 from abd.scene.geometry.mass import MassProperties
-from abd.scene.geometry.meshes import is_closed
+from abd.scene.geometry.mesh_files import RawMesh
+from abd.scene.geometry.meshes import make_surface
 
 SEGMENTS, SUBDIVISIONS = 32, 2
 """Facets around round shapes, and of spheres, where they are part of a surface."""
@@ -27,6 +28,7 @@ class Collider:
         path: path in the source; place: pose (4, 4); own: keys of a body that has only this collider, at the identity.
         vertices, triangles: surface in the collider's frame; edges, points, radius: exact geometry of round shapes.
         matter: mass properties for a density of 1 kg/m^3, in the collider's frame.
+        frame: pose (4, 4) of its prim, if that is not `place`, as for shapes along other axes.
         material: name of the material in the source, "" for none; plane: whether it is a half-space with the normal z.
     """
 
@@ -41,6 +43,7 @@ class Collider:
     radius: float = 0.0
     matter: MassProperties | None = None
     plane: bool = False
+    frame: np.ndarray | None = None
     material: str = ""
 
     def make_solid(self, vertices: np.ndarray, triangles: np.ndarray, own: dict | None = None) -> None:
@@ -75,9 +78,10 @@ class Collider:
     def make_mesh(self, vertices: np.ndarray, triangles: np.ndarray) -> bool:
         """Set a surface; return whether it is closed and therefore has mass."""
         self.vertices, self.triangles = vertices, triangles
-        if not is_closed(vertices, triangles) or mass.enclosed_volume(vertices, triangles) == 0.0:
+        surface = make_surface(self.path, RawMesh.of(vertices, triangles))
+        if not surface.closed or mass.enclosed_volume(surface.vertices, surface.triangles) == 0.0:
             return False
-        self.matter = mass.solid(vertices, triangles, 1.0)
+        self.matter = mass.solid(surface.vertices, surface.triangles, 1.0)
         return True
 
     @property

@@ -1,8 +1,9 @@
 """Bodies of a stage: rigid bodies with colliders, mass and motion; colliders without a rigid body become static bodies.
 
-Masses follow UsdPhysics. The mass of a body replaces those of its colliders; otherwise each collider has its own mass, or a mass
-from the first density of collider, body, material and 1000 kg/m^3. Centre of mass and inertia are given ones, or those of the
-colliders.
+Masses follow `UsdPhysics.RigidBodyAPI.ComputeMassProperties`. The mass of a body replaces those of its colliders; otherwise each
+collider has its own mass, or a mass from the first density of collider, body, material and 1000 kg/m^3. Centre of mass and
+inertia of a body are given ones, or those of the colliders, which are given ones, or those of their shapes. If only the centre is
+given, the inertia is about it, by the theorem of parallel axes.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abd.errors import SceneError
-from abd.rotations import polar, pose, quaternion
+from abd.rotations import pose
 from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.importers.compound import Collider, frame_keys, keys
+from abd.scene.importers.usd.motion import keyframes
 from abd.scene.importers.usd.shapes import KINDS, Materials, collider, color_of, rotation_of
-from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdPhysics
+from abd.scene.importers.usd.stage import Stage, UsdPhysics
 from abd.scene.schema.joint_schema import WORLD_NAME
 
 WATER = 1000.0
@@ -87,33 +89,20 @@ class Bodies:
         if not np.isfinite(matrix).all() or np.linalg.det(matrix) <= 0.0:
             message = "the transform of a rigid body must be finite and must not mirror or flatten it"
             stage.problem(message, path, matrix.tolist(), "apply the scale to its geometry")
+        if stage.is_sheared(path):
+            stage.notes.append(f"rigid body {path} is sheared: the places of its colliders and joints are approximate")
         self.all.append(body)
         self.by_path[path] = body
 
     def _motion(self, path: str, body: Body, velocity: np.ndarray, spin: np.ndarray) -> dict:
         """Keys of a kinematic body: its time samples as keyframes, or its velocity."""
-        stage = self.stage
-        one, times = stage.prim(path), set()
-        while one and not one.IsPseudoRoot():
-            for op in UsdGeom.Xformable(one).GetOrderedXformOps() if one.IsA(UsdGeom.Xformable) else ():
-                times.update(op.GetTimeSamples())
-            one = one.GetParent()
-        if len(times) < 2:
-            if not velocity.any() and not spin.any():
-                return {"kind": "static"}
-            return {
-                "kind": "kinematic",
-                "motion": {"velocity": velocity.tolist(), "angular_velocity_deg": spin.tolist()},
-            }
-        rate, start = stage.usd.GetTimeCodesPerSecond(), stage.usd.GetStartTimeCode()
-        start = start if stage.usd.HasAuthoredTimeCodeRange() else min(times)
-        frames = []
-        for code in sorted(times):
-            placed = self._placed(stage.to_world(path, code))
-            frame = {"time": (code - start) / rate, "position": placed[:3, 3].tolist()}
-            frames.append(frame | {"quaternion": quaternion(placed[:3, :3]).tolist()})
-        body.pose = self._placed(stage.to_world(path, start))
-        return {"kind": "kinematic", "motion": {"keyframes": [frame for frame in frames if frame["time"] >= 0.0]}}
+        found = keyframes(self.stage, path)
+        if found is not None:
+            frames, body.pose = found
+            return {"kind": "kinematic", "motion": {"keyframes": frames}}
+        if not velocity.any() and not spin.any():
+            return {"kind": "static"}
+        return {"kind": "kinematic", "motion": {"velocity": velocity.tolist(), "angular_velocity_deg": spin.tolist()}}
 
     def _add_collider(self, kind: str, one) -> None:
         stage, path = self.stage, str(one.primPath)
@@ -123,8 +112,8 @@ class Bodies:
         body = self.by_path.get(str(one.rigidBody))
         if body is None:
             # a collider by itself is its own body, or part of a disabled one: the description places it in neither
-            place = self._placed(stage.finite(stage.to_world(path), path, "its transform"))
-            body = self._disabled_above(path)
+            place = stage.placed(stage.finite(stage.to_world(path), path, "its transform"))
+            body = None if shape.plane else self._disabled_above(path)
             if body is None:
                 body = Body(stage.free_name(path, self.names), path, place, dynamic=False, keys={"kind": "static"})
                 self.all.append(body)
@@ -143,12 +132,6 @@ class Bodies:
                 return self.by_path[path]
             path = path.rpartition("/")[0]
         return None
-
-    def _placed(self, matrix: np.ndarray) -> np.ndarray:
-        """(4, 4) pose [m] of a map to the world (4, 4), without its scale."""
-        axes, lengths = matrix[:3, :3], np.linalg.norm(matrix[:3, :3], axis=0)
-        sound = np.isfinite(axes).all() and lengths.all()
-        return pose(polar((axes / lengths)[None])[0] if sound else np.eye(3), matrix[:3, 3] * self.stage.length)
 
     def _complete(self, body: Body) -> None:
         """Shape, pose, mass, material and colour of a body."""
@@ -189,18 +172,17 @@ class Bodies:
             return {"mass": given, "center_of_mass": (np.zeros(3) if center is None else center).tolist(),
                     "inertia": inertia.tolist()}  # fmt: skip
         whole = mass.united([part for part, _ in parts])
-        if center is None and inertia is None and body.keys.keys() & EXACT:
-            densities = {density for _, density in parts}
+        densities = {density for _, density in parts}
+        if center is None and inertia is None and body.keys.keys() & EXACT and None not in densities:
             if given > 0.0:
                 return {"mass": given}
-            if None not in densities:
-                density = densities.pop()
-                return {} if density == WATER else {"density": density}
+            density = densities.pop()
+            return {} if density == WATER else {"density": density}
         total = given if given > 0.0 else whole.mass
         middle = whole.center if center is None else center
         if inertia is None:
-            # the inertia about a given centre is that of the shapes, moved with it
-            inertia = total * (whole.inertia / whole.mass)
+            arm = whole.center - middle
+            inertia = total * (whole.inertia / whole.mass + arm @ arm * np.eye(3) - np.outer(arm, arm))
         inertia = 0.5 * (inertia + inertia.T)
         try:
             mass.second_moment_of_inertia(inertia)
@@ -213,7 +195,7 @@ class Bodies:
         return {"mass": float(total), "center_of_mass": middle.tolist(), "inertia": inertia.tolist()}
 
     def _part(self, one: Collider, body: Body, own: dict) -> tuple[MassProperties, float | None] | None:
-        """Return the matter of a collider in its body, with its density, None if its mass is given."""
+        """Return the matter of a collider in its body, with its density, None if more than that is given."""
         stage, matter = self.stage, one.matter_in_body
         if matter is None:
             return None
@@ -228,9 +210,14 @@ class Bodies:
                 WATER,
             )
             density = known = next(value for value in candidates if value > 0.0)
-        return MassProperties(
-            density * matter.mass, matter.volume, matter.center, density * matter.second_moment
-        ), known
+        total, center, second = density * matter.mass, matter.center, density * matter.second_moment
+        if "center" in given:
+            arm = center - (one.frame[:3, :3] @ given["center"] + one.frame[:3, 3])
+            center, second, known = center - arm, second + total * np.outer(arm, arm), None
+        if "inertia" in given:
+            axes = one.frame[:3, :3] @ given.get("axes", np.eye(3))
+            second, known = axes @ np.diag(0.5 * given["inertia"].sum() - given["inertia"]) @ axes.T, None
+        return MassProperties(total, matter.volume, center, second), known
 
     def _inertia(self, body: Body, own: dict) -> np.ndarray | None:
         """(3, 3) inertia about the centre of mass that a body is given [kg m^2]; Newton's full tensor counts first."""

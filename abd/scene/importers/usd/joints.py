@@ -131,15 +131,17 @@ class _Joints:
 
     def _spherical(self, one) -> dict:
         keys, limit = {"type": "spherical"}, one.limit
-        if limit.enabled:
-            angles = [float(angle) for angle in (limit.lower, limit.upper) if 0.0 <= angle < 180.0]
-            if angles:
-                keys["max_tilt_deg"] = max(min(angles), 1e-6)
-            if len(set(angles)) > 1:
-                self.stage.notes.append(
-                    f"joint {self.path}: its cone is {limit.lower:g} by {limit.upper:g} degrees; it is round here, of "
-                    f"{min(angles):g}"
-                )
+        angles = [float(angle) for angle in (limit.lower, limit.upper) if 0.0 <= angle < 180.0]
+        if len(angles) == 2:
+            keys["max_tilt_deg"] = max(min(angles), 1e-6)
+        if len(set(angles)) > 1:
+            self.stage.notes.append(
+                f"joint {self.path}: its cone is {limit.lower:g} by {limit.upper:g} degrees; it is round here, of {min(angles):g}"
+            )
+        elif len(angles) == 1:
+            self.stage.notes.append(
+                f"joint {self.path}: its limit of {angles[0]:g} degrees is ignored, since the other angle of its cone is free"
+            )
         return keys
 
     def _distance(self, one) -> dict | None:

@@ -87,7 +87,8 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
     L = stage.length
     position = stage.finite(one.localPos, one.primPath, "its position") * L
     place = pose(rotation_of(one.localRot), position)
-    out = Collider(str(one.primPath), place, material=str(one.materials[0]) if len(one.materials) else "")
+    material = str(one.materials[0]) if len(one.materials) else ""
+    out = Collider(str(one.primPath), place.copy(), frame=place, material=material)
     axis = str(getattr(one, "axis", "")).rsplit(".", 1)[-1]
     if axis in ("X", "Y", "Z"):
         out.place[:3, :3] = out.place[:3, :3] @ FROM_Z.get(axis, np.eye(3))
@@ -97,6 +98,8 @@ def collider(stage: Stage, kind: str, one) -> Collider | None:
         across = [scale for name, scale in zip("XYZ", scales) if name != axis]
         if max(across) > (1.0 + 1e-6) * min(across):
             stage.notes.append(f"collider {one.primPath} has different scales across its radius: the largest is used")
+    if kind != "MeshShape" and stage.is_sheared(one.primPath):
+        stage.notes.append(f"collider {one.primPath} is sheared: it has the shape without shear here")
     if kind == "SphereShape":
         out.make_sphere(float(_size(stage, one, one.radius)))
     elif kind == "CubeShape":
@@ -188,7 +191,10 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
     if points is None or counts is None or corners is None or len(points) == 0:
         stage.problem("the mesh must have points and faces", one.primPath, remedy="correct the stage")
         return None
-    vertices = stage.finite(points, one.primPath, "a point of the mesh") * np.array(one.meshScale) * stage.length
+    vertices, scales = stage.finite(points, one.primPath, "a point of the mesh"), np.diag(np.array(one.meshScale, dtype=float))
+    if stage.is_sheared(one.primPath):
+        scales = _axes(stage, one, out)
+    vertices = vertices @ scales.T * stage.length
     counts, corners = np.array(counts, dtype=np.int64), np.array(corners, dtype=np.int64)
     if (
         (counts < 3).any()
@@ -204,8 +210,10 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
     triangles = fans(counts, corners)
     if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
         triangles = triangles[:, ::-1]
-    if np.prod(np.array(one.meshScale)) < 0.0:
+    if np.linalg.det(scales) < 0.0:
         triangles = triangles[:, ::-1]
+    if mesh.GetHoleIndicesAttr().Get():
+        stage.notes.append(f"{one.primPath}: holeIndices are ignored: its holes are closed by faces")
     how = str(one.approximation or "none")
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     if how in ("convexHull", "boundingCube", "boundingSphere"):
@@ -229,3 +237,9 @@ def _mesh(stage: Stage, one, out: Collider) -> Collider | None:
         stage.notes.append(f"{one.primPath} is open: without an explicit mass, the mass of its convex hull is used")
     return out
 
+
+def _axes(stage: Stage, one, out: Collider) -> np.ndarray:
+    """(3, 3) map from a prim to the frame of its collider, with scale and shear."""
+    own, body = stage.to_world(one.primPath), stage.prim(one.rigidBody)
+    frame = stage.placed(stage.to_world(one.rigidBody)) @ out.place if body else stage.placed(own)
+    return frame[:3, :3].T @ own[:3, :3]

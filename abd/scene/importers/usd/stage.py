@@ -11,6 +11,7 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.optional import required
+from abd.rotations import polar, pose
 from abd.scene.importers.formats import ImportOptions, check_size
 
 Tf, Usd, UsdGeom, UsdPhysics, UsdShade, UsdUtils = (
@@ -20,6 +21,8 @@ Tf, Usd, UsdGeom, UsdPhysics, UsdShade, UsdUtils = (
 
 STANDARD_GRAVITY = 9.81
 """Default gravity of a stage [m/s^2]."""
+SHEAR = 1e-6
+"""Cosine between two axes of a prim above which it is sheared."""
 MOST_BYTES = 1 << 30
 """Size of a stage's file [bytes]."""
 
@@ -58,6 +61,18 @@ class Stage:
     def to_world(self, path, time: float = 0.0) -> np.ndarray:
         """(4, 4) map from a prim to the world, in units of the stage."""
         return np.array(UsdGeom.XformCache(time).GetLocalToWorldTransform(self.prim(path)), dtype=float).T
+
+    def placed(self, matrix: np.ndarray) -> np.ndarray:
+        """(4, 4) pose [m] of a map to the world (4, 4), without its scale."""
+        axes, lengths = matrix[:3, :3], np.linalg.norm(matrix[:3, :3], axis=0)
+        sound = np.isfinite(axes).all() and lengths.all()
+        return pose(polar((axes / lengths)[None])[0] if sound else np.eye(3), matrix[:3, 3] * self.length)
+
+    def is_sheared(self, path) -> bool:
+        """Return whether the axes of a prim are not perpendicular in the world."""
+        axes = self.to_world(path)[:3, :3]
+        products, lengths = np.abs(axes.T @ axes), np.linalg.norm(axes, axis=0)
+        return bool((products - np.diag(np.diag(products)) > SHEAR * np.outer(lengths, lengths)).any())
 
     def free_name(self, path: str, used: set[str]) -> str:
         """A name for a prim that is not among the used ones: its own, or the end of its path, with a note."""
