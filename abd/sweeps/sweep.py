@@ -319,10 +319,12 @@ def _run_all(client: Any, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, 
         job, error = futures[future], future.exception()
         if error is None:
             yield job, future.result()
-        else:
+        elif isinstance(error, KilledWorker):
             ended = "the process of the run ended several times: it crashed, or memory was not sufficient"
-            failure = ended if isinstance(error, KilledWorker) else f"{type(error).__name__}: {error}"
-            yield job, job.row | {"status": "failed", "failure": failure}
+            # the result of a finished run is lost with its process if another run ends that
+            yield job, _finished(job) or job.row | {"status": "failed", "failure": ended}
+        else:
+            yield job, job.row | {"status": "failed", "failure": f"{type(error).__name__}: {error}"}
 
 
 def _pickled(job: Job) -> bytes:
