@@ -18,7 +18,7 @@ def test_compilation_is_reported_unless_quiet_and_warm_modules_load_silently(tmp
     with monkeypatch.context() as patch:
         patch.setattr(compiling, "PATIENCE", 0.0)
         compiling.load_modules(device, [module], 1)
-        first, last = capsys.readouterr().err.splitlines()
+        first, *_, last = capsys.readouterr().err.splitlines()  # slow machines report more often
         assert first.endswith("0 of 1") and last.startswith("compiled the kernels")
         assert list(tmp_path.rglob("*.o")), "the cache has the compiled module"
         with compiling.without_progress():
