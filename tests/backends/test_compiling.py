@@ -12,8 +12,8 @@ def double(values: wp.array(dtype=float)):
 
 
 def test_compilation_is_reported_unless_quiet_and_warm_modules_load_silently(tmp_path, monkeypatch, capsys):
+    device, module = Device("cpu").warp, wp.get_module(__name__)  # Warp sets its folder before
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
-    device, module = Device("cpu").warp, wp.get_module(__name__)
     module.unload()
     with monkeypatch.context() as patch:
         patch.setattr(compiling, "PATIENCE", 0.0)
