@@ -275,9 +275,8 @@ def contact_elements(
     pull = np.where(active, np.maximum(by_distance, 0.0), 0.0)
     K = stiffness[:, None, None] * np.einsum("mi,mj->mij", n, n) + tangential + _across(x, near, n, pull)
     rows, ends = np.flatnonzero(active), homogeneous(contacts, near.w)
-    two_sided = contacts.stencil[rows] != Stencil.POINT_PLANE
     f = by_distance[rows, None] * n[rows]
-    plain = Elements.between(rows, f, K[rows], *(Y[rows] for Y in ends), two_sided)
+    plain = Elements.between(rows, f, K[rows], *(Y[rows] for Y in ends))
     parallel = _angle_elements(x, dc, contacts, by_angle, np.flatnonzero(active & (m1 > 0.0)))
     elements = Elements.joined(plain, parallel, tipping)
     return elements.exchanged(contacts.flipped[elements.source])

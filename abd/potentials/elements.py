@@ -38,14 +38,9 @@ class Elements(Table):
     Y_j: np.ndarray
 
     @classmethod
-    def between(
-        cls, source: np.ndarray, f: np.ndarray, K: np.ndarray, Y_i: np.ndarray, Y_j: np.ndarray,
-        two_sided: np.ndarray | bool = True,
-    ) -> Elements:  # fmt: skip
-        """Elements of forces f (e, 3) and stiffnesses K (e, 3, 3) between two points; on body i only unless `two_sided`, (e,)."""
-        side = np.broadcast_to(two_sided, len(source)).astype(float)
-        other = side[:, None, None] * K
-        return cls(source, f, -side[:, None] * f, K, -other, other, Y_i, Y_j)
+    def between(cls, source: np.ndarray, f: np.ndarray, K: np.ndarray, Y_i: np.ndarray, Y_j: np.ndarray) -> Elements:
+        """Elements of forces f (e, 3) and stiffnesses K (e, 3, 3) between two points; Y_j = 0 has no effect on body j."""
+        return cls(source, f, -f, K, -K, K, Y_i, Y_j)
 
     def exchanged(self, where: np.ndarray) -> Elements:
         """Elements with i and j exchanged where the mask (e,) is true."""

@@ -17,6 +17,7 @@ from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels, joined_components
 from abd.joints.rows.sizes import held_axes
 from abd.model import Kind, Model
+from abd.potentials import free_motion
 from abd.potentials.integrators import Mode, Scheme, Schemes, longest, scheme
 
 FAST_TURN = 0.5
@@ -140,8 +141,7 @@ class Modes:
         q, qd = state()
         w = spin(q, qd)
         A, rate, h = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3), np.broadcast_to(h, len(q))
-        columns = np.cross(A[tumbling], rate[tumbling], axis=1)
-        L = np.linalg.norm(np.einsum("nk,nik->ni", self._moment, columns), axis=1)
+        L = np.linalg.norm(free_motion.torque(rate[tumbling] * self._moment[:, None], A[tumbling]), axis=1)
         turning_fast = np.zeros(len(contact), dtype=bool)
         turning_fast[tumbling] = h[tumbling] * L > FAST_TURN * self._middle
         across = np.linalg.norm(np.cross(w[held], np.einsum("kij,kj->ki", A[held], axis)), axis=1)

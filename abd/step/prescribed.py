@@ -83,7 +83,7 @@ class Prescribed:
             return qd
         step = RATE_STEP * h
         now, before, earlier = (self.target_poses(time - k * step) for k in range(3))
-        rates = (1.5 * now - 2.0 * before + 0.5 * earlier) / _by_row(step, self.bodies)
+        rates = (1.5 * now - 2.0 * before + 0.5 * earlier) / np.broadcast_to(step, len(qd))[self.bodies, None]
         on_time = ~np.isin(self.bodies, self.late)
         out = qd.copy()
         out[self.bodies[on_time]] = rates[on_time]
@@ -96,7 +96,7 @@ class Prescribed:
             qd: (n, 12) present ones, which first substeps (h = 0) keep, and all bodies if they may lag."""
         if not self.any or self.may_lag:
             return qd
-        out, length = qd.copy(), _by_row(h, self.bodies)
+        out, length = qd.copy(), np.broadcast_to(h, len(qd))[self.bodies, None]
         moved = self.target_poses(time) - self.target_poses(time - h)
         out[self.bodies] = np.where(length > 0.0, moved / np.where(length > 0.0, length, 1.0), qd[self.bodies])
         return out
@@ -224,11 +224,6 @@ def _connected_bodies(model: Model) -> dict[int, list[int]]:
         for body, other in both[(kind[both] == (Kind.KINEMATIC, Kind.DYNAMIC)).all(axis=1)].tolist():
             out.setdefault(body, []).append(other)
     return out
-
-
-def _by_row(values: PerBody, bodies: np.ndarray) -> np.ndarray:
-    """Return (k, 1) values of bodies (k,)."""
-    return np.array([of_body(values, body) for body in bodies], dtype=float).reshape(-1, 1)
 
 
 def _weighted_pose(motion: Callable[[float], np.ndarray], weights: np.ndarray, time: float) -> np.ndarray:

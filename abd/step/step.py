@@ -70,8 +70,8 @@ class EnergyBalance:
         integration = (T + V at the end - T + V at the beginning) - work of loads, drives, friction and damping,
 
     T the kinetic energy of bodies and rotors, V that of gravity, strain, contacts and joints. It contains numerical dissipation,
-    losses of inelastic impacts, and the work of prescribed bodies. It does not contain changes between two frames: velocities and
-    positions that are set, other gravity, joints that are switched, changed or broken.
+    losses of inelastic impacts, and the work of prescribed bodies and moving surfaces. It does not contain changes between two
+    frames: velocities and positions that are set, other gravity, joints that are switched, changed or broken.
 
     Attributes:
         energy: T + V at the end of the last frame [J], None if the state was changed since.

@@ -185,7 +185,7 @@ class Motion:
         L = self.about_thin(k, maps(now), inertia, old, A, L, thin_now, about)
         w = self.spins(free_motion.inertia(A, self.data.moment), L)
         rigid = state(v, free_motion.rates(A, w))
-        other = mean_rates(rule, q, now)
+        other = (q - now) / np.reshape(rule.h, (-1, 1))  # mean rates of the step
         moves = self.dynamic[:, None]
         return np.where(moves, rigid, other), np.where(moves, kept, memory)
 
@@ -234,8 +234,3 @@ def persistent_force(force: np.ndarray, before: np.ndarray) -> np.ndarray:
     """Return forces (n, 3) that did not grow beyond `PERSISTENT` times those of the step before; zero for others."""
     size, old = (np.linalg.norm(one, axis=1, keepdims=True) for one in (force, before))
     return np.where(size > PERSISTENT * old, 0.0, force)
-
-
-def mean_rates(rule: Scheme | Schemes, q: np.ndarray, now: np.ndarray) -> np.ndarray:
-    """Return (n, 12) mean rates of a step from `now` to q."""
-    return (q - now) / np.reshape(rule.h, (-1, 1))
