@@ -247,6 +247,40 @@ def test_a_heavy_box_behind_a_light_one_does_not_rebound(mass, dt):
     assert simulation.bodies["heavy"].linear_velocity[0] == pytest.approx(0.0, abs=0.01 * SPEED)
 
 
+@pytest.mark.parametrize("dt", [1e-2, 5e-4])
+@pytest.mark.parametrize("slack, enforcement", [(0.0, "exact"), (0.0, "penalty"), (0.01, "exact")])
+def test_a_heavy_body_on_a_rope_stops_an_impact_without_rebound(slack, enforcement, dt):
+    """A ball of 0.5 kg hits one of 0.02 kg, from which a rope leads back to one of 2 kg: all move together."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": dt})
+    for name, mass, x, v in (("struck", 0.02, 0.0, 0.0), ("heavy", 2.0, -0.5, 0.0), ("ball", 0.5, -0.13, SPEED)):
+        scene.add_body(name, sphere={"radius": 0.05}, mass=mass, position=(x, 0.0, 0.0), velocity=(v, 0.0, 0.0))
+    centres = {"parent_anchor": (0.0, 0.0, 0.0), "child_anchor": (0.0, 0.0, 0.0)}
+    scene.add_rope("rope", "struck", "heavy", distance=0.5 + slack, enforcement=enforcement, **centres)
+    simulation = abd.run(scene, duration=0.03 + 4.0 * dt, device=NAME)
+    velocities = [simulation.bodies[name].linear_velocity[0] for name in ("ball", "struck", "heavy")]
+    assert velocities == pytest.approx([0.5 * SPEED / 2.52] * 3, abs=0.01 * SPEED)
+
+
+@pytest.mark.parametrize("dt", [1e-2, 1e-4])
+@pytest.mark.parametrize("support", ["rope", "planar_connector"])
+def test_a_light_plate_on_a_one_sided_support_stops_a_ball(support, dt):
+    """A ball of 0.5 kg falls on a plate of 0.1 kg that hangs on a rope or lies on a plane."""
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_body("plate", sphere={"radius": 0.05}, mass=0.1)
+    scene.add_body("ball", sphere={"radius": 0.05}, mass=0.5, position=(0.0, 0.0, 0.12), velocity=(0.0, 0.0, -SPEED))
+    scene.add_slider("guide", abd.WORLD, "plate", anchor=(0.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0), enforcement="exact")
+    rope = {"distance": 0.5, "parent_anchor": (0.0, 0.0, 0.5), "child_anchor": (0.0, 0.0, 0.0)}
+    plane = {"unilateral": True, "anchor": (0.0, 0.0, 0.0), "axis": (0.0, 0.0, 1.0)}
+    keys = rope if support == "rope" else plane
+    scene.add_joint(support, "support", abd.WORLD, "plate", enforcement="exact", **keys)
+    simulation = abd.Simulation(scene, device=NAME)
+    rises = []
+    while simulation.time < 0.02 + 2.0 * dt:
+        simulation.step()
+        rises.append(max(simulation.bodies[name].linear_velocity[2] for name in ("plate", "ball")))
+    assert max(rises) < 0.01 * SPEED
+
+
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("e", [0.0, 0.5])
 def test_a_moving_obstacle_hits_a_body_at_rest(e, dt):

@@ -123,9 +123,10 @@ class JointSystem:
 
     @cached_property
     def ends(self) -> np.ndarray:
-        """Rows (b,) of active barriers."""
+        """Rows (b,) of active barriers and of ropes and other gaps as stiff as their joint."""
         a = self.row_laws
-        return np.flatnonzero(a.active & (a.law == Law.BARRIER))
+        stiff_gaps = (a.law == Law.ONE_SIDED) & (a.mass_stiffness > 0.0)
+        return np.flatnonzero(a.active & ((a.law == Law.BARRIER) | stiff_gaps))
 
     @cached_property
     def stiff_drives(self) -> list[int]:

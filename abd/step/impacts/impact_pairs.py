@@ -29,7 +29,7 @@ class ImpactPairs(Table):
         friction: (k, 3) impulse of friction on i in the step [N s].
         size: (k,) magnitudes of the impulses [N s]; a power over its size is a speed [m/s].
         restitution, mu: (k,) of the pairs.
-        row: (k,) row of a joint limit, -1 for contacts of two bodies.
+        row: (k,) row of a joint limit or rope, -1 for contacts of two bodies.
     """
 
     pairs: np.ndarray
@@ -72,7 +72,7 @@ class ImpactPairs(Table):
     def of_limits(
         cls, model: Model, system: JointSystem, memory: JointMemory, applied: Applied, q: np.ndarray, h: float | np.ndarray
     ) -> ImpactPairs:
-        """Create pairs from the limits with a force in the last step, of h [s], scalar or (n,), that led to q (n, 12).
+        """Create pairs from the limits and ropes with a force in the last step, of h [s], scalar or (n,), that led to q (n, 12).
 
         A limit of a coordinate x with the force f [N or N m] gives the joint's two bodies the impulse ``P = f h dx/dX``, X their
         twists. ``P . v`` is then the rate of x times f h. The joint's length converts rates of angles to speeds."""

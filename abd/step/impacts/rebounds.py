@@ -10,6 +10,7 @@ from abd.backends.answers import NO_PAIRS
 from abd.by_bodies import PerBody
 from abd.contact.forces import FrictionPoints, friction_points
 from abd.contact.pair_rows import PairRows, keys, places
+from abd.joints.rows.laws import Law
 from abd.model import Model
 from abd.step.contact_parameters import became_active
 from abd.step.host_copies import HostCopies
@@ -42,7 +43,7 @@ class Rebounds:
         Limits push on `limited` (n,) bodies; see `Restitution.rebound`."""
         backend, model, joints = self.backend, self.model, self.backend.system
         touching = backend.touch.touching() != 0
-        has_contact = touching | limited if len(joints.ends) else touching
+        has_contact = touching | limited if joints.has_barriers else touching
         if not has_contact.any():
             return None
         (q_0, v_0), after = self.copies.previous, self.copies.present
@@ -55,7 +56,7 @@ class Rebounds:
         pairs = ImpactPairs.of_contacts(model, *backend.readings.contact_impulses(), after[0])
         if len(joints.ends) and limited.any():
             limits = ImpactPairs.of_limits(model, joints, self.copies.memory, self.copies.applied, after[0], h)
-            pairs = ImpactPairs.joined(pairs, limits)
+            pairs = self._with_limits(pairs, limits)
         step = self.restitution.step(before, after)
         impacts, is_seed = self.restitution.impacts(pairs, step, h, self._are_fresh(pairs, step, h))
         if not is_seed.any():
@@ -87,6 +88,14 @@ class Rebounds:
             fresh[contacts] = became_active(self.backend, some, closing[contacts] * lengths[some[:, 0]])
             self.impact_pairs = pairs.pairs[fresh & pairs.is_contact]
         return fresh
+
+    def _with_limits(self, contacts: ImpactPairs, limits: ImpactPairs) -> ImpactPairs:
+        """Join the pairs of contacts and limits, without ropes of articulations that have no other pair."""
+        pairs, n = ImpactPairs.joined(contacts, limits), len(self.articulations.dynamic)
+        is_rope = np.pad(self.backend.system.row_laws.law[limits.row] == Law.ONE_SIDED, (len(contacts), 0))
+        struck = np.zeros(n, dtype=bool)
+        struck[pairs.pairs[~is_rope]] = True
+        return pairs[~is_rope | self.articulations.containing(struck)[pairs.pairs[:, 0]]] if is_rope.any() else pairs
 
     def _friction(self, pairs: ImpactPairs, q: np.ndarray, h: float | np.ndarray) -> np.ndarray:
         """Return (k, 3) impulses of friction on the first bodies of pairs in the last step, of h [s], scalar or (n,) [N s]."""

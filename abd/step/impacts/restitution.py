@@ -1,7 +1,7 @@
 """Restitution of impacts, added to the velocities once a step has converged.
 
 A step is inelastic: at its end, bodies with an impact between them move together. For every pair k of bodies in contact, and
-every joint limit with restitution (`ImpactPairs.of_limits`), P_k is its impulse in the step as a pair of wrenches;
+every joint limit and taut rope (`ImpactPairs.of_limits`), P_k is its impulse in the step as a pair of wrenches;
 ``P_k . v`` is its normal velocity times the size of the impulse. A pair has an *impact* if it closes faster than
 ``max(2 |g| h, 2 tolerance)``, without restitution and active since this step than ``2 tolerance``; slower pairs are in resting
 contact.
