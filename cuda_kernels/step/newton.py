@@ -19,7 +19,8 @@ A remaining error of the model, with or without the bound, is visible in the ene
 that of the model, its minimum at 1/c. The next direction of the island is stretched by that, at most by `LARGEST_STRETCH`.
 
 After a step with a much larger decrease than predicted, the minimum is farther away: 1/c times the length of the step if c is
-known and at least 1/`LARGEST_STRETCH`. Otherwise the step cannot prove convergence.
+known and at least 1/`LARGEST_STRETCH`. Otherwise the step cannot prove convergence; nor can one that was stopped
+almost at once, as where a rope becomes taut.
 
 Far from the minimum, exact directions of iterative linear solves are unnecessary. The relative tolerance follows the progress of
 the last iteration (Eisenstat and Walker, Choosing the forcing terms in an inexact Newton method, 1996, choice 2), measured by the
@@ -307,7 +308,8 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
             c.distance_ratio[w] = wp.max(longer, ONE)
     if c.converged[w] != 0:
         return
-    in_tolerance = c.small[w] != ZERO and c.limit[w] == ONE
+    is_stopped = c.alpha[w] > ZERO and c.alpha[w] < BLOCKED
+    in_tolerance = c.small[w] != ZERO and c.limit[w] == ONE and not is_stopped
     reached = in_tolerance and within(c, w, c.distance_ratio[w] * c.moved[w] / c.length[w])
     if has_exact != 0 and not (errors[w] <= ONE):
         reached = False

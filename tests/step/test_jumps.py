@@ -250,6 +250,21 @@ def test_a_rotor_has_its_inertia_from_the_first_step_on(rotor, dt):
     assert np.diff(speeds) / dt == pytest.approx(-9.81 * 2.0 / (2.0 + rotor), rel=1e-6)
 
 
+@pytest.mark.parametrize("dt", [2e-3, 5e-4, 1e-4])
+@pytest.mark.parametrize("force", [0.1, 1.0, 10.0])
+def test_a_taut_rope_carries_a_sudden_load_from_the_first_step(force, dt):
+    """Also if the load moves the body by less than the tolerance in a step."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_body("box", box=(0.1, 0.1, 0.1), mass=1.0)
+    ends = {"parent_anchor": (0, 0, 0.5), "child_anchor": (0, 0, 0)}
+    scene.add_rope("rope", abd.WORLD, "box", distance=0.5, enforcement="exact", **ends)
+    simulation = abd.run(scene, steps=3, device=NAME)
+    simulation.bodies["box"].apply_force((0, 0, -force))
+    for _ in range(4):
+        simulation.step()
+        assert simulation.joints["rope"].wrench()[0][2] == pytest.approx(force, rel=2e-3)
+
+
 @pytest.mark.parametrize("dt", [0.01, 5e-4])
 @pytest.mark.parametrize("start", [0, 5])
 def test_a_velocity_drive_with_constant_acceleration_needs_a_constant_force(start, dt):
