@@ -74,7 +74,9 @@ class WholeStep:
         self._mode: np.ndarray | None = None
         self._pairs_are_current = False
         c = backend.contacts.candidates
-        self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0)
+        self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0 * c.margin)
+        self._slack = d.upload(WIDE * c.margin, wp.float64)
+        self._unbounded = d.upload(np.full(c.worlds, UNBOUNDED_MARGIN), wp.float64)
         kind = backend.model.bodies.kind
         self._mobile, self._formed = backend.inactive.mobile.copy(), -1
         self._untouched = np.zeros(backend.n, dtype=np.int32)
@@ -203,10 +205,10 @@ class WholeStep:
         """Test whether bodies come near each other on the path from the state, and set the margin of the empty list."""
         c = self.backend.contacts.candidates
         if not c.may_collide:
-            c.begin_slack(UNBOUNDED_MARGIN)
+            c.begin_slack(self._unbounded)
             return
         self._find_near(self._wide)
-        c.begin_slack(WIDE * c.margin)
+        c.begin_slack(self._slack)
 
     def _find_near(self, grown: wp.array) -> None:
         """Test whether a list for the present path would have any pair, with boxes enlarged by `grown` (worlds,) [m]."""
