@@ -224,26 +224,33 @@ class WholeStep:
         launch(control.begin_iteration, 1, c)
         b.start.go_alone()
         launch(kernels.begin_iterations, 1, c, self.state)
+        self._judge_limits()
         b.iteration.set_flag(control.STALE)
 
     def _iterate(self) -> None:
-        iteration = self.backend.iteration
-        iteration.iterate()
-        self.device.launch(kernels.end_iteration, 1, iteration.control, self.settings.max_newton, self.state)
-
-    def _end(self) -> None:
-        """Test whether limits reject the step, and whether its swept path is collision-free."""
-        b, c, launch, n = self.backend, self.backend.iteration.control, self.device.launch, self.backend.n
-        self.device.fill(b.islands.done)
+        """Run an iteration; turns and limits of any iterate reject the step, as in `abd.step.verdict.Verdicts.of_iterate`."""
+        b, launch = self.backend, self.device.launch
+        b.iteration.iterate()
+        launch(kernels.end_iteration, 1, b.iteration.control, self.settings.max_newton, self.state)
         if b.system.counts_turns:
             self.device.fill(b.scratch.marks)
             b.rows.memory.mark_turned(b.at.current, TURN, b.scratch.marks)
-            launch(kernels.reject_marked, n, b.scratch.marks, self.state)
+            launch(kernels.reject_marked, b.n, b.scratch.marks, self.state)
+        self._judge_limits()
+
+    def _judge_limits(self) -> None:
+        """Mark bodies with active limits at the iterate, and test whether these reject the step."""
+        b, launch, n = self.backend, self.device.launch, self.backend.n
         if b.rows.memory.has_limits:
             self.device.fill(b.scratch.marks)
             b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
             rejects_limits = int(self.settings.integrator == "generalized_alpha")
             launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, rejects_limits, self.state)
+
+    def _end(self) -> None:
+        """Test whether the swept path is collision-free."""
+        b, c, launch = self.backend, self.backend.iteration.control, self.device.launch
+        self.device.fill(b.islands.done)
         a, largest = b.scratch.a, b.iteration.search.largest
         b.swept_paths.launch_swept_paths(b.scheme.lengths, True, a)
         b.islands.reduce(a, sums.MAX, c.each)
