@@ -184,7 +184,7 @@ class JointControl:
         reader = self._coordinates.reader
         place = reader.of(index).start + reader.names[reader.of(index)].index(settings.name)
         value, rotary = float(self._coordinates.values[place]), bool(reader.table.rotary[place])
-        return with_approaching_barriers(settings, self._model, value, rotary)
+        return with_approaching_barriers(settings, self._model, self.joint(index), value, rotary)
 
     # before and after a step --------------------------------------------------------------------------------------
 
