@@ -177,7 +177,7 @@ class Settings:
         minimum_separation: added to every pair's separation [m].
         barrier: "log", "log_sq" or "cubic".
         contact_set: "minima" (local minima of the distance) or "ipc" (all pairs of primitives).
-        limit_reach, limit_angle: activation distance of the barriers of joint limits [m], [rad].
+        limit_distance, limit_angle: activation distance of the barriers of joint limits [m], [rad]; None = d_hat, or by joint.
         contact_stiffness: kappa_c of every pair [J/m^4], [J/m^2] for cubic; None = by pair.
         eps_v: sliding speed below which friction is static [m/s].
         stick: static friction, "elastic" (a spring) or "viscous" (creep of at most eps_v).
@@ -203,7 +203,7 @@ class Settings:
     spectral_radius: float = 0.8
     gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     d_hat: float | None = 1e-3
-    limit_reach: float = 1e-3
+    limit_distance: float | None = None
     limit_angle: float = 0.01
     minimum_separation: float = 0.0
     barrier: str = "log"

@@ -98,6 +98,69 @@ def swinging(worlds: int, *fast: int, **solver) -> abd.Scene:
     return out
 
 
+PD = {"mode": "pd", "target": "sin(5*t)", "stiffness": 50.0, "damping": 2.0}
+HINGES = {
+    "penalty": {},
+    "exact": {"enforcement": "exact"},
+    "friction": {"friction": 0.2},
+    "limit": {"range": (-1, 0.02)},
+    "impact": {"coordinate": {"theta": {"range": (-1, 0.02), "limit_restitution": 0.5}}},
+    "drive": {"drive": PD},
+    "limited drive": {"drive": PD | {"effort": 0.5}},
+    "position drive": {"enforcement": "exact", "drive": {"mode": "position", "target": "sin(5*t)"}},
+    "spring": {"coordinate": {"theta": {"stiffness": 30.0, "damping": 0.1}}},
+    "rotor": {"armature": 0.1},
+    "coupling": {},
+}
+"""Keys of a hinge that uses one feature of the solver."""
+BODIES = {
+    "prescribed": {"box": (1, 1, 0.1), "kind": "kinematic", "motion": {"formulas": {"x": "0.02*sin(20*t)"}}},
+    "substeps": {"box": (1, 1, 0.01), "kind": "static"},
+    "distant": {"box": (2, 2, 2), "position": (1e4, 0, 0)},
+}
+"""Keys of a body that uses one feature of the solver; a cube falls on it."""
+
+
+def add_feature(scene: abd.Scene, kind: str, world: int) -> None:
+    """Add bodies of a world that use one feature of the solver."""
+    for k in range(2 if kind == "coupling" else 1) if kind in HINGES else ():
+        rod = scene.add_body(f"rod{k}", box=(0.5, 0.05, 0.05), position=(0.25, k, 2), world=world)
+        scene.add_hinge(f"hinge{k}", abd.WORLD, rod, anchor=(0, k, 2), axis=(0, 1, 0), **HINGES[kind])
+    if kind == "coupling":
+        scene.add_coupling("gear", "hinge0.theta", terms=[{"coordinate": "hinge1.theta", "factor": -2.0}])
+    if kind in BODIES:
+        height, speed = (0.2, -30.0) if kind == "substeps" else (0.101, 0.0)
+        scene.add_body(f"plate{world}", world=world, **BODIES[kind])
+        scene.add_body(f"cube{world}", box=(0.1,) * 3, position=(0, 0, height), velocity=(0, 0, speed), world=world)
+
+
+def with_feature(kind: str) -> abd.Scene:
+    """Create a scene of one feature, or of a stack on a slope, of two bodies that fall close to each other, or of a driven arm
+    and a ball on a rail."""
+    scene = abd.Scene(solver={"dt": 0.005, "tolerance": 5e-4})
+    scene.add_material("default", mu=0.4, restitution=0.1)
+    if kind == "stack":
+        scene.add_body("slope", half_space={"normal": (0.2, 0, 1)})
+        turn = {"axis": (0, 1, 0), "degrees": float(np.degrees(np.arctan(0.2)))}
+        for k in range(3):
+            height = (0.0505 + 0.101 * k) / np.hypot(0.2, 1.0)
+            scene.add_body(f"box{k}", box=(0.1,) * 3, position=(0.2 * height, 0, height), axis_angle=turn)
+    elif kind == "fall":
+        spin = {"axis_angle": {"axis": (1, 2, 3), "degrees": 40}, "angular_velocity": (1, 2, 3)}
+        scene.add_body("floor", box=(2, 2, 0.1), kind="static", position=(0, 0, -0.05))
+        scene.add_body("box", box=(0.1, 0.2, 0.3), position=(0, 0, 0.2), velocity=(0.5, 0, -1), **spin)
+        scene.add_body("ball", sphere={"radius": 0.05}, position=(0.02, 0.03, 0.45))
+    elif kind == "arm":
+        scene.add_body("arm", box=(0.5, 0.05, 0.05), position=(0.25, 0, 2))
+        scene.add_body("hand", sphere={"radius": 0.04}, position=(0.5, 0, 2.3))
+        effort = {"friction": 0.2, "drive": PD | {"effort": 5.0}}
+        scene.add_hinge("pivot", abd.WORLD, "arm", anchor=(0, 0, 2), axis=(0, 1, 0), enforcement="exact", **effort)
+        scene.add_slider("rail", "arm", "hand", anchor=(0.5, 0, 2.3), axis=(0, 0, 1), range=(-2e-4, 0.1))
+    else:
+        add_feature(scene, kind, world=0)
+    return scene
+
+
 def step_and_compare(many: abd.Simulation, alone: list[abd.Simulation], steps: int) -> list:
     """Take steps after each of which the worlds have the states and times of the single runs; return the reports."""
     reports = []

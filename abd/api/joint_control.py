@@ -36,7 +36,6 @@ from abd.joints.rows.laws import SPRINGS, Role
 from abd.joints.rows.rows import residual
 from abd.joints.rows.system import JointSystem
 from abd.model import WORLD, Model
-from abd.potentials.integrators import longest
 from abd.step.joint_rows import JUMP_OF_SPEED
 from abd.step.step import Stepper
 from cuda_kernels.shared import slots
@@ -171,7 +170,7 @@ class JointControl:
             x, _, before, earlier, *_ = self._stepper.memory.history[:, self._row(index, settings.name, drive)]
             usual = abs(before - earlier)
             if drive.mode == "position":
-                h = longest(self._stepper.worlds.lengths)
+                h = of_body(self._stepper.worlds.lengths, self.joint(index).child)
                 after = (drive.target(now + h) - x) / h
         return abs(after - before) > max(JUMP * max(abs(before), abs(after)), JUMP_OF_SPEED * usual)
 
@@ -184,7 +183,7 @@ class JointControl:
         reader = self._coordinates.reader
         place = reader.of(index).start + reader.names[reader.of(index)].index(settings.name)
         value, rotary = float(self._coordinates.values[place]), bool(reader.table.rotary[place])
-        return with_approaching_barriers(settings, self._model, value, rotary)
+        return with_approaching_barriers(settings, self._model, self.joint(index), value, rotary)
 
     # before and after a step --------------------------------------------------------------------------------------
 
@@ -313,7 +312,7 @@ class JointControl:
         stepper.sleep.disturb()
         self._coordinates.forget_readings()
         ends = self._unfit_ends()
-        drives = stepper.rows.jumping_drives(stepper.time, longest(stepper.worlds.lengths), 0.0)
+        drives = stepper.rows.jumping_drives(stepper.time, stepper.worlds.lengths, 0.0)
         unfit = np.array([*ends[ends != WORLD], *drives], dtype=int)
         stepper.modes.jump(unfit[bodies[unfit]], constraints=True)
         self._were_moved |= are_moved
@@ -321,12 +320,14 @@ class JointControl:
     def _unfit_ends(self) -> np.ndarray:
         """Return bodies of constraints that are open or that the velocities violate, with repetitions."""
         stepper, system = self._stepper, self._backend.system
-        q, qd, linear, a, h = stepper.q, stepper.qd, system.linear, system.row_laws, longest(stepper.worlds.lengths)
-        opening, moved = residual(linear, q), residual(linear, q + h * qd)
+        q, qd, linear, a = stepper.q, stepper.qd, system.linear, system.row_laws
+        lengths = np.broadcast_to(stepper.worlds.lengths, len(q))
+        of_rows, h = system.of_rows(lengths), np.append(system.of_linear(lengths), system.of_rows(lengths))
+        opening, moved = residual(linear, q), residual(linear, q + lengths[:, None] * qd)
         motion = np.maximum(np.abs(opening), np.abs(moved - opening)).max(axis=1, where=linear.K > 0.0, initial=0.0)
         value, rate = stepper.memory.history[[slots.VALUE, slots.RATE]]
         stiff = a.active & (a.mass_stiffness > 0.0) & np.isin(a.role, SPRINGS)
-        motion = np.append(motion, np.where(stiff, np.maximum(np.abs(value - a.target), h * np.abs(rate)), 0.0))
+        motion = np.append(motion, np.where(stiff, np.maximum(np.abs(value - a.target), of_rows * np.abs(rate)), 0.0))
         ends = np.concatenate([[linear.parent, linear.child], system.row_bodies], axis=1).astype(int)
         speed = np.append(np.abs(qd).max(axis=1), 0.0)[ends].max(axis=0)  # the last one is the world's
         return ends[:, motion > UNFIT * h * np.maximum(speed, self._model.settings.eps_v)].ravel()

@@ -51,8 +51,6 @@ def with_scales_of(model: Model, scene: Scene, before: Model) -> Model:
         settings = replace(settings, tolerance=old.tolerance)
         if given.friction_tolerance is None:
             settings = replace(settings, friction_tolerance=old.friction_tolerance)
-    if given.d_hat is None:
-        settings = replace(settings, limit_reach=old.limit_reach)
     bodies = replace(model.bodies, kappa=_kappa(model, scene, before))
     return replace(model, bodies=bodies, settings=replace(settings, diagonal=old.diagonal))
 

@@ -117,16 +117,15 @@ class PairLaw:
 def activations(model: Model, extents: np.ndarray) -> np.ndarray:
     """(n,) activation of every body [m]: d_hat, or a fraction of its thinnest extent (n,).
 
-    Bodies without thickness have the largest activation of the others.
+    Bodies without thickness have the largest activation of the dynamic bodies of their world, which also limits the others.
     """
     given = model.settings.d_hat
     if given is not None:
         return np.full(len(extents), float(given))
-    own = D_HAT_SHARE * extents
-    finite = np.isfinite(own)
-    moving = own[finite & (model.bodies.kind == Kind.DYNAMIC)]
-    most = moving.max() if len(moving) else 1e-3 * model.settings.diagonal
-    return np.where(finite, np.minimum(own, most), most)
+    own, world = D_HAT_SHARE * extents, model.bodies.world
+    most, moving = np.zeros(world.max(initial=0) + 1), np.isfinite(own) & (model.bodies.kind == Kind.DYNAMIC)
+    np.maximum.at(most, world[moving], own[moving])
+    return np.minimum(own, np.where(most > 0.0, most, 1e-3 * model.settings.diagonal)[world])
 
 
 def thinnest_extents(model: Model) -> np.ndarray:

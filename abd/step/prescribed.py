@@ -107,7 +107,7 @@ class Prescribed:
         return np.array([affine_state(motions[int(body)](of_body(time, body))) for body in self.bodies]).reshape(-1, 12)
 
     def minimise(
-        self, backend, start: np.ndarray, target_poses: np.ndarray, nominal: np.ndarray, resolution: float, unit: float,
+        self, backend, start: np.ndarray, target_poses: np.ndarray, nominal: np.ndarray, resolution: PerBody, unit: float,
         minimise_step,
     ) -> StepFailure | None:  # fmt: skip
         """Run `minimise_step` until every target is reached, as far as contacts allow.
@@ -115,7 +115,7 @@ class Prescribed:
         Args:
             start, target_poses: (k, 12) states at the beginning of the step and prescribed for its end.
             nominal: (k,) length of the prescribed motion in the step [m]; resolution: largest distance of a body from its target
-                by the step's tolerance [m]; unit: penalty at the start of a step (`Scheme.penalty`).
+                by the step's tolerance [m], scalar or (n,); unit: penalty at the start of a step (`Scheme.penalty`).
 
         Returns:
             the failure of a minimisation, or ``blocked`` with the bodies and their missing distance [m].
@@ -131,7 +131,7 @@ class Prescribed:
             self.stride[bodies] = stride
             penalty = unit * float(np.clip(stride[is_late] / travel[is_late], 1e-2, 1.0).min(initial=1.0))
             backend.target_poses.set_penalty(penalty, lp, lA)
-        allowed = np.maximum(REACHED_FRACTION * travel, resolution)
+        allowed = np.maximum(REACHED_FRACTION * travel, np.broadcast_to(resolution, n)[bodies])
         is_near = False
         for _ in range(LARGEST_UPDATES):
             self._snap(backend, target_poses, LAST_GAP_FRACTION if is_near else GAP_FRACTION)

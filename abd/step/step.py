@@ -99,7 +99,7 @@ class EnergyBalance:
         work."""
         stepper = self.stepper
         q, qd, system, memory, dt = stepper.q, stepper.qd, stepper.joints, stepper.memory, stepper.settings.dt
-        ch2 = stepper.modes.rule(dt, longest(stepper.previous_h)).c * dt * dt  # the energy of penalties depends on it
+        ch2 = stepper.modes.rule(dt, longest(stepper.previous_h)).ch2  # the energy of penalties depends on it
         applied, last = initial_laws(system, memory, stepper.settings, stepper.time, ch2), stepper.applied
         out = kinetic_energy(stepper.model, qd) + sum(potential_energies(stepper.model, q).values())
         if len(system.linear):

@@ -163,7 +163,7 @@ class Substeps:
             stepper.load_memory()
             backend.steps.begin(rule, mode, settings.eps_v * h, target_poses)
             start_poses = backend.target_poses.read_prescribed() if prescribed.any else None
-            if (failure := stepper.rows.begin(rule.c * h * h, stepper.time + h)) is not None:
+            if (failure := stepper.rows.begin(rule.ch2, stepper.time + h)) is not None:
                 return failure
             self._start()
             stepper.stiffness.relax(backend, h)

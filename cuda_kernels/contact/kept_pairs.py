@@ -41,13 +41,13 @@ def set_margins(
     first: wp.int32,
     motion: wp.array(dtype=wp.float64),
     over: wp.float64,
-    least: wp.float64,
-    most: wp.float64,
+    least: wp.array(dtype=wp.float64),
+    most: wp.array(dtype=wp.float64),
     margin: wp.array(dtype=wp.float64),
 ):
-    """Set the margins [m] of the worlds (w,) to `over` times their motions, within bounds."""
+    """Set the margins [m] of the worlds (w,) to `over` times their motions, within bounds (w,)."""
     w = wp.tid() + first
-    margin[w] = wp.min(wp.max(least, over * motion[w]), most)
+    margin[w] = wp.min(wp.max(least[w], over * motion[w]), most[w])
 
 
 @wp.kernel

@@ -5,7 +5,7 @@ Counterpart of ``abd/backends/reference/numpy_joints.py``; the rows are those of
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ZERO
+from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.joints.measured_rows import Ends, MeasuredRows, row_value
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.shared import slots
@@ -58,9 +58,9 @@ def row_errors(
 ):
     """Compute the residuals (R,) of the exact rows over their tolerances at measured values (m,).
 
-    They are 0 for drives at their effort limit, and for rows whose bodies are all done."""
+    They are 0 for drives at their effort limit and for rows whose bodies are all done, -1 for rows that are not exact."""
     e = wp.tid() + first
-    error = ZERO
+    error = wp.where(is_held(rows, e), ZERO, -ONE)
     if is_held(rows, e) and has_body_left(ends, done, e):
         x = row_value(rows, e, values)
         force = rows.p[e, slots.STRENGTH] * wp.abs(x - rows.p[e, slots.CENTRE])

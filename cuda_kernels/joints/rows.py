@@ -6,7 +6,7 @@ row adds ``1/2 sum_k K_k (F_k - a_k)^2`` to the incremental potential. Mirrors `
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, ZERO, Pose
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -99,10 +99,10 @@ def row_errors(
 ):
     """Compute the sizes of the residuals F of the exact rows over their tolerances, and ``F . K F``.
 
-    Both are 0 for other rows, and for rows whose bodies are all done. Excluded bodies are done,
+    Errors of other rows are -1. Both are 0 for rows whose bodies are all done. Excluded bodies are done,
     and may have the island of others."""
     e = wp.tid() + first
-    error = ZERO
+    error = wp.where(rows.exact[e] == 1, ZERO, -ONE)
     energy = ZERO
     parent = rows.parent[e]
     has_body_left = done[rows.child[e]] == 0

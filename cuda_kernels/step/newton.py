@@ -280,10 +280,13 @@ def within(c: Control, w: wp.int32, speed: wp.float64) -> bool:
 
 @wp.kernel
 def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64), has_exact: wp.int32):
-    """Update the regularisation with the change of the energy, and mark converged islands."""
+    """Update the regularisation with the change of the energy, and mark converged islands.
+
+    errors: of exact rows, -1 for islands without any."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
+    is_exact = has_exact != 0 and errors[w] >= ZERO
     stretch = c.stretch[w]
     slope = c.slope[w] / stretch
     alpha = c.alpha[w] * stretch
@@ -302,7 +305,7 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     if is_predicted and alpha >= ONE:
         curvature = TWO * (alpha * slope - c.change[w]) / (alpha * alpha * slope)
         longer = ONE / wp.max(curvature, ONE / LARGEST_STRETCH)
-        if longer > TOO_STIFF and has_exact == 0:
+        if longer > TOO_STIFF and not is_exact:
             c.stretch[w] = longer
         if not is_conclusive and curvature >= ONE / LARGEST_STRETCH:
             c.distance_ratio[w] = wp.max(longer, ONE)
@@ -311,7 +314,7 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     is_stopped = c.alpha[w] > ZERO and c.alpha[w] < BLOCKED
     in_tolerance = c.small[w] != ZERO and c.limit[w] == ONE and not is_stopped
     reached = in_tolerance and within(c, w, c.distance_ratio[w] * c.moved[w] / c.length[w])
-    if has_exact != 0 and not (errors[w] <= ONE):
+    if is_exact and not (errors[w] <= ONE):
         reached = False
     if reached:
         c.converged[w] = 1
@@ -324,7 +327,7 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     # the minimum does not depend on the order; the comparison avoids most of the atomics
     if c.limit[w] < c.at[LEAST]:
         wp.atomic_min(c.at, LEAST, c.limit[w])
-    if has_exact != 0 and in_tolerance:
+    if is_exact and in_tolerance:
         wp.atomic_max(c.at, OPEN, errors[w])
 
 

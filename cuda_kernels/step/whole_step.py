@@ -118,6 +118,7 @@ def find_limited(
     if marks[b] != 0:
         state[LIMITED] = 1
         if rejects_limits != 0 and kind[b] == Kind.DYNAMIC and mode[b] >= Mode.FRESH:
+            state[GOES] = 0
             state[SOLVED] = 0
 
 
@@ -125,6 +126,7 @@ def find_limited(
 def reject_marked(first: wp.int32, marks: wp.array(dtype=wp.int32), state: wp.array(dtype=wp.int32)):
     """Leave the step to the host if a body is marked."""
     if marks[wp.tid() + first] != 0:
+        state[GOES] = 0
         state[SOLVED] = 0
 
 

@@ -227,7 +227,11 @@ def test_the_twist_of_the_admissible_frame():
 
 @pytest.mark.parametrize(
     ("solver", "expected"),
-    [({}, [0.01, 0.01, 0.03, 0.03]), ({"limit_angle": 0.02, "limit_distance": 0.05}, [0.02, 0.02, 0.03, 0.03])],
+    [
+        ({}, [0.01, 0.01, 0.002, 0.002, 0.03, 0.03]),
+        ({"d_hat": 1e-3}, [0.01, 0.01, 1e-3, 1e-3, 0.03, 0.03]),
+        ({"limit_angle": 0.02, "limit_distance": 0.05}, [0.02, 0.02, 0.05, 0.05, 0.03, 0.03]),
+    ],
 )
 def test_distances_of_limits_are_inherited_from_the_scene(solver, expected):
     scene = abd.Scene(solver=solver)
@@ -235,6 +239,7 @@ def test_distances_of_limits_are_inherited_from_the_scene(solver, expected):
         scene.add_body(name, box=(1, 0.1, 0.1), position=(0, k, 0))
     scene.add_hinge("h", "world", "a", anchor=(0, 0, 0), axis=(0, 1, 0), range=(-2, 2))
     own = {"z": {"range": (-2, 2), "limit_distance": 0.03}}
+    scene.add_slider("short", "world", "b", anchor=(0, 1, 0), axis=(0, 1, 0), range=(-2, 2), length=0.2)
     scene.add_slider("s", "world", "b", anchor=(0, 1, 0), axis=(0, 1, 0), coordinate=own)
     laws = build_system(scene.compile()).row_laws
     assert laws.distance[laws.law == Law.BARRIER].tolist() == expected

@@ -5,7 +5,20 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from common_scenes import on_ground
-from world_scenes import armed, assert_same_work, heap, pile, side_by_side, step_and_compare, swinging, tumbling
+from world_scenes import (
+    BODIES,
+    HINGES,
+    add_feature,
+    armed,
+    assert_same_work,
+    heap,
+    pile,
+    side_by_side,
+    step_and_compare,
+    swinging,
+    tumbling,
+    with_feature,
+)
 
 import abd
 from abd.backends.recorded import small as small_scenes
@@ -109,6 +122,29 @@ def test_worlds_with_joints_and_substeps_equal_single_runs(monkeypatch, device, 
     if not dt:
         assert any(report.substeps > 1 for report in reports)
         assert_same_work(many, alone, dict.fromkeys(("drive", "friction", "integration"), 1e-7))
+
+
+@pytest.mark.parametrize(
+    ("device", "kind", "other", "dt", "steps"),
+    [
+        *(("cpu", "stack", other, (0.005, 0.005), 2) for other in (*HINGES, *BODIES)),
+        *(("cpu", kind, other, (0.005, 0.005), 5) for kind in ("fall", "arm") for other in ("position drive", *BODIES)),
+        *(("cpu", "arm", other, (0.004, 0.005), 5) for other in ("exact", "substeps")),
+        ("cpu", "prescribed", "substeps", (0.005, 0.005), 5),
+        ("numpy", "stack", "exact", (0.005, 0.005), 1),
+    ],
+)
+def test_features_of_one_world_do_not_affect_another(device, kind, other, dt, steps):
+    """Defaults, search distances and decisions of Newton's method are those of a world."""
+    scene = with_feature(kind)
+    add_feature(scene, other, world=1)
+    both, alone = abd.Simulation(scene, device=device), abd.Simulation(with_feature(kind), device=device)
+    both.worlds.dt, alone.worlds.dt, n = dt, dt[0], len(alone.model.bodies)
+    for step in range(steps):
+        both.step()
+        alone.step()
+        for found, there in ((both.stepper.q, alone.stepper.q), (both.stepper.qd, alone.stepper.qd)):
+            np.testing.assert_array_equal(found[:n], there, err_msg=f"step {step}")
 
 
 @pytest.mark.parametrize("dt", [0.01, (0.01, 0.01, 0.005, 0.0075)])
@@ -249,3 +285,19 @@ def test_worlds_whose_velocities_violate_joints_start_as_single_runs():
     found = abd.Simulation(many, device="cpu").stepper.qd.reshape(2, 3, 12)
     for world, speed in enumerate((0.3, 0.6)):
         np.testing.assert_array_equal(found[world], abd.Simulation(links(speed), device="cpu").stepper.qd)
+
+
+@pytest.mark.parametrize(("gap", "speed", "others"), [(1e-9, 0.0, (1e-2, 0.0)), (0.0, 1e-8, (0.0, 1.0))])
+def test_corrections_of_one_world_do_not_change_another(gap, speed, others):
+    """Residuals and rates within the tolerances of a start stay as they are."""
+
+    def start(*worlds: tuple[float, float]) -> np.ndarray:
+        scene, frame = abd.Scene(), {"child_anchor": (-0.25, 0, 0), "parent_axis": (0, 1, 0), "child_axis": (0, 1, 0)}
+        for world, (gap, speed) in enumerate(worlds):
+            motion = {"velocity": (speed, 0, -0.25), "angular_velocity": (0, 1, 0)}
+            rod = scene.add_body(f"rod{world}", box=(0.5, 0.05, 0.05), position=(0.25, 0, 0), world=world, **motion)
+            scene.add_hinge(f"hinge{world}", abd.WORLD, rod, parent_anchor=(gap, 0, 0), enforcement="exact", **frame)
+        bodies = scene.compile().bodies
+        return np.concatenate([bodies.q[0], bodies.qd[0]])
+
+    np.testing.assert_array_equal(start((gap, speed), others), start((gap, speed)))

@@ -73,9 +73,8 @@ def test_errors_and_multipliers_of_exact_rows_equal_their_definition():
     rows = kernels.rows
     defined = NumpyJoints(kernels.device.system, N)
     defined.begin(np.zeros(0, np.int32), np.zeros((0, slots.COUNT)), np.zeros(0), kernels.shift)
-    errors = DEVICE.zeros(N, wp.float64)
+    errors, expected = DEVICE.upload(np.full(N, -1.0), wp.float64), np.full(N, -1.0)
     kernels.device.errors(pose_of(q), DEVICE.zeros(len(q), wp.int32), errors)
-    expected = np.zeros(N)
     np.maximum.at(expected, defined.owners, defined.errors(q))
     assert_close(DEVICE.read(errors), expected)
     missing = DEVICE.zeros((N, 12), wp.float64)

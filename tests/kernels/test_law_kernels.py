@@ -205,10 +205,10 @@ def test_gaps_weights_and_errors_equal_their_definition():
     expected = both.defined.open_fractions(both.defined.gaps(both.q), both.defined.gaps(q))
     assert expected.min() < 1.0
     np.testing.assert_allclose(DEVICE.read(fractions), both.folded(expected, 1.0, np.minimum), rtol=1e-10)
-    errors = DEVICE.zeros(N, wp.float64)
+    errors = DEVICE.upload(np.full(N, -1.0), wp.float64)
     both.device.errors(pose_of(q), DEVICE.zeros(N, wp.int32), errors)
-    expected = both.folded(both.defined.errors(q), 0.0, np.maximum)
-    assert np.count_nonzero(expected) > N // 6
+    expected = both.folded(both.defined.errors(q), -1.0, np.maximum)
+    assert np.count_nonzero(expected > 0.0) > N // 6 > 0 < np.count_nonzero(expected < 0.0)
     np.testing.assert_allclose(DEVICE.read(errors), expected, rtol=1e-10)
 
 

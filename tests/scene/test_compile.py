@@ -183,7 +183,7 @@ def test_settings_are_resolved():
     )
     diagonal = np.sqrt(9 + 16 + 0.25)
     assert model.settings.diagonal == pytest.approx(diagonal)
-    assert model.settings.d_hat is None and model.settings.limit_reach == pytest.approx(1e-3 * diagonal)
+    assert model.settings.d_hat is None
     assert model.settings.tolerance == pytest.approx(1e-2 * diagonal)
     assert model.settings.frames == 3 and model.settings.contact_stiffness is None
     assert compiled({"name": "a", "box": (1, 1, 1)}).settings.frames == 100

@@ -148,13 +148,3 @@ def test_a_run_of_copies(tmp_path, device):
     run(scene, model, tmp_path / "run", device=device, steps=5, resume=True, simulate=Simulation)
     with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
         assert file["joints/hinge/wrench"].shape == (6, 4, 6)
-
-
-def test_activation_of_limits_is_bounded_by_body_size():
-    """In a long chain 0.001 of the scene's size would exceed many links."""
-    scene = abd.Scene()
-    scene.add_body("box", box=(0.4, 0.2, 0.4), repeat={"count": (10000, 1, 1), "step": (1, 0, 0)})
-    assert scene.compile().settings.limit_reach == pytest.approx(0.05 * 0.6)
-    scene.body("box").repeat = {"count": (3, 1, 1), "step": (1, 0, 0)}
-    model = scene.compile()
-    assert model.settings.limit_reach == 1e-3 * model.settings.diagonal

@@ -48,10 +48,9 @@ class Direction:
         self.device.when(self._flag["SOUND"], self._update_forcing)
         if b.system.has_exact:
             self._close_joints()
-        else:
-            launch(control.begin_loop, 1, c, 0)
-            launch(newton.choose_stretch, n, c)
-            self.device.when(self._flag["REPEAT"], self._stretch)
+        launch(control.begin_loop, 1, c, 0)
+        launch(newton.choose_stretch, n, c)
+        self.device.when(self._flag["REPEAT"], self._stretch)
 
     def _update_forcing(self) -> None:
         """Set the tolerance of the next solve, and the predicted ends of law edges."""

@@ -74,7 +74,9 @@ class WholeStep:
         self._mode: np.ndarray | None = None
         self._pairs_are_current = False
         c = backend.contacts.candidates
-        self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0)
+        self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0 * c.margin)
+        self._slack = d.upload(WIDE * c.margin, wp.float64)
+        self._unbounded = d.upload(np.full(c.worlds, UNBOUNDED_MARGIN), wp.float64)
         kind = backend.model.bodies.kind
         self._mobile, self._formed = backend.inactive.mobile.copy(), -1
         self._untouched = np.zeros(backend.n, dtype=np.int32)
@@ -203,10 +205,10 @@ class WholeStep:
         """Test whether bodies come near each other on the path from the state, and set the margin of the empty list."""
         c = self.backend.contacts.candidates
         if not c.may_collide:
-            c.begin_slack(UNBOUNDED_MARGIN)
+            c.begin_slack(self._unbounded)
             return
         self._find_near(self._wide)
-        c.begin_slack(WIDE * c.margin)
+        c.begin_slack(self._slack)
 
     def _find_near(self, grown: wp.array) -> None:
         """Test whether a list for the present path would have any pair, with boxes enlarged by `grown` (worlds,) [m]."""
@@ -222,26 +224,33 @@ class WholeStep:
         launch(control.begin_iteration, 1, c)
         b.start.go_alone()
         launch(kernels.begin_iterations, 1, c, self.state)
+        self._judge_limits()
         b.iteration.set_flag(control.STALE)
 
     def _iterate(self) -> None:
-        iteration = self.backend.iteration
-        iteration.iterate()
-        self.device.launch(kernels.end_iteration, 1, iteration.control, self.settings.max_newton, self.state)
-
-    def _end(self) -> None:
-        """Test whether limits reject the step, and whether its swept path is collision-free."""
-        b, c, launch, n = self.backend, self.backend.iteration.control, self.device.launch, self.backend.n
-        self.device.fill(b.islands.done)
+        """Run an iteration; turns and limits of any iterate reject the step, as in `abd.step.verdict.Verdicts.of_iterate`."""
+        b, launch = self.backend, self.device.launch
+        b.iteration.iterate()
+        launch(kernels.end_iteration, 1, b.iteration.control, self.settings.max_newton, self.state)
         if b.system.counts_turns:
             self.device.fill(b.scratch.marks)
             b.rows.memory.mark_turned(b.at.current, TURN, b.scratch.marks)
-            launch(kernels.reject_marked, n, b.scratch.marks, self.state)
+            launch(kernels.reject_marked, b.n, b.scratch.marks, self.state)
+        self._judge_limits()
+
+    def _judge_limits(self) -> None:
+        """Mark bodies with active limits at the iterate, and test whether these reject the step."""
+        b, launch, n = self.backend, self.device.launch, self.backend.n
         if b.rows.memory.has_limits:
             self.device.fill(b.scratch.marks)
             b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
             rejects_limits = int(self.settings.integrator == "generalized_alpha")
             launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, rejects_limits, self.state)
+
+    def _end(self) -> None:
+        """Test whether the swept path is collision-free."""
+        b, c, launch = self.backend, self.backend.iteration.control, self.device.launch
+        self.device.fill(b.islands.done)
         a, largest = b.scratch.a, b.iteration.search.largest
         b.swept_paths.launch_swept_paths(b.scheme.lengths, True, a)
         b.islands.reduce(a, sums.MAX, c.each)

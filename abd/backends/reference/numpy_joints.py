@@ -192,14 +192,14 @@ class NumpyJoints:
         return np.concatenate([chosen[s.linear.child] | chosen[s.linear.parent], rows])
 
     def errors(self, q: np.ndarray) -> np.ndarray:
-        """Return (l + R,) residuals of the exact rows over their tolerances, 0 for a drive at its effort limit."""
+        """Return (l + R,) residuals of the exact rows over their tolerances, 0 for a drive at its effort limit, -1 for others."""
         s = self.system
         F = np.where(s.linear.K > 0.0, rows.residual(s.linear, q), 0.0)
-        linear = np.where(s.linear.exact, np.linalg.norm(F, axis=1), 0.0) / s.linear.tolerance
+        linear = np.where(s.linear.exact, np.linalg.norm(F, axis=1) / s.linear.tolerance, -1.0)
         x, p = self.values(q), self.p
         held = self._active_exact()
         capped = (self.law == Law.SATURATED) & (p[:, slots.STRENGTH] * np.abs(x - p[:, slots.CENTRE]) >= p[:, slots.EFFORT])
-        measured = np.divide(np.abs(self._residuals(x)), p[:, slots.TOLERANCE], out=np.zeros(len(x)), where=held & ~capped)
+        measured = np.divide(np.abs(self._residuals(x)), p[:, slots.TOLERANCE], out=held - 1.0, where=held & ~capped)
         return np.concatenate([linear, measured])
 
     def predicted(self, q: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray, Jacobian]:

@@ -24,7 +24,7 @@ from abd.model import Kind, Model
 from abd.rotations import axial
 
 NEGLIGIBLE_CHANGE = 1e-6
-"""Largest change of a velocity, relative to the largest velocity [1/s and per length], without a note."""
+"""Largest change of a velocity, relative to the largest velocity of its world [1/s and per length], without a note."""
 OPEN_RATE = 1e-6
 """Largest remaining rate of a row, relative to the largest requested rate."""
 DENSE = 1500
@@ -49,9 +49,12 @@ def fitting_velocities(model: Model) -> tuple[Model, list[str]]:
         return model, []
     qd, linear, angular = _consistent_velocities(model, requested)
     given = [key for key, rate in requested.items() if rate is not None]
-    scale = max(np.abs(bodies.qd).max(), np.abs(qd).max())
-    change = np.abs(qd - bodies.qd).max(axis=1)
-    if change.max() <= NEGLIGIBLE_CHANGE * scale:
+    size, change = np.maximum(np.abs(bodies.qd), np.abs(qd)).max(axis=1), np.abs(qd - bodies.qd).max(axis=1)
+    largest = np.zeros((2, bodies.world.max() + 1))
+    np.maximum.at(largest[0], bodies.world, size)
+    np.maximum.at(largest[1], bodies.world, change)
+    changed = (largest[1] > NEGLIGIBLE_CHANGE * largest[0])[bodies.world]
+    if not changed.any():
         return model, []
     notes = []
     if not given:
@@ -61,7 +64,7 @@ def fitting_velocities(model: Model) -> tuple[Model, list[str]]:
             f"initial velocities violate joints: they are projected as in an inelastic impact, '{bodies.names[worst]}' "
             f"changed by {metres:.3g} m/s, {radians:.3g} rad/s"
         )
-    return replace(model, bodies=replace(bodies, qd=qd)), notes
+    return replace(model, bodies=replace(bodies, qd=np.where(changed[:, None], qd, bodies.qd))), notes
 
 
 def _requested_rates(joints: JointList) -> dict[tuple[int, str], float | None]:

@@ -30,8 +30,10 @@ from abd.model import Model
 RANGE_SHARE = 0.05
 """Default activation distance of a barrier at the end of a range, as a fraction of the range.
 
-The distance in the settings is an upper bound.
+The distance in the settings, or `LENGTH_SHARE` of the length of the joint, is an upper bound.
 """
+LENGTH_SHARE = 0.01
+"""Default activation distance of a barrier for lengths, as a fraction of the length of the joint."""
 DRIVE_UIDS = {19: Law.SINE, 21: Law.QUADRATIC}
 ROW = {
     "role": 0, "law": 0, "joint": 0, "coupling": -1, "rotary": False, "active": True, "exact": False,
@@ -161,7 +163,7 @@ class Builder:
         elif measure.rotary and not measure.may_close:
             # the barrier must not reach the angle 0, where the gap is not differentiable
             width = np.min(joint.parameters.get(f"max_{measure.name}", np.inf))
-            distance = default_distance(self.model, True, width)
+            distance = default_distance(self.model, joint, True, width)
             self.add(along, Role.GAP, Law.BARRIER, mass_stiffness=_inertia(joint, True), distance=distance)
         else:
             self._stiff(along, Role.GAP, Law.ONE_SIDED, joint)
@@ -200,7 +202,7 @@ class Builder:
             distance = s.limit_distance
             self.add(
                 along, role, Law.BARRIER, mass_stiffness=_inertia(joint, along.rotary), restitution=s.limit_restitution,
-                distance=default_distance(self.model, along.rotary, width) if distance is None else distance, **common,
+                distance=distance or default_distance(self.model, joint, along.rotary, width), **common,
             )  # fmt: skip
         else:
             raise ValueError(f"unknown limit '{s.limit}'")
@@ -326,9 +328,10 @@ def _inertia(joint: Joint, rotary: bool) -> float:
     return joint.stiffness_mass * (joint.length**2 if rotary else 1.0)
 
 
-def default_distance(model: Model, rotary: bool, width: float) -> float:
+def default_distance(model: Model, joint: Joint, rotary: bool, width: float) -> float:
     """Activation distance [m or rad] of barriers at the ends of a range of this width."""
-    return min(model.settings.limit_angle if rotary else model.settings.limit_reach, RANGE_SHARE * width)
+    s = model.settings
+    return min(s.limit_angle if rotary else s.limit_distance or s.d_hat or LENGTH_SHARE * joint.length, RANGE_SHARE * width)
 
 
 def _with_measured_rows(joints: JointList) -> list[int]:

@@ -144,7 +144,9 @@ def moving_ends(joint: Joint, model: Model) -> dict[int, tuple[float, np.ndarray
     return {end: (float(bodies.mass[end]), bodies.moment[end]) for end in ends}
 
 
-def with_approaching_barriers(s: CoordinateSettings, model: Model, value: float, rotary: bool) -> CoordinateSettings:
+def with_approaching_barriers(
+    s: CoordinateSettings, model: Model, joint: Joint, value: float, rotary: bool
+) -> CoordinateSettings:
     """The settings with barriers moved towards the ends of the range, as far as the coordinate's value permits.
 
     The gap to the new bound is half of the last gap, and at most half of the zone. The barrier therefore pushes the
@@ -152,7 +154,7 @@ def with_approaching_barriers(s: CoordinateSettings, model: Model, value: float,
     """
     if s.limit != "barrier":
         return replace(s, lower_end=None, upper_end=None)
-    zone = s.limit_distance or default_distance(model, rotary, s.upper - s.lower)
+    zone = s.limit_distance or default_distance(model, joint, rotary, s.upper - s.lower)
     ends = {}
     for key, bound, sign in (("lower", s.lower, 1.0), ("upper", s.upper, -1.0)):
         last = getattr(s, f"{key}_end")

@@ -130,9 +130,9 @@ def residual_scales(model: Model, label: np.ndarray) -> np.ndarray:
     Args:
         label: (n,) connected component of each body.
     """
-    reach = float(np.abs(model.bodies.q[:, :3]).max(initial=0.0))
     felt = RESIDUAL_FACTOR * model.step_lengths**2 * _accelerations(model, label)
     ends = JointList.of(model.joints).bodies
+    reach = np.append(np.abs(model.bodies.q[:, :3]).max(axis=1), 0.0)[ends].max(axis=1)
     least = np.append(np.where(felt > 0.0, felt, np.inf), np.inf)[ends].min(axis=1)
     return np.maximum(np.minimum(joint_sizes(model), least), ROUNDING * reach / LINEAR_SHARE)
 

@@ -94,7 +94,8 @@ def _closed(model: Model) -> tuple[Model, list[str]]:
         return model, []
     opened = open_by(model, start)
     worst = max(exact, key=lambda k: opened[k].max())
-    q = check_closure(model, start, exact).q
+    world, children = model.bodies.world, joints.column("child")[[k for k in exact if opened[k].max() > CLOSED]]
+    q = np.where(np.isin(world, world[children])[:, None], check_closure(model, start, exact).q, start)
     moved = int(np.argmax(np.abs(q - start).max(axis=1)))
     distance = np.linalg.norm(q[moved, :3] - start[moved, :3])
     note = (

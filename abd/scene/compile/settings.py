@@ -9,17 +9,14 @@ from itertools import combinations
 import numpy as np
 
 from abd.errors import Problem
-from abd.model import Kind, Materials, Model, Settings, steps_in
+from abd.model import Materials, Model, Settings, steps_in
 from abd.names import Names
-from abd.scene.compile.bodies import Records, surface_size
+from abd.scene.compile.bodies import Records
 from abd.scene.compile.copies import BodyNames
 from abd.scene.compile.scales import default_tolerance
 from abd.scene.schema.findings import Finding, did_you_mean
 from abd.scene.schema.schema import DEFAULT_MATERIAL, ContactFilterSpec, SceneSpec
 from abd.scene.schema.solver_schema import SolverSpec
-
-LIMIT_RATIO = 0.05
-"""Largest activation distance of joint limits, relative to the size of a typical body."""
 
 
 def settings_of(spec: SceneSpec, records: Records) -> Settings:
@@ -29,12 +26,10 @@ def settings_of(spec: SceneSpec, records: Records) -> Settings:
     frames = output.frames or 100
     if output.duration is not None:
         frames = max(1, steps_in(output.duration, max(solver.world_dt, default=solver.dt)))
-    reach = solver.limit_distance or solver.d_hat or min(1e-3 * diagonal, LIMIT_RATIO * _body_size(records))
     own = {one.name: getattr(solver, one.name) for one in fields(Settings) if one.name in SolverSpec.model_fields}
     own |= {
         "integrator": "generalized_alpha" if solver.integrator == "bdf2" else solver.integrator,
         "gravity": np.array(spec.gravity),
-        "limit_reach": reach,
         "contact_stiffness": None if solver.contact_stiffness == "auto" else float(solver.contact_stiffness),
         "tolerance": np.nan,
         "friction_tolerance": np.nan,
@@ -75,15 +70,6 @@ def _diagonal(records: Records) -> float:
             high = np.maximum(high, relative.max(axis=0) + (shift + last) + record.radius)
     diagonal = float(np.linalg.norm(high - low)) if np.isfinite(low).all() else 0.0
     return diagonal if diagonal > 0.0 else 1.0
-
-
-def _body_size(records: Records) -> float:
-    """Return the median size [m] (diagonal of the bounding box) of the moving bodies with a surface."""
-    moving = [record.piece is not None and record.kind is Kind.DYNAMIC for record in records.firsts]
-    sizes = [surface_size(record) if moves else 0.0 for record, moves in zip(records.firsts, moving, strict=True)]
-    found = records.spread(np.array(sizes))[records.spread(np.array(moving, dtype=bool))]
-    found = found[found > 0.0]  # a point without a radius has no size
-    return float(np.median(found)) if len(found) else np.inf
 
 
 def materials_of(spec: SceneSpec) -> Materials:

@@ -94,8 +94,8 @@ class SolverSpec(Spec):
     )
     limit_distance: Number | None = entry(
         None,
-        "activation distance of the barriers of joint ranges [m], unless a coordinate has its own; default: d_hat, or 1e-3 of "
-        "the scene's diagonal or a fraction of the size of the bodies; at most 0.05 of the range",
+        "activation distance of the barriers of joint ranges [m], unless a coordinate has its own; default: d_hat, or 0.01 of "
+        "the length of the joint; at most 0.05 of the range",
         unit="m",
         gt=0,
     )

@@ -134,7 +134,8 @@ class Rows:
     def launch_errors(self, out: wp.array) -> None:
         joints, each = self.potential.joints, self.scratch.a
         has_mobile = joints.with_bodies(self.inactive.mobile & ~self._done)
-        self._fold(np.maximum, np.where(has_mobile, joints.errors(self.at.q), 0.0), 0.0, each)
+        errors = joints.errors(self.at.q)
+        self._fold(np.maximum, np.where(has_mobile, errors, np.minimum(errors, 0.0)), -1.0, each)
         self.islands.reduce(each, sums.MAX, out)
 
     def update_multipliers(self, direction: wp.array) -> None:

@@ -138,9 +138,9 @@ class Rows:
         self.potential.joints.step_multipliers(self.scratch.straight, self.islands.island, weight, turn)
 
     def launch_errors(self, out: wp.array) -> None:
-        """Compute the largest relative residual of exact rows at the iterate, `out` (islands,); launches only."""
+        """Compute the largest relative residual of exact rows at the iterate, `out` (islands,), -1 without any; launches only."""
         a = self.scratch.a
-        self.device.fill(a)
+        self.device.fill(a, -1.0)
         self.potential.joints.errors(self.at.current, self.islands.done, a)
         self.islands.reduce(a, sums.MAX, out)
 

@@ -19,7 +19,7 @@ from abd.backends.warp.terms.list_capacities import CANDIDATES, ORDER, PAIRS, PR
 from abd.backends.warp.terms.reduction import Columns
 from abd.contact.pair_law import PairLaw
 from abd.contact.pairs import some_may_collide
-from abd.contact.typical import two_may_touch, typical_activation, typical_edge, typical_extent
+from abd.contact.typical import two_may_touch, typical_activations, typical_edges, typical_extent
 from abd.model import Kind, Model
 from cuda_kernels.bodies.affine import Path
 from cuda_kernels.contact import broad_phase, items, kept_pairs, narrow_phase
@@ -61,6 +61,7 @@ class Candidates(ListCapacities):
         searched: (worlds,) 1 while the path is the one for which the list was built, which uses no margin.
         lacks: (worlds,) 1 if the last tested path was not covered.
         margins, grown: (worlds,) margins [m] and growth of the boxes [m].
+        margin: (worlds,) largest margins [m]; bounds_of_margins: the smallest and the largest on the device.
         columns: index of the pairs by column body, after `index`.
         held: (n,) int32 on the device, 1 for bodies that do not move, whose island may span worlds.
         reusable: whether a rebuild may keep the candidates of pairs.
@@ -83,8 +84,8 @@ class Candidates(ListCapacities):
         self.surfaces = self.uploaded.data
         self.filters = upload_filters(model, device)
         self.minimum = model.settings.minimum_separation
-        self.d_hat = typical_activation(model, law)
-        self.margin = max(self.d_hat, MARGIN * typical_edge(model))
+        least = typical_activations(model, law)
+        self.margin = np.maximum(least, MARGIN * typical_edges(model))
         self.lower = device.zeros(max(self.n, 1), wp.vec3)
         self.upper = device.zeros(max(self.n, 1), wp.vec3)
         self.may_touch = two_may_touch(model)
@@ -103,7 +104,8 @@ class Candidates(ListCapacities):
         self.bodies = device.upload([self.n], wp.int32)
         self.old = kept_pairs.OldList()
         self.batch, self.kinds = (BATCH, items.KINDS) if not device.wide else (1, 1)
-        self.worlds = max(int(np.unique(model.bodies.world).size), 1)
+        self.worlds = max(len(least), 1)
+        self.bounds_of_margins = device.upload(least, wp.float64), device.upload(self.margin, wp.float64)
         # the contact filters may change; the tree keeps worlds apart, which do not
         self.tree_group = device.upload(model.bodies.world, wp.int32) if self.worlds > 1 else None
         self.root = device.upload(np.full(max(self.n, 1), -1), wp.int32)
@@ -188,7 +190,7 @@ class Candidates(ListCapacities):
             StepFailure: the list would exceed its memory limit.
         """
         self.travel += motion
-        query = self.motion, REACH, self.d_hat, self.margin, self.margins
+        query = self.motion, REACH, *self.bounds_of_margins, self.margins
         self.device.launch(kept_pairs.set_margins, self.worlds, *query)
         self._build(path, island, limit, RESERVE)
 
@@ -203,7 +205,10 @@ class Candidates(ListCapacities):
         Raises:
             StepFailure: the list would exceed its memory limit.
         """
-        self.device.fill(self.margins, self.margin if margin is None else margin)
+        if margin is None:
+            self.device.copy(self.margins, self.bounds_of_margins[1])
+        else:
+            self.device.fill(self.margins, margin)
         self._build(path, island, limit, reserve)
 
     def _build(self, path: Path, island, limit, reserve: float) -> None:
@@ -225,9 +230,9 @@ class Candidates(ListCapacities):
                 found = self._search(path, island, limit, reserve)
         self.reusable = True
 
-    def begin_slack(self, slack: float) -> None:
-        """Set `slack` after a path was searched with a margin [m]; launches only."""
-        self.device.fill(self.slack, slack)
+    def begin_slack(self, slack: wp.array) -> None:
+        """Set `slack` after a path was searched with margins (worlds,) [m]; launches only."""
+        self.device.copy(self.slack, slack)
         self.device.fill(self.searched, 1)
 
     def _reserve_old(self, pairs: int, count: int) -> None:
@@ -259,9 +264,9 @@ class Candidates(ListCapacities):
         if self.may_touch:
             self.launch_boxes(path, self.grown)
 
-    def growth(self, slack: float) -> wp.array:
-        """Growth (worlds,) [m] of the boxes of bodies for a list with a margin [m]."""
-        return self.device.upload(np.full(self.worlds, 0.5 * (slack + self.minimum) * 1.0001), wp.float64)
+    def growth(self, slack: np.ndarray) -> wp.array:
+        """Growth (worlds,) [m] of the boxes of bodies for a list with margins (worlds,) [m]."""
+        return self.device.upload(0.5 * (slack + self.minimum) * 1.0001, wp.float64)
 
     def launch_boxes(self, path: Path, grown: wp.array) -> None:
         """Compute the swept boxes of the bodies over the path, grown by `grown` (worlds,) [m]."""
