@@ -440,6 +440,20 @@ def test_packages_are_found_beside_the_file_in_assets_and_in_the_path_of_ros(tmp
         mesh.unlink()
 
 
+@pytest.mark.parametrize("suffix", [".urdf", ".xml"])
+def test_folder_and_stripped_paths_of_meshes(suffix, tmp_path):
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes" / "m.obj").write_text(TETRAHEDRON)
+    compiler, file = '<compiler strippath="true" meshdir="meshes"/>', r"C:\elsewhere\m.obj"
+    if suffix == ".xml":
+        asset = f'{compiler}<asset><mesh name="m" file="{file}"/></asset>'
+        scene = load(mjcf(falling("b", '<geom type="mesh" mesh="m"/>'), asset), tmp_path)
+    else:
+        text = URDF_WITH_MESH.format(0.25).replace("package://bot/meshes/arm.obj", file)
+        scene = load(text.replace("</robot>", f"<mujoco>{compiler}</mujoco></robot>"), tmp_path, suffix)
+    assert scene.spec.body[0].mesh == str(tmp_path / "meshes" / "m.obj")
+
+
 def test_impossible_inertias(tmp_path):
     (tmp_path / "bot" / "meshes").mkdir(parents=True)
     (tmp_path / "bot" / "meshes" / "arm.obj").write_text(TETRAHEDRON)

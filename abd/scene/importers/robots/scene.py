@@ -39,7 +39,7 @@ def read_robot(path: Path, options: ImportOptions) -> Robot:
         compiled = compile_robot(source.prepared(), path, assets, options, floating=source.floating)
     elif tree.root.tag == "mujoco":
         source = Mjcf(tree, assets)
-        compiled = compile_robot(source.prepared(), path, assets, options, source.hfields)
+        compiled = compile_robot(source.prepared(), path, assets, options, source.hfields, removed=source.removed)
     else:
         message = f"is neither URDF nor MJCF: its root element is <{tree.root.tag}>"
         raise SceneError.of(message, file=str(path), line=1, remedy="use <robot> or <mujoco>")

@@ -44,8 +44,9 @@ class Urdf:
         """
         self._drop_unknown()
         self._check_tree()
+        folder = self.assets.read_compilers(self.tree.root.iterfind("mujoco/compiler"))
         for link in self.tree.root.findall("link"):
-            self._link(link)
+            self._link(link, folder)
         for joint in self.tree.root.findall("joint"):
             self._joint(joint)
         self._settings()
@@ -118,8 +119,8 @@ class Urdf:
                 name = above[name][0]
             sound.update(path)
 
-    def _link(self, link: Element) -> None:
-        """Shapes, colors and mass of one link."""
+    def _link(self, link: Element, folder: str) -> None:
+        """Shapes, colors and mass of one link; `folder`: of meshes with relative paths."""
         name = link.get("name")
         mass = link.find("inertial/mass")
         if mass is not None and number(mass.get("value"), 0.0) == 0.0:
@@ -138,7 +139,7 @@ class Urdf:
                 link.remove(one)
         for shape in [*link.findall("collision"), *link.findall("visual")]:
             for mesh in shape.iter("mesh"):
-                mesh.set("filename", self.assets.key(mesh.get("filename", "")))
+                mesh.set("filename", self.assets.key(mesh.get("filename", ""), folder))
 
     def _shape(self, link: str, shape: Element) -> bool:
         """Whether a collision or visual element is one that can be taken."""
@@ -203,6 +204,4 @@ class Urdf:
         own = SubElement(self.tree.root, "mujoco") if own is None else own
         compiler = own.find("compiler")
         compiler = SubElement(own, "compiler") if compiler is None else compiler
-        for key in ("meshdir", "assetdir", "texturedir"):
-            compiler.attrib.pop(key, None)
         compiler.attrib |= {"discardvisual": "false", "fusestatic": "false", "strippath": "false"}
