@@ -210,10 +210,30 @@ def test_contact_rules_are_those_that_mujoco_finds(tmp_path):
             np.testing.assert_allclose(got, right[pair], rtol=1e-12, err_msg=str(pair))
 
 
-def test_contact_with_the_world_can_be_excluded(tmp_path):
-    bodies = '<geom name="floor" type="plane" size="2 2 .1"/>' + falling("a", '<geom size="0.1"/>')
-    scene = load(mjcf(bodies, '<contact><exclude body1="world" body2="a"/></contact>'), tmp_path)
-    assert [one.bodies for one in scene.spec.contact_filter] == [["floor", "a"]]
+BALL, SEEN = '<geom size="0.1"/>', '<geom size="0.1" contype="0" conaffinity="0"/>'
+HOOK = '<body name="hook" pos="0 0 0.3"><geom name="hook" size="0.1"/></body>'
+EXCLUSIONS = {
+    # name: shapes of body a, names of the excluded bodies, `<pair>`s, filters, shapes in a note
+    "world": (BALL, "world a", "", [["floor", "a"]], ""),
+    "body with a merged one": (BALL + HOOK, "world a", "", [], "'floor' and 'a'"),
+    "merged body": (BALL + HOOK, "world hook", "", [], "'floor' and 'a'"),
+    "merged body and another one": (BALL + HOOK, "hook b", "", [], "'a' and 'b'"),
+    "merged body with all contact": (SEEN + HOOK, "world hook", "", [["floor", "a"]], ""),
+    "both": (BALL + HOOK, "world hook world a", "", [["floor", "a"]], ""),
+    "pair of a merged body": (BALL + HOOK, "world hook world a", '<pair geom1="floor" geom2="hook"/>', [], "'floor' and 'a'"),
+    "child": (BALL + HOOK + f'<body name="c" pos="0 0 1"><joint/>{BALL}</body>', "hook c", "", [], ""),
+}
+
+
+@pytest.mark.parametrize("name", EXCLUSIONS)
+def test_exclusions_of_all_shapes_are_filters_and_others_are_reported(name, tmp_path):
+    shapes, ends, pairs, filters, noted = EXCLUSIONS[name]
+    bodies = '<geom name="floor" type="plane" size="2 2 .1"/>' + falling("a", shapes) + falling("b", BALL, "9 0 1")
+    names = ends.split()
+    excludes = "".join(f'<exclude body1="{one}" body2="{two}"/>' for one, two in zip(names[::2], names[1::2]))
+    scene = load(mjcf(bodies, f"<contact>{excludes}{pairs}</contact>"), tmp_path)
+    assert [one.bodies for one in scene.spec.contact_filter] == filters
+    assert [noted in note for note in scene.notes if "exclusions" in note] == [True] * bool(noted)
 
 
 @pytest.mark.parametrize("held", ["joint", "exclude"])
@@ -513,6 +533,10 @@ UNSUPPORTED = {
     "values of many": (
         mjcf("".join(falling(f"b{k}", f'<geom size="0.1" surfacevel="{k} 0 0" adhesion="1"/>', f"{k} 0 0") for k in range(5))),
         ("adhesion of geoms 0, 1, 2 and 2 more; surfacevel of geoms 1, 2, 3 and 1 more",),
+    ),
+    "plane of a mocap body": (
+        mjcf('<body mocap="true" pos="0 0 -1"><geom name="p" type="plane" size="1 1 1"/></body>' + falling("a", BALL)),
+        ("plane 'p'", "static"),
     ),
     "asymmetric force range": (arm("", SERVO), ("'s'", "range -1 .. 3 is not symmetric")),
     "asymmetric effort range": (

@@ -71,6 +71,15 @@ class Contacts:
         """Whether a geom collides with anything."""
         return bool(self.model.geom_contype[geom] or self.model.geom_conaffinity[geom] or geom in self.pairs)
 
+    def collide(self, one: int, other: int) -> bool:
+        """Whether two geoms collide by their masks."""
+        types, affinities = self.model.geom_contype, self.model.geom_conaffinity
+        return bool(types[one] & affinities[other] or types[other] & affinities[one])
+
+    def in_pair(self, one: int, other: int) -> bool:
+        """Whether a `<pair>` names two geoms."""
+        return not set(self.pairs.get(one, ())).isdisjoint(self.pairs.get(other, ()))
+
     def paired(self, link_of_body: np.ndarray) -> set[tuple[int, int]]:
         """Return pairs of links, smaller first, with contact by a `<pair>`."""
         model = self.model
