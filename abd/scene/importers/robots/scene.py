@@ -81,6 +81,8 @@ class Robot:
         joint_names = _names(model, kinds.mjOBJ_JOINT, model.njnt, "joint", set(), notes)
         self.data, keyframes = start_of(model, self.options.keyframe, joint_names, self.path, notes, state)
         self.links, of_body = find_links(model, self.data, names, notes)
+        if is_urdf:
+            self._note_masses(names, notes)
         shapes = ShapeSource(self.compiled)
         contacts = Contacts(model, notes)
         bodies, statics = self._bodies(shapes, contacts, names, notes)
@@ -268,6 +270,14 @@ class Robot:
         sites = model.wrap_objid[model.wrap_type == int(mujoco.mjtWrap.mjWRAP_SITE)]
         bodies += model.site_bodyid[sites].tolist()
         return {int(of_body[body]) for body in bodies if body >= 0}
+
+    def _note_masses(self, names: list[str], notes: list[str]) -> None:
+        """Add a note about moving links of URDF with the mass of their shapes."""
+        model = self.compiled.model
+        bodies = [body.id for body in self.compiled.spec.bodies if model.body_weldid[body.id] and not body.explicitinertial]
+        listed = [f"'{names[k]}' ({model.body_mass[k]:.3g} kg)" for k in bodies if model.body_mass[k]]
+        if listed:
+            notes.append(f"links without mass have that of their shapes at 1000 kg/m^3: {', '.join(listed)}")
 
     def _gravity(self) -> tuple[float, float, float]:
         off = disables(self.compiled.model, "GRAVITY")

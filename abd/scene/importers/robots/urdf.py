@@ -44,6 +44,7 @@ class Urdf:
         """
         self._drop_unknown()
         self._check_tree()
+        self._note_missing_bounds()
         folder = self.assets.read_compilers(self.tree.root.iterfind("mujoco/compiler"))
         for link in self.tree.root.findall("link"):
             self._link(link, folder)
@@ -118,6 +119,17 @@ class Urdf:
                 path.append(name)
                 name = above[name][0]
             sound.update(path)
+
+    def _note_missing_bounds(self) -> None:
+        """Add a note about joints without the bounds that their types need."""
+        bare = []
+        for joint in self.tree.root.findall("joint"):
+            limit = joint.find("limit")
+            if joint.get("type") in ("revolute", "prismatic") and (limit is None or not limit.attrib.keys() & {"lower", "upper"}):
+                bare.append(f"'{joint.get('name', '')}'")
+        if bare:
+            kinds = "revolute and prismatic joints without lower and upper in <limit>, which URDF requires, are not limited"
+            self.tree.notes.append(f"{kinds}: {', '.join(bare)}")
 
     def _link(self, link: Element, folder: str) -> None:
         """Shapes, colors and mass of one link; `folder`: of meshes with relative paths."""
