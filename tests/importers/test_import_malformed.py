@@ -88,6 +88,11 @@ CASES = {
     "too many nested": ("r.xml", mjcf("<body>" * 5000 + "</body>" * 5000), "nested"),
     "too many copies": ("r.xml", mjcf(COPIES + COPIES + '<geom size="1"/></replicate></replicate>'), "copies"),
     "mujoco refuses": ("r.xml", mjcf('<body><joint tipe="hinge"/></body>'), "unrecognized attribute"),
+    "reference to a removed element": (
+        "r.xml",
+        mjcf('<flexcomp name="c"/>', '<contact><exclude body1="c_0" body2="world"/></contact>'),
+        "1 <flexcomp>",
+    ),
     "needs the centre of mass": ("r.xml", mjcf('<body><joint/><geom size="0"/></body>'), "MuJoCo's compiler"),
     "no height field": ("r.xml", mjcf("", HILLS.format('file="h.png"')), "does not exist"),
     "large height field": ("r.xml", mjcf("", HILLS.format('nrow="99999" ncol="99999"')), "too large"),

@@ -210,10 +210,30 @@ def test_contact_rules_are_those_that_mujoco_finds(tmp_path):
             np.testing.assert_allclose(got, right[pair], rtol=1e-12, err_msg=str(pair))
 
 
-def test_contact_with_the_world_can_be_excluded(tmp_path):
-    bodies = '<geom name="floor" type="plane" size="2 2 .1"/>' + falling("a", '<geom size="0.1"/>')
-    scene = load(mjcf(bodies, '<contact><exclude body1="world" body2="a"/></contact>'), tmp_path)
-    assert [one.bodies for one in scene.spec.contact_filter] == [["floor", "a"]]
+BALL, SEEN = '<geom size="0.1"/>', '<geom size="0.1" contype="0" conaffinity="0"/>'
+HOOK = '<body name="hook" pos="0 0 0.3"><geom name="hook" size="0.1"/></body>'
+EXCLUSIONS = {
+    # name: shapes of body a, names of the excluded bodies, `<pair>`s, filters, shapes in a note
+    "world": (BALL, "world a", "", [["floor", "a"]], ""),
+    "body with a merged one": (BALL + HOOK, "world a", "", [], "'floor' and 'a'"),
+    "merged body": (BALL + HOOK, "world hook", "", [], "'floor' and 'a'"),
+    "merged body and another one": (BALL + HOOK, "hook b", "", [], "'a' and 'b'"),
+    "merged body with all contact": (SEEN + HOOK, "world hook", "", [["floor", "a"]], ""),
+    "both": (BALL + HOOK, "world hook world a", "", [["floor", "a"]], ""),
+    "pair of a merged body": (BALL + HOOK, "world hook world a", '<pair geom1="floor" geom2="hook"/>', [], "'floor' and 'a'"),
+    "child": (BALL + HOOK + f'<body name="c" pos="0 0 1"><joint/>{BALL}</body>', "hook c", "", [], ""),
+}
+
+
+@pytest.mark.parametrize("name", EXCLUSIONS)
+def test_exclusions_of_all_shapes_are_filters_and_others_are_reported(name, tmp_path):
+    shapes, ends, pairs, filters, noted = EXCLUSIONS[name]
+    bodies = '<geom name="floor" type="plane" size="2 2 .1"/>' + falling("a", shapes) + falling("b", BALL, "9 0 1")
+    names = ends.split()
+    excludes = "".join(f'<exclude body1="{one}" body2="{two}"/>' for one, two in zip(names[::2], names[1::2]))
+    scene = load(mjcf(bodies, f"<contact>{excludes}{pairs}</contact>"), tmp_path)
+    assert [one.bodies for one in scene.spec.contact_filter] == filters
+    assert [noted in note for note in scene.notes if "exclusions" in note] == [True] * bool(noted)
 
 
 @pytest.mark.parametrize("held", ["joint", "exclude"])
@@ -332,6 +352,11 @@ UNUSED_LIMITS = {
         f"{kind} {limit}": (urdf_arm(kind, f'{limit} effort="10" velocity="1"'), "'j'", words)
         for kind in ("revolute", "prismatic", "planar") for limit, words in EMPTY_RANGES
     },
+    **{
+        f"{kind} without bounds": (urdf_arm(kind, 'effort="10" velocity="1"'), "without lower and upper", "'j'")
+        for kind in ("revolute", "prismatic")
+    },
+    "no limit": (urdf_arm("revolute", "").replace("<limit />", ""), "without lower and upper", "'j'"),
     "negative effort": (urdf_arm("continuous", 'effort="-5" velocity="1"'), "effort '-5' is ignored"),
     "word for an effort": (urdf_arm("continuous", 'effort="high" velocity="1"'), "effort 'high' is ignored"),
     "negative speed": (urdf_arm("continuous", 'effort="10" velocity="-5"'), "velocity '-5' is ignored"),
@@ -440,6 +465,20 @@ def test_packages_are_found_beside_the_file_in_assets_and_in_the_path_of_ros(tmp
         mesh.unlink()
 
 
+@pytest.mark.parametrize("suffix", [".urdf", ".xml"])
+def test_folder_and_stripped_paths_of_meshes(suffix, tmp_path):
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes" / "m.obj").write_text(TETRAHEDRON)
+    compiler, file = '<compiler strippath="true" meshdir="meshes"/>', r"C:\elsewhere\m.obj"
+    if suffix == ".xml":
+        asset = f'{compiler}<asset><mesh name="m" file="{file}"/></asset>'
+        scene = load(mjcf(falling("b", '<geom type="mesh" mesh="m"/>'), asset), tmp_path)
+    else:
+        text = URDF_WITH_MESH.format(0.25).replace("package://bot/meshes/arm.obj", file)
+        scene = load(text.replace("</robot>", f"<mujoco>{compiler}</mujoco></robot>"), tmp_path, suffix)
+    assert scene.spec.body[0].mesh == str(tmp_path / "meshes" / "m.obj")
+
+
 def test_impossible_inertias(tmp_path):
     (tmp_path / "bot" / "meshes").mkdir(parents=True)
     (tmp_path / "bot" / "meshes" / "arm.obj").write_text(TETRAHEDRON)
@@ -454,6 +493,7 @@ def test_impossible_inertias(tmp_path):
 INNER = '<body name="v" pos="0 0 1"><joint name="v" axis="0 1 0"/><geom size="0.1"/><site name="t"/></body>'
 SERVO = '<actuator><position name="s" joint="j" forcerange="-1 3"/></actuator>'
 PLAIN_SERVO = '<actuator><position name="s" joint="j"/></actuator>'
+BOX = '<collision><geometry><box size="0.2 0.4 0.6"/></geometry></collision>'
 UNSUPPORTED = {
     # name: file, words of each note
     "elements": (
@@ -500,6 +540,53 @@ UNSUPPORTED = {
         mjcf("".join(falling(f"b{k}", f'<geom size="0.1" surfacevel="{k} 0 0" adhesion="1"/>', f"{k} 0 0") for k in range(5))),
         ("adhesion of geoms 0, 1, 2 and 2 more; surfacevel of geoms 1, 2, 3 and 1 more",),
     ),
+    "friction of shapes": (
+        mjcf(
+            falling("a", '<geom size="0.1" condim="1"/><geom size="0.2"/>')
+            + falling("b", '<geom size="0.1" condim="6"/><geom size="0.2" condim="6" friction="1 0.3 0.02"/>', "1 0 0")
+            + falling("c", '<geom size="0.1" priority="1"/><geom size="0.2"/>', "2 0 0")
+            + falling("d", '<geom size="0.1"/><geom size="0.2"/>', "3 0 0")
+            + falling("e", '<geom name="e" size="0.1"/><geom name="f" size="0.2"/>', "4 0 0")
+            + '<geom name="wall" pos="9 0 0" size="1"/>',
+            '<contact><pair geom1="e" geom2="wall" condim="1"/><pair geom1="f" geom2="wall" friction="1 2 0 0 0"/></contact>',
+        ),
+        *(("different friction", f"'{name}': its", f"condim {n}") for name, n in (("a", 3), ("b", 6), ("c", 3))),
+        ("different friction", "'wall' and 'e', 'wall' and 'f'"), ("anisotropic friction of pair 1",),
+    ),
+    "shapes with different pairs": (
+        mjcf(
+            falling("a", '<geom name="a" size="0.1"/><geom name="b" size="0.2"/>')
+            + '<geom name="c" pos="5 0 0" size="1"/><geom name="d" pos="9 0 0" size="1"/>',
+            '<contact><pair geom1="a" geom2="c"/><pair geom1="b" geom2="d"/></contact>',
+        ),
+        ("'a': its shapes have different", "pairs"),
+    ),
+    "contacts and limits that rebound": (
+        mjcf(
+            "".join(
+                falling(name, f'<geom name="{name}" size="0.1" {keys}/>', f"{k} 0 0")
+                for k, (name, keys) in enumerate(
+                    {
+                        "a": 'solref="-10000 -0.1"', "b": 'solref="0.02 0.2"', "c": 'gap="0.05"', "d": 'solref="0.5 1"',
+                        "e": 'solref="-100 -20"', "f": 'solref="-1 0" contype="0" conaffinity="0"',
+                    }.items()
+                )
+            )
+            + '<body pos="9 0 0"><joint name="j" solreflimit="0.1 0.1" range="-1 1"/><geom size="0.1"/></body>',
+            '<contact><pair geom1="a" geom2="b" solref="0.02 0.1" gap="0.1"/></contact>',
+        ),
+        ("gap of geom 'c'; gap of pair 0;", "joint 'j', geoms 'a', 'b', pair 0"),
+    ),
+    "plane of a mocap body": (
+        mjcf('<body mocap="true" pos="0 0 -1"><geom name="p" type="plane" size="1 1 1"/></body>' + falling("a", BALL)),
+        ("plane 'p'", "static"),
+    ),
+    "links without inertia": (
+        f'<robot name="r">{link("base", 0)}{link("a", 0, BOX)}{link("b", 0, BOX)}{link("c")}'
+        + joint("j", "continuous", "base", "a") + joint("k", "fixed", "a", "b") + joint("l", "continuous", "b", "c")
+        + "</robot>",
+        ("without mass", "'a' (48 kg), 'b' (48 kg)"),
+    ),
     "asymmetric force range": (arm("", SERVO), ("'s'", "range -1 .. 3 is not symmetric")),
     "asymmetric effort range": (
         arm('actuatorfrcrange="-1 3"', PLAIN_SERVO), ("'j.theta'", "range -1 .. 3 is not symmetric; the smaller limit is used")
@@ -516,7 +603,7 @@ UNSUPPORTED = {
 @pytest.mark.parametrize("name", UNSUPPORTED)
 def test_unsupported_elements_are_reported(name, tmp_path):
     text, *notes = UNSUPPORTED[name]
-    scene = load(text, tmp_path)
+    scene = load(text, tmp_path, ".urdf" if text.startswith("<robot") else ".xml")
     for words in notes:
         assert_note(scene, *words)
     assert scene.started()

@@ -593,3 +593,13 @@ def test_groups_and_filtered_pairs(maker):
     UsdPhysics.FilteredPairsAPI.Apply(prims["d"]).CreateFilteredPairsRel().SetTargets([prims["a"].GetPath()])
     scene = maker.load()
     assert sorted(tuple(one.bodies) for one in scene.spec.contact_filter) == [("a", "c"), ("a", "d"), ("b", "c")]
+
+
+@pytest.mark.parametrize("body_first", [True, False])
+def test_a_filter_of_one_of_several_colliders_is_reported(maker, body_first):
+    whole, other = maker.frame("whole", (0, 0, 1)), maker.shape("other", at=(9, 0, 1), size=0.2)
+    parts = [maker.shape(f"part{k}", at=(k, 0, 0), size=0.2, body=False, parent=str(whole.GetPath())) for k in range(2)]
+    ends = (other, parts[0])[:: 1 if body_first else -1]
+    UsdPhysics.FilteredPairsAPI.Apply(ends[0]).CreateFilteredPairsRel().SetTargets([ends[1].GetPath()])
+    scene = maker.load()
+    assert not scene.spec.contact_filter and any("filters between some colliders" in note for note in scene.notes)

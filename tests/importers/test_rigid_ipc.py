@@ -49,7 +49,6 @@ def test_defaults_of_the_format(folder):
     assert spec.name == "scene" and model.bodies.names == ["cube", "cube_1"] and len(model.meshes) == 1
     assert (settings.gravity == 0).all() and (settings.frames, settings.dt, settings.d_hat) == (3, 0.1, 1e-3)
     assert (settings.max_newton, settings.friction_iterations, settings.eps_v) == (3000, 0, 1e-3)
-    assert settings.tolerance == pytest.approx(1e-2 * np.linalg.norm([4, 5, 1]))
     np.testing.assert_allclose(model.bodies.mass, 1000.0)
     np.testing.assert_allclose(model.bodies.kappa, 1e9)
     assert notes == []
@@ -60,17 +59,25 @@ def test_settings(folder):
         folder,
         {"mesh": "cube.obj"},
         problem={"coefficient_friction": 0.3, "gravity": [0, -9.8, 0], "coefficient_restitution": -1},
-        ipc_solver={"velocity_conv_tol": 1e-4, "is_velocity_conv_tol_abs": True, "max_iterations": 77},
+        ipc_solver={"velocity_conv_tol": 1e-4, "max_iterations": 77},
         distance_barrier_constraint={"initial_barrier_activation_distance": 1e-2, "minimum_separation_distance": 1e-4},
         friction_constraints={"iterations": -1, "static_friction_speed_bound": 1e-5},
         max_iterations=12,
         **{"#note": "a comment"},
     )
     settings = model.settings
-    assert (settings.tolerance, settings.max_newton, settings.frames) == (1e-4, 77, 12)
+    assert (settings.max_newton, settings.frames) == (77, 12)
     assert (settings.d_hat, settings.minimum_separation) == (1e-2, 1e-4)
     assert (settings.friction_iterations, settings.eps_v, model.materials.mu[0, 0]) == (-1, 1e-5, 0.3)
-    assert len(notes) == 1 and "contact_set" in notes[0] and settings.contact_set == "ipc"
+    assert len(notes) == 2 and "velocity_conv_tol" in notes[0] and "contact_set" in notes[1] and settings.contact_set == "ipc"
+
+
+def test_bodies_slide_in_spite_of_the_large_default_tolerance_of_the_format(folder):
+    floor, cube = {"mesh": "plane.obj", "type": "static"}, {"mesh": "cube.obj", "position": [0, 0.5011, 0]}
+    problem = {"coefficient_friction": 0.3, "gravity": [0, -9.81, 0]}
+    read(folder, floor, {**cube, "linear_velocity": [2, 0, 0]}, problem=problem, max_time=0.3)
+    sim = abd.run(folder / "scenes" / "group" / "scene.json", device="cpu")
+    assert sim.bodies["cube"].center_velocity[0] == pytest.approx(2.0 - 0.3 * 9.81 * 0.3, abs=5e-3)
 
 
 def test_misspelt_keys_leave_the_default_and_are_noted(folder):

@@ -7,8 +7,8 @@ reproduces the source of rigid-ipc, including its quirks:
 - torques are given in "degrees": the torque is the value times pi/180 N m;
 - `dimensions` are the extents of the scaled mesh; an extent of 0 counts as 1;
 - keys that begin with # are comments, other unknown keys are ignored (a misspelt key leaves the default);
-- the convergence tolerance is relative to the diagonal of the scene's bounding box unless a flag says otherwise, the
-  barrier's distance is absolute, one coefficient of friction holds for the whole scene, all pairs of primitives count;
+- the convergence criterion and its tolerance, by default a hundredth of the scene's diagonal per second, are not used;
+- the barrier's distance is absolute, one coefficient of friction holds for the whole scene, all pairs of primitives count;
 - open meshes are sheets of `density` kg/m^2, polylines have `density` kg/m; neither has a thickness in contact;
 - `kinematic_poses` are poses of the principal frame at the centre of mass after each step, with rotation vectors in
   radians; after the last pose the body keeps its velocities;
@@ -86,8 +86,9 @@ class _Importer:
     def _solver(self) -> dict[str, object]:
         file, friction, barrier = self.file, self.file.friction_constraints, self.file.distance_barrier_constraint
         solver = file.newton_solver if file.solver == "newton_solver" else file.ipc_solver
-        if solver.convergence_criteria != "velocity":
-            self.notes.append("the velocity criterion of convergence is used; other criteria are not supported")
+        if solver.model_fields_set & {"convergence_criteria", "velocity_conv_tol"}:
+            given = f"criterion '{solver.convergence_criteria}' and velocity_conv_tol {solver.velocity_conv_tol:g}"
+            self.notes.append(f"{given} are not used: solver.tolerance follows from the bodies; set it for a smaller one")
         if barrier.barrier_type != "ipc":
             self.notes.append(f"barrier '{barrier.barrier_type}' is not supported; the logarithmic barrier is used")
         iterations = int(friction.iterations) if file.rigid_body_problem.coefficient_friction > 0.0 else 0
@@ -101,7 +102,6 @@ class _Importer:
             "eps_v": friction.static_friction_speed_bound,
             "stick": "viscous",
             "friction_iterations": iterations,
-            "tolerance" if solver.is_velocity_conv_tol_abs else "tolerance_relative": solver.velocity_conv_tol,
             "max_newton": int(solver.max_iterations),
         }
 

@@ -20,7 +20,7 @@ from abd.scene.schema.values import numbers_value
 WITHOUT_EFFECT = (
     *("scene_type", "collision_eps", "time_stepper", "do_intersection_check", "oriented", "ipc_comparison_enabled"),
     *("energy_conv_tol", "line_search_lower_bound", "linear_solver", "dhat_epsilon", "min_barrier_stiffness_scale"),
-    *("detection_method", "trajectory_type"),
+    *("detection_method", "trajectory_type", "is_velocity_conv_tol_abs"),
 )
 """Keys of the format that are ignored without a note."""
 ZERO = (0.0, 0.0, 0.0)
@@ -124,7 +124,6 @@ class Solver(JsonObject):
     max_iterations: Annotated[Number, Field(ge=1)] = 3000.0
     convergence_criteria: str = "velocity"
     velocity_conv_tol: PositiveNumber = 1e-2
-    is_velocity_conv_tol_abs: Flag = False
 
 
 class Barrier(JsonObject):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
+from xml.etree.ElementTree import Element
 
 from abd.errors import SceneError
 from abd.scene.geometry.mesh_files import READERS, RawMesh, read_mesh_file
@@ -27,12 +29,14 @@ class Assets:
 
     Attributes:
         path: file of the robot; folder: base of its relative paths; searched: folders of the user.
+        strip: whether only the last part of a path counts.
         files: path of every key; missing: descriptions of missing and unusable files by key.
     """
 
     path: Path
     searched: tuple[Path, ...] = ()
     folder: Path = field(init=False)
+    strip: bool = False
     files: dict[str, Path] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     _keys: dict[str, str] = field(default_factory=dict)
@@ -50,6 +54,16 @@ class Assets:
         """Return the folders of allowed files: those of the robot, of its package, and of the user."""
         package = next((folder for folder in self.folder.parents if (folder / "package.xml").is_file()), None)
         return (self.folder, *([package] if package else []), *self.searched)
+
+    def read_compilers(self, compilers: Iterable[Element]) -> str:
+        """Return the folder of meshes in MuJoCo's `<compiler>` elements; remove their attributes for files, and set `strip`."""
+        folder = ""
+        for one in compilers:
+            folder = one.get("meshdir", one.get("assetdir", folder))
+            self.strip = one.get("strippath", str(self.strip).lower()) == "true"
+            for key in ("meshdir", "assetdir", "texturedir", "strippath"):
+                one.attrib.pop(key, None)
+        return folder
 
     def key(self, reference: str, base: str = "") -> str:
         """Return the key of a mesh file; a missing file is added to `missing`.
@@ -77,6 +91,8 @@ class Assets:
 
     def find(self, reference: str, base: str = "") -> tuple[Path | None, list[Path]]:
         """Return the file of a path or URI, None if it is missing, and the tried paths."""
+        if self.strip:
+            reference = reference.replace("\\", "/").rpartition("/")[2]
         scheme, separator, rest = reference.partition("://")
         if not separator:
             scheme, rest = "", reference.replace("\\", "/")

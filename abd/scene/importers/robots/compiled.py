@@ -57,11 +57,13 @@ def compile_robot(
     options: ImportOptions,
     hfields: dict[str, bytes] | None = None,
     floating: dict[str, str] | None = None,
+    removed: str = "",
 ) -> Compiled:
     """Compile prepared XML.
 
     Args:
-        hfields: content of the files of height fields; floating: joint of bodies that move freely, by their names.
+        hfields: content of the files of height fields; floating: joint of bodies that move freely, by their names;
+        removed: elements that are not in the text.
 
     Raises:
         SceneError: MuJoCo rejects the file, or meshes are missing.
@@ -94,7 +96,8 @@ def compile_robot(
     except (ValueError, RuntimeError, MemoryError) as error:
         text = re.sub("'(mesh_[0-9]+)'", lambda name: f"'{assets.files.get(f'{name[1]}.stl', name[1])}'", str(error))
         message = f"MuJoCo's compiler: {_one_line(text)}"
-        raise SceneError.of(message, file=str(path), remedy="correct the file") from None
+        remedy = f"correct the file{f' ({removed}; remove what refers to them)' if removed else ''}"
+        raise SceneError.of(message, file=str(path), remedy=remedy) from None
     finally:
         mujoco.set_mju_user_warning(before)
     out.notes += [f"MuJoCo's compiler: {_one_line(warning)}" for warning in dict.fromkeys(warned)]

@@ -53,7 +53,7 @@ class Contacts:
     """Materials of a robot's bodies.
 
     Attributes:
-        rules: of every material, by name.
+        rules: of every material, by name; pairs: numbers of the `<pair>` elements of a geom; dimension: largest condim.
     """
 
     model: object
@@ -66,10 +66,20 @@ class Contacts:
         for k in range(model.npair):
             for geom in (int(model.pair_geom1[k]), int(model.pair_geom2[k])):
                 self.pairs.setdefault(geom, []).append(k)
+        self.dimension = int(max([*model.geom_condim, *model.pair_dim], default=1))
 
     def touches(self, geom: int) -> bool:
         """Whether a geom collides with anything."""
         return bool(self.model.geom_contype[geom] or self.model.geom_conaffinity[geom] or geom in self.pairs)
+
+    def collide(self, one: int, other: int) -> bool:
+        """Whether two geoms collide by their masks."""
+        types, affinities = self.model.geom_contype, self.model.geom_conaffinity
+        return bool(types[one] & affinities[other] or types[other] & affinities[one])
+
+    def in_pair(self, one: int, other: int) -> bool:
+        """Whether a `<pair>` names two geoms."""
+        return not set(self.pairs.get(one, ())).isdisjoint(self.pairs.get(other, ()))
 
     def paired(self, link_of_body: np.ndarray) -> set[tuple[int, int]]:
         """Return pairs of links, smaller first, with contact by a `<pair>`."""
@@ -84,15 +94,19 @@ class Contacts:
         pairs = frozenset(k for g in geoms for k in self.pairs.get(g, ()))
         rules = Rules(frozenset([(0, 0)]), (0.0, 0.0, 0.0), 1, 0, pairs)
         if rules.touches or masks != rules.masks:
-            if len(masks) > 1 or (pairs and any(g not in self.pairs for g in geoms)):
+            others = {frozenset(int(model.pair_geom1[k] + model.pair_geom2[k]) - g for k in self.pairs.get(g, ())) for g in geoms}
+            if len(masks) > 1 or len(others) > 1:
                 message = "its shapes have different contype, conaffinity or pairs; the union of their rules applies to all"
                 self.notes.append(f"'{name}': {message}")
             priority = max((int(model.geom_priority[g]) for g in geoms), default=0)
             leading = [g for g in geoms if int(model.geom_priority[g]) == priority]
             friction = tuple(model.geom_friction[leading].max(axis=0).tolist())
-            if len({float(model.geom_friction[g, 0]) for g in geoms}) > 1:
-                self.notes.append(f"'{name}': its shapes have different friction; {friction[0]:g} is used")
-            rules = Rules(masks, friction, int(model.geom_condim[leading].max()), priority, pairs)
+            dimension = int(model.geom_condim[leading].max())
+            given = zip(model.geom_priority[geoms], model.geom_condim[geoms], model.geom_friction[geoms])
+            if len({(one, condim, _acting(values, self.dimension)) for one, condim, values in given}) > 1:
+                used = f"condim {dimension} and friction {' '.join(f'{x:g}' for x in friction)} are used"
+                self.notes.append(f"'{name}': its shapes have different friction, condim or priority; {used}")
+            rules = Rules(masks, friction, dimension, priority, pairs)
         name = next((known for known, one in self.rules.items() if one == rules), None) or self._name(rules)
         self.rules[name] = rules
         return name
@@ -131,6 +145,10 @@ class Contacts:
         if common := sorted(one.pairs & two.pairs):
             friction = model.pair_friction[common][:, [0, 2, 3]].max(axis=0)
             dimension = int(model.pair_dim[common].max())
+            if len({(int(model.pair_dim[k]), *model.pair_friction[k].tolist()) for k in common}) > 1:
+                ends = [[model.geom(int(g)).name for g in (model.pair_geom1[k], model.pair_geom2[k])] for k in common]
+                listed = ", ".join(f"'{a}' and '{b}'" for a, b in ends)
+                self.notes.append(f"pairs of the same bodies have different friction or condim; the largest are used: {listed}")
         elif one.priority != two.priority:
             leading = max(one, two, key=lambda rules: rules.priority)
             friction, dimension = leading.friction, leading.dimension

@@ -27,13 +27,14 @@ class Mjcf:
 
     Attributes:
         hfields: content of the files of height fields, by their keys in the XML.
-        timestep: whether the file defines one.
+        timestep: whether the file defines one; removed: the removed elements, in words.
     """
 
     tree: Tree
     assets: Assets
     hfields: dict[str, bytes] = field(default_factory=dict)
     timestep: bool = False
+    removed: str = ""
 
     def prepared(self) -> str:
         """Return the XML for MuJoCo.
@@ -46,16 +47,11 @@ class Mjcf:
         self.timestep = any("timestep" in one.attrib for one in root.iter("option"))
         self._count_copies(root, 1.0)
         self._drop()
-        folder = ""
-        for compiler in root.iter("compiler"):
-            folder = compiler.get("meshdir", compiler.get("assetdir", folder))
+        folder = self.assets.read_compilers(root.iter("compiler"))
         for mesh in root.iter("mesh"):
             self._mesh(mesh, folder)
         for one in root.iter("hfield"):
             self._hfield(one, folder)
-        for compiler in root.iter("compiler"):
-            for key in ("meshdir", "assetdir", "texturedir", "strippath"):
-                compiler.attrib.pop(key, None)
         left = [one for one in root.iter() if "file" in one.attrib and one.tag not in ("mesh", "hfield")]
         for one in left:
             self.tree.wrong(one, f"<{one.tag} file=...> is not supported", one.get("file"))
@@ -115,7 +111,8 @@ class Mjcf:
                 parent.remove(child)
         counted = [f"{count} <{tag}>" for tag, count in sorted(ignored.items()) if count]
         if counted:
-            self.tree.notes.append(f"not supported: {', '.join(counted)}")
+            self.removed = f"not supported: {', '.join(counted)}"
+            self.tree.notes.append(self.removed)
 
     def _mesh(self, mesh: Element, folder: str) -> None:
         if not is_scale(mesh):

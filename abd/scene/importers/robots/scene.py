@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def read_robot(path: Path, options: ImportOptions) -> Robot:
         compiled = compile_robot(source.prepared(), path, assets, options, floating=source.floating)
     elif tree.root.tag == "mujoco":
         source = Mjcf(tree, assets)
-        compiled = compile_robot(source.prepared(), path, assets, options, source.hfields)
+        compiled = compile_robot(source.prepared(), path, assets, options, source.hfields, removed=source.removed)
     else:
         message = f"is neither URDF nor MJCF: its root element is <{tree.root.tag}>"
         raise SceneError.of(message, file=str(path), line=1, remedy="use <robot> or <mujoco>")
@@ -52,7 +53,7 @@ class Robot:
 
     Attributes:
         source: data of the file that MuJoCo does not store.
-        links, joints: filled by `scene`; joints.coordinates maps MuJoCo's joints;
+        links, joints, geoms: filled by `scene`; geoms: shapes of bodies by name; joints.coordinates maps MuJoCo's joints;
             data: MuJoCo's state at the start; driving: the actuators that became drives.
     """
 
@@ -62,6 +63,7 @@ class Robot:
     compiled: Compiled
     links: list[Link] = field(default_factory=list)
     joints: Joints | None = None
+    geoms: dict[str, list[int]] = field(default_factory=dict)
     data: object = None
     driving: set[int] = field(default_factory=set)
 
@@ -79,9 +81,11 @@ class Robot:
         joint_names = _names(model, kinds.mjOBJ_JOINT, model.njnt, "joint", set(), notes)
         self.data, keyframes = start_of(model, self.options.keyframe, joint_names, self.path, notes, state)
         self.links, of_body = find_links(model, self.data, names, notes)
+        if is_urdf:
+            self._note_masses(names, notes)
         shapes = ShapeSource(self.compiled)
         contacts = Contacts(model, notes)
-        bodies, statics = self._bodies(shapes, contacts, names, of_body, notes)
+        bodies, statics = self._bodies(shapes, contacts, names, notes)
         self.joints = joints = Joints(
             model,
             self.data,
@@ -117,7 +121,7 @@ class Robot:
             if coordinate.settings:
                 keys = next(one for one in joints.joints if one["name"] == coordinate.joint)
                 keys.setdefault("coordinate", {})[coordinate.name] = coordinate.settings
-        filtered = {pair for pair in joints.filters if WORLD_NAME not in pair} | set(self._excluded(of_body, statics))
+        filtered = {pair for pair in joints.filters if WORLD_NAME not in pair} | self._excluded(contacts, statics, notes)
         filtered -= {(self.links[a].name, self.links[b].name)[::order] for a, b in paired for order in (1, -1)}
         if disables(model, "CONTACT", "CONSTRAINT"):
             for body in bodies:
@@ -142,21 +146,16 @@ class Robot:
         return tables, list(dict.fromkeys(notes))
 
     def _bodies(
-        self, shapes: ShapeSource, contacts: Contacts, names: list[str], of_body: np.ndarray, notes: list[str]
-    ) -> tuple[list[dict[str, object]], dict[str, int]]:
-        """Keys of all bodies, and MuJoCo's bodies, by name, of static ones with a surface."""
+        self, shapes: ShapeSource, contacts: Contacts, names: list[str], notes: list[str]
+    ) -> tuple[list[dict[str, object]], list[str]]:
+        """Keys of all bodies, and the names of static ones with a surface."""
         model, data = self.compiled.model, self.data
-        out: list[dict[str, object]] = []
-        statics: dict[str, int] = {}
         taken = set(names)
+        planes = np.flatnonzero(model.geom_type == shapes.kinds.mjGEOM_PLANE).tolist()
+        out = [self._plane(geom, contacts, taken, notes) for geom in planes]
         for body in self.links[STATIC].members:
-            geoms = list(range(model.body_geomadr[body], model.body_geomadr[body] + model.body_geomnum[body]))
-            planes = [geom for geom in geoms if model.geom_type[geom] == shapes.kinds.mjGEOM_PLANE]
-            grounds = [self._plane(geom, contacts, taken, notes) for geom in planes]
-            out += grounds
-            statics |= {str(ground["name"]): body for ground in grounds}
-            others = [geom for geom in geoms if geom not in planes]
-            groups = [[geom] for geom in others] if body == 0 else [others]
+            geoms = [geom for geom in np.flatnonzero(model.geom_bodyid == body).tolist() if geom not in planes]
+            groups = [[geom] for geom in geoms] if body == 0 else [geoms]
             for group in filter(None, groups):
                 kept = self._seen(group, contacts)
                 name = names[body] if body else self._free_name(group[0], taken, notes)
@@ -165,7 +164,7 @@ class Robot:
                 surface = compound.keys([shapes.collider(geom, None) for geom in kept])
                 keys = {"name": name, "kind": "static", **surface, **compound.frame_keys(pose)}
                 out.append(self._covered(keys, kept, contacts))
-                statics[name] = body
+        statics = [str(body["name"]) for body in out]
         for link in self.links[1:]:
             out.append(self._moving(link, shapes, contacts, notes))
         return out, statics
@@ -174,6 +173,7 @@ class Robot:
         """Return keys of a moving link."""
         model = self.compiled.model
         geoms = [geom for geom in range(model.ngeom) if int(model.geom_bodyid[geom]) in link.members]
+        geoms = [geom for geom in geoms if model.geom_type[geom] != shapes.kinds.mjGEOM_PLANE]
         kept = self._seen(geoms, contacts)
         keys: dict[str, object] = {"name": link.name}
         if model.body_mocapid[link.root] >= 0:
@@ -204,6 +204,8 @@ class Robot:
         normal = data.geom_xmat[geom].reshape(3, 3)[:, 2]
         offset = float(normal @ data.geom_xpos[geom]) + 0.0
         name = self._free_name(geom, taken, notes)
+        if self.compiled.model.body_weldid[self.compiled.model.geom_bodyid[geom]]:
+            notes.append(f"plane '{name}' of a mocap body is static, because half-spaces cannot move; use a box")
         half_space = {"normal": tuple((normal + 0.0).tolist()), "offset": offset}
         return self._covered({"name": name, "kind": "static", "half_space": half_space}, [geom], contacts)
 
@@ -222,6 +224,7 @@ class Robot:
     def _covered(self, keys: dict[str, object], geoms: list[int], contacts: Contacts) -> dict[str, object]:
         """Return the keys of a body with the material of its geoms, and the color of the first geom that has one."""
         model = self.compiled.model
+        self.geoms[str(keys["name"])] = geoms
         keys = keys | ({"material": contacts.material(str(keys["name"]), geoms)} if geoms else {})
         for geom in geoms:
             own, material = model.geom_rgba[geom].tolist(), int(model.geom_matid[geom])
@@ -231,16 +234,27 @@ class Robot:
             return keys | {"color": compound.color_key(np.array(color))}
         return keys
 
-    def _excluded(self, of_body: np.ndarray, statics: dict[str, int]) -> list[tuple[str, str]]:
-        """Names of the bodies whose contact the file excludes; `statics`: MuJoCo's bodies of the static ones."""
-        out: list[tuple[str, str]] = []
-        for signature in self.compiled.model.exclude_signature.tolist():
-            ends = sorted((signature >> 16, signature & 0xFFFF), key=lambda body: int(of_body[body]))
-            first, second = (int(of_body[body]) for body in ends)
-            if first == STATIC and second != STATIC:
-                out += [(name, self.links[second].name) for name, body in statics.items() if body == ends[0]]
-            elif first != second:
-                out.append((self.links[first].name, self.links[second].name))
+    def _excluded(self, contacts: Contacts, statics: list[str], notes: list[str]) -> set[tuple[str, str]]:
+        """Names of bodies of whose shapes none collide because of exclusions; a note lists exclusions of some shapes."""
+        model = self.compiled.model
+        excluded = {frozenset((one >> 16, one & 0xFFFF)) for one in model.exclude_signature.tolist()}
+        named = frozenset().union(*excluded)
+        bodies = {name: set(model.geom_bodyid[geoms].tolist()) & named for name, geoms in self.geoms.items()}
+        apart = {(one["parent"], one["child"]) for one in self.joints.joints if not one["collide"]} | {*self.joints.filters}
+        out, partly = set(), []
+        for a, b in combinations([name for name in bodies if bodies[name]], 2):
+            if b in statics or excluded.isdisjoint(frozenset((x, y)) for x in bodies[a] for y in bodies[b]):
+                continue
+            pairs = [(g, h) for g in self.geoms[a] for h in self.geoms[b] if contacts.collide(g, h) or contacts.in_pair(g, h)]
+            ends = [frozenset((int(model.geom_bodyid[g]), int(model.geom_bodyid[h]))) for g, h in pairs]
+            hidden = [pair for pair, both in zip(pairs, ends) if both in excluded and not contacts.in_pair(*pair)]
+            if len(hidden) == len(pairs):
+                out.add((a, b))
+            elif hidden and (a, b) not in apart:
+                partly.append(f"'{a}' and '{b}'")
+        if partly:
+            text = f"exclusions of some shapes of {', '.join(partly)} are ignored: filters apply to whole bodies"
+            notes.append(f"{text}, and others of their shapes collide; for no contact add a [[contact_filter]]")
         return out
 
     def _tied(self, of_body: np.ndarray) -> set[int]:
@@ -257,10 +271,17 @@ class Robot:
         bodies += model.site_bodyid[sites].tolist()
         return {int(of_body[body]) for body in bodies if body >= 0}
 
+    def _note_masses(self, names: list[str], notes: list[str]) -> None:
+        """Add a note about moving links of URDF with the mass of their shapes."""
+        model = self.compiled.model
+        bodies = [body.id for body in self.compiled.spec.bodies if model.body_weldid[body.id] and not body.explicitinertial]
+        listed = [f"'{names[k]}' ({model.body_mass[k]:.3g} kg)" for k in bodies if model.body_mass[k]]
+        if listed:
+            notes.append(f"links without mass have that of their shapes at 1000 kg/m^3: {', '.join(listed)}")
+
     def _gravity(self) -> tuple[float, float, float]:
         off = disables(self.compiled.model, "GRAVITY")
         return (0.0, 0.0, 0.0) if off else tuple(float(x) for x in self.compiled.model.opt.gravity)
-
 
 
 def _names(model, kind, count: int, default: str, taken: set[str], notes: list[str]) -> list[str]:

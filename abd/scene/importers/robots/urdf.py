@@ -44,8 +44,10 @@ class Urdf:
         """
         self._drop_unknown()
         self._check_tree()
+        self._note_missing_bounds()
+        folder = self.assets.read_compilers(self.tree.root.iterfind("mujoco/compiler"))
         for link in self.tree.root.findall("link"):
-            self._link(link)
+            self._link(link, folder)
         for joint in self.tree.root.findall("joint"):
             self._joint(joint)
         self._settings()
@@ -118,8 +120,19 @@ class Urdf:
                 name = above[name][0]
             sound.update(path)
 
-    def _link(self, link: Element) -> None:
-        """Shapes, colors and mass of one link."""
+    def _note_missing_bounds(self) -> None:
+        """Add a note about joints without the bounds that their types need."""
+        bare = []
+        for joint in self.tree.root.findall("joint"):
+            limit = joint.find("limit")
+            if joint.get("type") in ("revolute", "prismatic") and (limit is None or not limit.attrib.keys() & {"lower", "upper"}):
+                bare.append(f"'{joint.get('name', '')}'")
+        if bare:
+            kinds = "revolute and prismatic joints without lower and upper in <limit>, which URDF requires, are not limited"
+            self.tree.notes.append(f"{kinds}: {', '.join(bare)}")
+
+    def _link(self, link: Element, folder: str) -> None:
+        """Shapes, colors and mass of one link; `folder`: of meshes with relative paths."""
         name = link.get("name")
         mass = link.find("inertial/mass")
         if mass is not None and number(mass.get("value"), 0.0) == 0.0:
@@ -138,7 +151,7 @@ class Urdf:
                 link.remove(one)
         for shape in [*link.findall("collision"), *link.findall("visual")]:
             for mesh in shape.iter("mesh"):
-                mesh.set("filename", self.assets.key(mesh.get("filename", "")))
+                mesh.set("filename", self.assets.key(mesh.get("filename", ""), folder))
 
     def _shape(self, link: str, shape: Element) -> bool:
         """Whether a collision or visual element is one that can be taken."""
@@ -203,6 +216,4 @@ class Urdf:
         own = SubElement(self.tree.root, "mujoco") if own is None else own
         compiler = own.find("compiler")
         compiler = SubElement(own, "compiler") if compiler is None else compiler
-        for key in ("meshdir", "assetdir", "texturedir"):
-            compiler.attrib.pop(key, None)
         compiler.attrib |= {"discardvisual": "false", "fusestatic": "false", "strippath": "false"}

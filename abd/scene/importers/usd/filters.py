@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abd.scene.importers.usd.bodies import Bodies, Body
+from abd.scene.importers.usd.bodies import Bodies
 from abd.scene.importers.usd.shapes import KINDS
 from abd.scene.importers.usd.stage import Stage, UsdPhysics
 
@@ -22,12 +22,6 @@ def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
             stage.notes.append(
                 f"filters between some colliders of {a.path} and {b.path} are ignored: filters apply to whole bodies"
             )
-    for one in stage.of("RigidBody"):
-        own = bodies.by_path.get(str(one.primPath))
-        for other in one.filteredCollisions:
-            for body in _below(stage, bodies, str(other)):
-                if own is not None and body is not own:
-                    pairs.add(frozenset((own.name, body.name)))
     tables = [{"bodies": sorted(pair)} for pair in sorted(pairs, key=sorted)]
     return tables + _articulations(stage, bodies)
 
@@ -38,12 +32,11 @@ def _between_colliders(stage: Stage, bodies: Bodies) -> set[frozenset[str]]:
         str(one.primPath): [str(group) for group in one.collisionGroups] for kind in KINDS for one in stage.of(kind)
     }
     out: set[frozenset[str]] = set()
-    for kind in KINDS:
+    for kind in ("RigidBody", *KINDS):
         for one in stage.of(kind):
-            path = str(one.primPath)
             for other in one.filteredCollisions:
-                for body in _below(stage, bodies, str(other)):
-                    out.update(frozenset((path, shape.path)) for shape in body.colliders)
+                others = _colliders(bodies, str(other))
+                out.update(frozenset((path, end)) for path in _colliders(bodies, str(one.primPath)) for end in others)
     if not any(groups.values()):
         return out
     table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(stage.usd)
@@ -58,13 +51,13 @@ def _between_colliders(stage: Stage, bodies: Bodies) -> set[frozenset[str]]:
     return out
 
 
-def _below(stage: Stage, bodies: Bodies, path: str) -> list[Body]:
-    """The bodies that a filter names: one, the one of a collider, or all below a prim, such as an articulation."""
+def _colliders(bodies: Bodies, path: str) -> list[str]:
+    """The colliders that a filter names: those of a body, one, or all below a prim, such as an articulation."""
     if path in bodies.by_path:
-        return [bodies.by_path[path]]
+        return [one.path for one in bodies.by_path[path].colliders]
     if path in bodies.of_collider:
-        return [bodies.of_collider[path]]
-    return [body for body in bodies.all if body.path.startswith(path.rstrip("/") + "/")]
+        return [path]
+    return [one.path for body in bodies.all if body.path.startswith(path.rstrip("/") + "/") for one in body.colliders]
 
 
 def _articulations(stage: Stage, bodies: Bodies) -> list[dict]:
