@@ -54,9 +54,9 @@ def shape_collider(newton, kind: int, scale: np.ndarray, source, place: np.ndarr
     elif kind == types.CAPSULE:
         out.make_capsule(float(scale[0]), 2.0 * float(scale[1]))
     elif kind == types.CYLINDER:
-        out.make_cone(float(scale[0]), float(scale[0]), 2.0 * float(scale[1]))
+        out.make_frustum(float(scale[0]), float(scale[0]), 2.0 * float(scale[1]))
     elif kind == types.CONE:
-        out.make_cone(float(scale[0]), 0.0, 2.0 * float(scale[1]))
+        out.make_frustum(float(scale[0]), 0.0, 2.0 * float(scale[1]))
     elif kind == types.ELLIPSOID:
         vertices, triangles = sphere(1.0, 3)
         out.make_solid(vertices * scale, triangles)
