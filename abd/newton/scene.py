@@ -23,12 +23,14 @@ class Translated:
 
     Attributes:
         scene: with a body for every body of the model, in order, and static shapes behind.
+        coordinates: (joint name, coordinate, its place in Newton's joint_q) of joints with axes.
         drives: (joint name, coordinate, number of the coordinate's target, number of the degree of freedom, with a position).
         single: joints of one coordinate: number, name and coordinate.
         notes: on changes and ignored parts.
     """
 
     scene: Scene
+    coordinates: list[tuple[str, str, int]] = field(default_factory=list)
     drives: list[tuple[str, str, int, int, bool]] = field(default_factory=list)
     single: list[dict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -78,7 +80,7 @@ def translate(
             table |= {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 0.0)}}
         scene.add_body(names[k], **table, **materials.of(shapes.numbers(k)))
     shapes.add_static(scene, materials, max(1, int(model.world_count)))
-    joints = joint_tables(newton, model, joint_q, names, enforcement, out)
+    joints = joint_tables(newton, model, body_q, joint_q, names, enforcement, out)
     for table in joints:
         kind, name, parent, child = (table.pop(key) for key in ("type", "name", "parent", "child"))
         scene.add_joint(kind, name, parent, child, **table)

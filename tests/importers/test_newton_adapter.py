@@ -121,9 +121,9 @@ def test_a_height_field_carries_a_ball():
     assert 0.35 - 1e-4 < state.body_q.numpy()[ball, 2] < 0.355
 
 
-def pendulum(**joint):
+def pendulum(gravity=G, **joint):
     """A link on a hinge half a metre away, level at first."""
-    builder = newton.ModelBuilder()
+    builder = newton.ModelBuilder(gravity=(0.0, 0.0, -gravity))
     link = builder.add_link(xform=at(0.5, 0, 0), **matter(1.5, 0.01, 0.02, 0.03))
     ends = {"parent_xform": at(), "child_xform": at(-0.5, 0, 0)}
     return finished(builder, builder.add_joint_revolute(-1, link, axis=(0, 1, 0), **ends, **joint))
@@ -142,11 +142,77 @@ def test_pendulum_follows_its_equation():
     assert state.joint_qd.numpy()[0] == pytest.approx(truth.y[1, -1], abs=1e-3)
 
 
-def test_limits_are_never_exceeded():
+@pytest.mark.parametrize("upper", [0.4, 0.0])
+def test_limits_are_never_exceeded(upper):
     seen = []
-    model = pendulum(limit_lower=-0.2, limit_upper=0.4)
+    model = pendulum(limit_lower=-0.2, limit_upper=upper)
     simulate(model, 60, each=lambda k, state, _: seen.append(float(state.joint_q.numpy()[0])))
-    assert 0.39 < max(seen) < 0.4
+    assert upper - 0.01 < max(seen) < upper + 1e-6
+
+
+LIMITS = {"limit_lower": -0.5, "limit_upper": 6.0}
+
+
+@pytest.mark.parametrize("kind, limits", [("hinge", {}), ("hinge", LIMITS), ("d6", LIMITS)])
+def test_angles_keep_their_turns(kind, limits):
+    """A drive turns a link from 4 rad to 4.5 rad, with a change of the time step."""
+    builder, dof = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0)), newton.ModelBuilder.JointDofConfig
+    link, drive = builder.add_link(**matter()), {"target_q": 4.5, "target_ke": 50.0, "target_kd": 10.0, **limits}
+    if kind == "hinge":
+        joint = builder.add_joint_revolute(-1, link, axis=(0, 1, 0), **drive)
+    else:
+        slide, turn = dof(axis=(1, 0, 0)), dof(axis=(0, 1, 0), **drive)
+        joint = builder.add_joint_d6(-1, link, linear_axes=[slide], angular_axes=[turn])
+    builder.joint_q[-1] = 4.0
+    model = finished(builder, joint)
+    solver, state, other, seen = abd.newton.SolverABD(model), model.state(), model.state(), []
+    newton.eval_fk(model, model.joint_q, model.joint_qd, state)
+    for k in range(200):
+        solver.step(state, other, None, None, 0.01 if k < 20 else 0.02)
+        state, other = other, state
+        seen.append([*state.body_q.numpy()[link, 3:], state.joint_q.numpy()[-1]])
+    seen = np.array(seen)
+    assert seen[-1, 4] == pytest.approx(4.5, abs=2e-3)
+    assert np.abs(np.diff(seen, axis=0)).max() < 0.1
+
+
+def test_a_reset_sets_the_turns_of_an_angle():
+    model = pendulum(gravity=0.0)
+
+    def turn(k, state, _):
+        if k == 3:
+            state.joint_q.assign([10.0])
+            newton.eval_fk(model, state.joint_q, state.joint_qd, state)
+
+    _, state = simulate(model, 6, each=turn)
+    assert state.joint_q.numpy()[0] == pytest.approx(10.0, abs=1e-4)
+
+
+DRIVE = {"target_q": 1.0, "target_ke": 50.0, "target_kd": 10.0}
+
+
+@pytest.mark.parametrize(
+    "keys, angle, warns",
+    [
+        ({"stiffness": 20.0, "rest_q": 0.5, "damping": 3.0}, 0.5, False),
+        (DRIVE, 1.0, False),
+        ({**DRIVE, "velocity_limit": 0.1}, 1.0, True),
+        ({**DRIVE, "effort_limit": 0.0}, 0.0, False),
+    ],
+)
+def test_settings_of_axes_act(caplog, keys, angle, warns):
+    _, state = simulate(pendulum(gravity=0.0, **keys), 200)
+    assert state.joint_q.numpy()[0] == pytest.approx(angle, abs=5e-3)
+    assert bool(caplog.records) == warns
+
+
+def test_springs_of_balls_act():
+    builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    body = builder.add_link(**matter())
+    model = finished(builder, builder.add_joint_ball(-1, body, stiffness=5.0, damping=1.0))
+    torque = np.array([[0, 0, 0, 1.0, 0, 0]], dtype=np.float32)
+    _, state = simulate(model, 200, each=lambda k, state, _: state.body_f.assign(torque))
+    assert rotation(state.body_q.numpy()[body])[2, 1] == pytest.approx(np.sin(0.2), abs=1e-3)
 
 
 def test_drives_follow_their_control():
