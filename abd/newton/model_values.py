@@ -44,6 +44,18 @@ def plane_keys(place: np.ndarray) -> dict:
     return {"half_space": {"normal": normal.tolist(), "offset": float(normal @ place[:3, 3])}}
 
 
+def enlarged(table: dict, margin: float) -> dict:
+    """Return the keys of a body with a surface that is `margin` [m] further out."""
+    if margin <= 0.0:
+        return table
+    for key, size in (("sphere", "radius"), ("capsule", "radius"), ("half_space", "offset")):
+        if key in table:
+            return table | {key: table[key] | {size: table[key][size] + margin}}
+    if "radius" in table:
+        return table | {"radius": table["radius"] + margin}
+    return table if "proxy" in table else table | {"rounding": margin}
+
+
 def shape_collider(newton, kind: int, scale: np.ndarray, source, place: np.ndarray) -> Collider | None:
     """The collider of a shape of a type, with its sizes (3,) [m] or its source; None for types that are unknown here."""
     types, out = newton.GeoType, Collider("", place.copy())

@@ -29,6 +29,10 @@ def matter(mass=1.0, *moments):
     return {"mass": mass, "inertia": wp.diag(wp.vec3(*(moments or (0.1, 0.1, 0.1))))}
 
 
+def config(**keys):
+    return newton.ModelBuilder.ShapeConfig(**keys)
+
+
 def finished(builder, *joints):
     """The model of a builder, whose joints form one articulation."""
     if joints:
@@ -119,6 +123,46 @@ def test_a_height_field_carries_a_ball():
     builder.add_shape_sphere(ball, radius=0.1)
     _, state = simulate(finished(builder), 30)
     assert 0.35 - 1e-4 < state.body_q.numpy()[ball, 2] < 0.355
+
+
+@pytest.mark.parametrize("mu", [(0.5, 0.0), (0.0, 0.5)])
+def test_largest_friction_of_the_shapes_of_a_body_acts(mu):
+    builder = newton.ModelBuilder()
+    builder.add_ground_plane(cfg=config(mu=0.5))
+    body = builder.add_body(xform=at(z=0.1005))
+    for one, z in zip(mu, (0.0, 0.3)):
+        builder.add_shape_box(body, xform=at(z=z), hx=0.3, hy=0.3, hz=0.1, cfg=config(mu=one))
+    solver, state = simulate(finished(builder), 20, start=lambda state: state.body_qd.assign([[2.0, 0, 0, 0, 0, 0]]))
+    assert state.body_qd.numpy()[body, 0] == pytest.approx(2.0 - 0.5 * G * 0.2, abs=5e-3)
+    assert any("different mu" in note for note in solver.notes)
+
+
+@pytest.mark.parametrize(
+    "motion, column, rate",
+    [
+        ((1.0, 0, 0, 0, 10.0, 0), 0, 0.005 * G / (1.4 * 0.1)),  # rolling: v' = c g / (R + 0.4 R)
+        ((0, 0, 0, 0, 0, 10.0), 5, 0.005 * G / (0.4 * 0.1**2)),  # spinning: w' = c g / (0.4 R^2)
+    ],
+)
+def test_rolling_and_spinning_resistance_slow_a_ball(motion, column, rate):
+    builder = newton.ModelBuilder()
+    builder.default_shape_cfg = config(mu_rolling=0.005, mu_torsional=0.005)
+    builder.add_ground_plane()
+    ball = builder.add_body(xform=at(z=0.102))
+    builder.add_shape_sphere(ball, radius=0.1)
+    _, state = simulate(finished(builder), 20, start=lambda state: state.body_qd.assign([motion]))
+    assert state.body_qd.numpy()[ball, column] == pytest.approx(motion[column] - 0.2 * rate, rel=0.02)
+
+
+def test_margins_are_distances_between_surfaces():
+    builder = newton.ModelBuilder()
+    builder.add_ground_plane(cfg=config(margin=0.02))
+    shapes = {"box": {"hx": 0.1, "hy": 0.1, "hz": 0.1}, "sphere": {"radius": 0.1}, "mesh": {"mesh": cube_mesh(0.1)}}
+    for k, (name, keys) in enumerate(shapes.items()):
+        body = builder.add_body(xform=at(float(k), z=0.155))
+        getattr(builder, f"add_shape_{name}")(body, cfg=config(margin=0.03), **keys)
+    _, state = simulate(finished(builder), 30)
+    np.testing.assert_allclose(state.body_q.numpy()[:, 2] - 0.15, 0.0025, atol=0.0025)
 
 
 def pendulum(gravity=G, **joint):
