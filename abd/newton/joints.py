@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.joint_model import Joint
+from abd.joints.rows.table import value_at
+from abd.joints.types import TYPES
+from abd.model import WORLD
 from abd.newton.model_values import ModelError, transform_matrix, unique_names
+from abd.rotations import inverse
+from abd.scene.compile.joint_settings import SAME_VALUE
 from abd.scene.geometry.frames import triad
 
 FAR = 1e6
 """Limits and efforts of at least this size mean no limit: Newton's defaults are 1e6 and more."""
 SAME = 1e-5
 """Largest sine between parallel axes, in single precision."""
+ONE_TURN = 3.0
+"""Angle [rad] beyond which the start of a joint needs its number of turns."""
 
 
-def joint_tables(newton, model, joint_q: np.ndarray, names: list[str], enforcement: str, out) -> list[dict]:
-    """Return tables of the joints with constraints; `out` receives drives, notes, and `single`, the joints of one coordinate."""
+def joint_tables(newton, model, body_q, joint_q, names: list[str], enforcement: str, out) -> list[dict]:
+    """Return tables of the joints with constraints.
+
+    Args:
+        body_q: (n, 7) poses of the bodies; joint_q: coordinates near which their angles are counted.
+        out: receives coordinates, drives, notes, and `single`, the joints of one coordinate.
+    """
     if not model.joint_count:
         return []
-    source = _Source(newton, model, joint_q, names, enforcement, out)
+    source = _Source(newton, model, body_q, joint_q, names, enforcement, out)
     return [table for k in range(model.joint_count) if (table := source.table(k)) is not None]
 
 
 class _Source:
     """The arrays of a model's joints."""
 
-    def __init__(self, newton, model, joint_q, names, enforcement, out):
-        self.types, self.modes = newton.JointType, newton.JointTargetMode
+    def __init__(self, newton, model, body_q, joint_q, names, enforcement, out):
+        self.types, self.modes, self.body_q = newton.JointType, newton.JointTargetMode, body_q
         self.model, self.q, self.names, self.enforcement, self.out = model, joint_q, names, enforcement, out
         self.labels = unique_names([str(label) or f"joint_{k}" for k, label in enumerate(model.joint_label)])
         arrays = """type parent child X_p X_c axis dof_dim enabled q_start qd_start limit_lower limit_upper limit_ke limit_kd
@@ -52,7 +65,7 @@ class _Source:
         if kind == types.FIXED:
             return table | {"type": "fixed"} | _frames(D, C, np.eye(3))
         if kind == types.BALL:
-            return table | {"type": "spherical"} | _frames(D, C, np.eye(3))
+            return table | {"type": "spherical"} | _frames(D, C, np.eye(3)) | self._ball(k)
         if kind in (types.REVOLUTE, types.PRISMATIC, types.D6):
             return self._by_axes(k, table, D, C)
         raise ModelError(f"joint '{self.labels[k]}' is of type {types(kind).name}, which SolverABD does not support")
@@ -78,27 +91,41 @@ class _Source:
         count, target = linear + angular, int(self.target_start[k])
         if count == 0:
             return table | {"type": "fixed"} | _frames(D, C, np.eye(3))
-        settings = [self._settings(first + i, float(self.q[coordinate + i]), i >= linear) for i in range(count)]
         if count == 1:
-            kind, name = ("hinge", "theta") if angular else ("slider", "z")
-            table |= {"type": kind} | _frames(D, C, triad(axes[0] / np.linalg.norm(axes[0])))
-            found = [(name, settings[0])]
-            self.out.single.append({"number": k, "name": table["name"], "coordinate": name})
+            kind, names, constrained = ("hinge", ["theta"], {}) if angular else ("slider", ["z"], {})
+            rotation = triad(axes[0] / np.linalg.norm(axes[0]))
+            self.out.single.append({"number": k, "name": table["name"], "coordinate": names[0]})
         else:
-            rotation, found = self._triad(k, axes, linear, settings)
-            free = {name for name, _ in found}
-            held = [name for name in ("x", "y", "z", "rx", "ry", "rz") if name not in free]
-            table |= {"type": "general", "constrained": held} | _frames(D, C, rotation)
-        for i, (name, values) in enumerate(found):
+            kind, (rotation, names) = "general", self._triad(k, axes, linear)
+            constrained = {"constrained": [name for name in ("x", "y", "z", "rx", "ry", "rz") if name not in names]}
+        table |= {"type": kind, **constrained} | _frames(D, C, rotation)
+        starts = self._starts(k, kind, constrained, rotation, dict(zip(names, self.q[coordinate:])))
+        tables = {}
+        for i, name in enumerate(names):
+            values = self._settings(first + i, coordinate + i, starts[name], i >= linear)
             drive = self._drive(first + i)
             if drive:
                 values["drive"] = drive
                 self.out.drives.append((table["name"], name, target + i, first + i, drive["mode"] == "pd"))
-        tables = {name: values for name, values in found if values}
+            self.out.coordinates.append((table["name"], name, coordinate + i))
+            tables |= {name: values} if values else {}
         return table | ({"coordinate": tables} if tables else {})
 
-    def _triad(self, k: int, axes: np.ndarray, linear: int, settings: list[dict]):
-        """Return the axes of a joint of several degrees of freedom as named axes of one frame."""
+    def _starts(self, k: int, kind: str, parameters: dict, rotation: np.ndarray, near: dict[str, float]) -> dict[str, float]:
+        """Return the coordinates of a joint at the poses of its bodies, angles nearest to `near`."""
+        D, C = (
+            (np.eye(4) if body < 0 else transform_matrix(self.body_q[body])) @ transform_matrix(X[k])
+            for body, X in ((self.parent[k], self.X_p), (self.child[k], self.X_c))
+        )
+        T = inverse(D) @ C
+        T[:3] = rotation.T @ T[:3]
+        T[:3, :3] = T[:3, :3] @ rotation
+        measures = TYPES[kind].coordinates(Joint("", kind, 0, WORLD, 0, np.eye(4), np.eye(4), parameters=parameters))
+        names = [measure.name for measure in measures]
+        return dict(zip(names, value_at(measures, T, [near[name] for name in names]).tolist()))
+
+    def _triad(self, k: int, axes: np.ndarray, linear: int) -> tuple[np.ndarray, list[str]]:
+        """Return a frame (3, 3) along the axes of several degrees of freedom, and their names in it."""
         unit = axes / np.linalg.norm(axes, axis=1, keepdims=True)
         different: list[np.ndarray] = []
         for one in unit[linear:].tolist() + unit[:linear].tolist():
@@ -113,35 +140,53 @@ class _Source:
         if np.linalg.det(rotation) < 0.0:
             rotation[:, 2] *= -1.0
         found = []
-        for i, (axis, values) in enumerate(zip(unit, settings)):
+        for i, axis in enumerate(unit):
             place = int(np.argmax(np.abs(axis @ rotation)))
             if axis @ rotation[:, place] < 0.0:
                 raise ModelError(f"joint '{self.labels[k]}': axis {axis.tolist()} makes its axes left-handed")
             names = ("rx", "ry", "rz") if i >= linear else ("x", "y", "z")
-            found.append((names[place], values))
-        turning = [name for name, _ in found if name.startswith("r")]
+            found.append(names[place])
+        turning = found[linear:]
         if turning != sorted(turning):
             raise ModelError(f"joint '{self.labels[k]}': its angles must have the order of its axes")
         return rotation, found
 
-    def _settings(self, dof: int, start: float, rotary: bool) -> dict:
+    def _settings(self, dof: int, coordinate: int, start: float, rotary: bool) -> dict:
         """Laws of a degree of freedom in addition to its drive."""
-        values: dict = {}
+        values: dict = self._laws(dof)
+        if rotary and abs(start) > ONE_TURN:
+            values["initial"] = start
         low, high = float(self.limit_lower[dof]), float(self.limit_upper[dof])
         low, high = (low if low > -FAR else -np.inf), (high if high < FAR else np.inf)
         if low < high and (np.isfinite(low) or np.isfinite(high)):
             values["range"] = (low, high)
-            if not low < start < high:
+            if not low - SAME_VALUE <= start <= high + SAME_VALUE:
                 stiffness, damping = float(self.limit_ke[dof]), float(self.limit_kd[dof])
                 values |= {"limit": "compliant", "limit_compliance": 1.0 / stiffness if stiffness > 0.0 else 0.0}
                 values |= {"limit_damping": damping} if damping > 0.0 else {}
         elif low == high:
             values |= {"locked": True, "lock_value": low}
-        for key, array in (("armature", self.armature), ("friction", self.friction), ("damping", self.damping),
-                           ("stiffness", self.stiffness)):  # fmt: skip
-            if array is not None and len(array) > dof and array[dof] > 0.0:
-                values[key] = float(array[dof])
+        if "stiffness" in values and self.rest_q is not None:
+            values["rest"] = float(self.rest_q[coordinate])
+        if 0.0 < self.velocity_limit[dof] < FAR:
+            values["velocity_limit"] = float(self.velocity_limit[dof])
         return values
+
+    def _laws(self, dof: int) -> dict[str, float]:
+        """Return the positive coefficients of the laws of a degree of freedom."""
+        arrays = {key: getattr(self, key) for key in ("armature", "friction", "damping", "stiffness")}
+        return {key: float(array[dof]) for key, array in arrays.items() if array is not None and array[dof] > 0.0}
+
+    def _ball(self, k: int) -> dict[str, float]:
+        """Return keys of the laws of a ball's rotation, which are those of its first degree of freedom as in `SolverMuJoCo`."""
+        dof, rest = int(self.qd_start[k]), int(self.q_start[k])
+        laws = self._laws(dof)
+        lost = ["drive"] if any(self._drive(dof + i) for i in range(3)) else []
+        if "stiffness" in laws and self.rest_q is not None and self.rest_q[rest : rest + 3].any():
+            lost.append("rest rotation")
+        if lost:
+            self.out.notes.append(f"ball joint '{self.labels[k]}': {' and '.join(lost)} ignored: use three axes of a D6 joint")
+        return {f"rotary_{key}": value for key, value in laws.items()}
 
     def _drive(self, dof: int) -> dict:
         """Return the table of a drive with targets from Newton's control; empty without a drive."""
@@ -153,7 +198,9 @@ class _Source:
         else:
             drive = {"mode": "pd", "stiffness": ke, "damping": kd}
         effort = float(self.effort_limit[dof])
-        return drive | ({"effort": effort} if drive and 0.0 < effort < FAR else {})
+        if effort <= 0.0:
+            return {}
+        return drive | ({"effort": effort} if drive and effort < FAR else {})
 
 
 def _frames(D: np.ndarray, C: np.ndarray, rotation: np.ndarray) -> dict:

@@ -44,6 +44,18 @@ def plane_keys(place: np.ndarray) -> dict:
     return {"half_space": {"normal": normal.tolist(), "offset": float(normal @ place[:3, 3])}}
 
 
+def enlarged(table: dict, margin: float) -> dict:
+    """Return the keys of a body with a surface that is `margin` [m] further out."""
+    if margin <= 0.0:
+        return table
+    for key, size in (("sphere", "radius"), ("capsule", "radius"), ("half_space", "offset")):
+        if key in table:
+            return table | {key: table[key] | {size: table[key][size] + margin}}
+    if "radius" in table:
+        return table | {"radius": table["radius"] + margin}
+    return table if "proxy" in table else table | {"rounding": margin}
+
+
 def shape_collider(newton, kind: int, scale: np.ndarray, source, place: np.ndarray) -> Collider | None:
     """The collider of a shape of a type, with its sizes (3,) [m] or its source; None for types that are unknown here."""
     types, out = newton.GeoType, Collider("", place.copy())
@@ -54,9 +66,9 @@ def shape_collider(newton, kind: int, scale: np.ndarray, source, place: np.ndarr
     elif kind == types.CAPSULE:
         out.make_capsule(float(scale[0]), 2.0 * float(scale[1]))
     elif kind == types.CYLINDER:
-        out.make_cone(float(scale[0]), float(scale[0]), 2.0 * float(scale[1]))
+        out.make_frustum(float(scale[0]), float(scale[0]), 2.0 * float(scale[1]))
     elif kind == types.CONE:
-        out.make_cone(float(scale[0]), 0.0, 2.0 * float(scale[1]))
+        out.make_frustum(float(scale[0]), 0.0, 2.0 * float(scale[1]))
     elif kind == types.ELLIPSOID:
         vertices, triangles = sphere(1.0, 3)
         out.make_solid(vertices * scale, triangles)

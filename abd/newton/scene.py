@@ -1,7 +1,7 @@
 """A Newton model in a state, as a scene.
 
-Bodies keep Newton's numbers; static shapes (those of body -1) follow as bodies of their own, once for every world. Friction and
-restitution of a body are those of its first shape. Joints are exact, and their limits are never passed; those that a start
+Bodies keep Newton's numbers; static shapes (those of body -1) follow as bodies of their own, once for every world. Material and
+margin of a body are the largest values of its shapes. Joints are exact, and their limits are never passed; those that a start
 already violates are compliant, with Newton's stiffness. A joint's axis becomes z of both of its frames.
 """
 
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abd.newton.joints import joint_tables
-from abd.newton.model_values import ModelError, plane_keys, shape_collider, transform_matrix, unique_names
+from abd.newton.model_values import ModelError, enlarged, plane_keys, shape_collider, transform_matrix, unique_names
+from abd.scene.compile.records import and_more
 from abd.scene.importers.compound import Collider, keys
 from abd.scene.scene import Scene
 
@@ -23,12 +24,14 @@ class Translated:
 
     Attributes:
         scene: with a body for every body of the model, in order, and static shapes behind.
+        coordinates: (joint name, coordinate, its place in Newton's joint_q) of joints with axes.
         drives: (joint name, coordinate, number of the coordinate's target, number of the degree of freedom, with a position).
         single: joints of one coordinate: number, name and coordinate.
         notes: on changes and ignored parts.
     """
 
     scene: Scene
+    coordinates: list[tuple[str, str, int]] = field(default_factory=list)
     drives: list[tuple[str, str, int, int, bool]] = field(default_factory=list)
     single: list[dict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -51,14 +54,15 @@ def translate(
     """
     scene = Scene("newton", gravity=_gravity(model), solver={"dt": dt, **solver})
     out = Translated(scene)
-    materials = _Materials(scene, model)
+    materials = _Materials(scene, model, out)
     world, flags = _numpy(model.body_world), _numpy(model.body_flags)
     mass, com, inertia = _numpy(model.body_mass), _numpy(model.body_com), _numpy(model.body_inertia)
     names = unique_names([str(label) or f"body_{k}" for k, label in enumerate(model.body_label)])
     shapes = _Shapes(newton, model, out)
     for k in range(model.body_count):
         colliders = shapes.of_body(k)
-        table: dict = dict(keys(colliders))
+        material = materials.of(names[k], shapes.numbers(k))
+        table: dict = material | enlarged(keys(colliders), materials.margin(names[k], shapes.numbers(k)))
         T = transform_matrix(body_q[k])
         R = T[:3, :3]
         table |= {"position": T[:3, 3].tolist(), "matrix": R.tolist(), "world": max(int(world[k]), 0)}
@@ -76,9 +80,10 @@ def translate(
             table |= {"velocity": body_qd[k, :3].tolist(), "angular_velocity": body_qd[k, 3:].tolist()}
         else:
             table |= {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 0.0)}}
-        scene.add_body(names[k], **table, **materials.of(shapes.numbers(k)))
+        scene.add_body(names[k], **table)
     shapes.add_static(scene, materials, max(1, int(model.world_count)))
-    joints = joint_tables(newton, model, joint_q, names, enforcement, out)
+    materials.add_notes()
+    joints = joint_tables(newton, model, body_q, joint_q, names, enforcement, out)
     for table in joints:
         kind, name, parent, child = (table.pop(key) for key in ("type", "name", "parent", "child"))
         scene.add_joint(kind, name, parent, child, **table)
@@ -112,26 +117,48 @@ def _numpy(array) -> np.ndarray:
     return np.zeros(0) if array is None else array.numpy()
 
 
+MATERIAL = {"mu": "mu", "restitution": "restitution", "rolling": "mu_rolling", "spinning": "mu_torsional"}
+"""Keys of a material, and their names in Newton, with the same units."""
+
+
 class _Materials:
-    """Friction and restitution of shapes as materials of the scene."""
+    """Values of shapes that a scene has once for every body: materials and margins."""
 
-    def __init__(self, scene: Scene, model):
-        self._scene, self._names = scene, {}
-        self._mu = _numpy(model.shape_material_mu)
-        self._restitution = _numpy(model.shape_material_restitution)
+    def __init__(self, scene: Scene, model, out: Translated):
+        self._scene, self._out, self._names = scene, out, {}
+        self._values = {key: _numpy(getattr(model, f"shape_material_{name}")) for key, name in MATERIAL.items()}
+        self._margin = _numpy(model.shape_margin)
+        self._different: dict[str, list[str]] = {}
 
-    def of(self, shapes: list[int]) -> dict:
+    def of(self, name: str, shapes: list[int]) -> dict:
         """The key of a body with these shapes."""
         if not shapes:
             return {}
-        key = max(float(self._mu[shapes[0]]), 0.0), float(np.clip(self._restitution[shapes[0]], 0.0, 1.0))
-        if key not in self._names:
-            name = f"mu {key[0]:.6g}" + (f", e {key[1]:.6g}" if key[1] > 0.0 else "")
-            while name in self._names.values():
-                name += "'"  # two that differ beyond six digits
-            self._names[key] = name
-            self._scene.add_material(name, mu=key[0], **({"restitution": key[1]} if key[1] > 0.0 else {}))
-        return {"material": self._names[key]}
+        found = {key: self._largest(name, MATERIAL[key], array[shapes]) for key, array in self._values.items()}
+        found["restitution"] = min(found["restitution"], 1.0)
+        material = ", ".join(f"{key} {value:.6g}" for key, value in found.items() if value or key == "mu")
+        numbers = tuple(found.values())
+        if numbers not in self._names:
+            while material in self._names.values():
+                material += "'"  # two that differ beyond six digits
+            self._names[numbers] = material
+            self._scene.add_material(material, **found)
+        return {"material": self._names[numbers]}
+
+    def margin(self, name: str, shapes: list[int]) -> float:
+        """Offset of the surface of a body with these shapes [m]."""
+        return self._largest(name, "margin", self._margin[shapes]) if shapes else 0.0
+
+    def add_notes(self) -> None:
+        """Add notes on bodies whose shapes differ."""
+        for key, names in self._different.items():
+            text = f"body '{names[0]}'{and_more(len(names))}: its shapes have different {key}; the largest is used"
+            self._out.notes.append(text)
+
+    def _largest(self, name: str, key: str, values: np.ndarray) -> float:
+        if values.min() < values.max():
+            self._different.setdefault(key, []).append(name)
+        return max(float(values.max()), 0.0)
 
 
 class _Shapes:
@@ -189,7 +216,8 @@ class _Shapes:
                         "position": place[:3, 3].tolist(),
                         "matrix": place[:3, :3].tolist(),
                     }
-                scene.add_body(name, **table, world=world, **materials.of([k]))
+                table = enlarged(table, materials.margin(name, [k])) | materials.of(name, [k])
+                scene.add_body(name, **table, world=world)
                 self._static.append((name, k))
 
     def filters(self, names: list[str]) -> list[tuple[str, ...]]:

@@ -72,7 +72,7 @@ class SolverABD(newton.solvers.SolverBase):
         if self.simulation is None or dt != self._dt:
             self._start(state_in, body_q, body_qd, float(dt))
         elif not (np.array_equal(body_q, self._written[0]) and np.array_equal(body_qd, self._written[1])):
-            self._take_over(body_q, body_qd)
+            self._take_over(state_in, body_q, body_qd)
         self._goal = body_q
         if model.joint_count:
             self._target[:], self._rate[:] = control.joint_target_q.numpy(), control.joint_target_qd.numpy()
@@ -88,11 +88,7 @@ class SolverABD(newton.solvers.SolverBase):
 
     def _start(self, state, body_q: np.ndarray, body_qd: np.ndarray, dt: float) -> None:
         model, self._dt = self.model, dt
-        joint_q = np.zeros(0)
-        if model.joint_count:
-            scratch = model.state()
-            newton.eval_ik(model, state, scratch.joint_q, scratch.joint_qd)
-            joint_q = scratch.joint_q.numpy().astype(float)
+        joint_q = np.zeros(int(model.joint_coord_count)) if state.joint_q is None else state.joint_q.numpy().astype(float)
         made = translate(newton, model, body_q, body_qd, joint_q, dt, self._enforcement, self._settings)
         if self._allow_overlaps:
             from abd.scene.overlaps.starts import filter_overlaps
@@ -106,6 +102,11 @@ class SolverABD(newton.solvers.SolverBase):
             _log.warning(note)
         self.simulation = Simulation(made.scene.set_free(compiled), self._device)
         self.simulation.stepper.loads = self._loads
+        reader = self.simulation.reader
+        found = [(reader.joints.names.find(joint), name, place) for joint, name, place in made.coordinates]
+        self._places = np.array([place for *_, place in found], dtype=int)
+        self._columns = np.array([reader.starts[k] + reader.names[reader.of(k)].index(name) for k, name, _ in found], dtype=int)
+        self._ends = reader.joints.bodies[[k for k, *_ in found]]
 
     def _driven(self, compiled, drives) -> JointList:
         """Return the joints with drives that use the targets of Newton's control."""
@@ -139,8 +140,8 @@ class SolverABD(newton.solvers.SolverBase):
 
     # inputs -------------------------------------------------------------------------------------------------------------
 
-    def _take_over(self, body_q: np.ndarray, body_qd: np.ndarray) -> None:
-        """Move the bodies whose state was changed since the last step."""
+    def _take_over(self, state, body_q: np.ndarray, body_qd: np.ndarray) -> None:
+        """Move the bodies whose state was changed since the last step; their angles are those nearest to the state's."""
         simulation, count = self.simulation, self.model.body_count
         bodies = simulation.model.bodies
         dynamic = bodies.kind[:count] == Kind.DYNAMIC
@@ -151,7 +152,11 @@ class SolverABD(newton.solvers.SolverBase):
             q = simulation.stepper.q.copy()
             for body in moved:
                 q[body] = affine_state(transform_matrix(body_q[body]) @ np.linalg.inv(bodies.body_frame[body]))
-            simulation.move_to(q)
+            near = simulation.coordinates.copy()
+            if state.joint_q is not None:
+                of_moved = np.isin(self._ends, moved).any(axis=1)
+                near[self._columns[of_moved]] = state.joint_q.numpy()[self._places[of_moved]]
+            simulation.move_to(q, near)
         if other.any():
             qd = simulation.stepper.qd.copy()
             A = simulation.stepper.q[:, 3:].reshape(-1, 3, 3)
@@ -225,8 +230,12 @@ class SolverABD(newton.solvers.SolverBase):
             arm = np.einsum("nij,nj->ni", poses[fixed, :3, :3], self.model.body_com.numpy()[fixed])
             qd[fixed, :3] += np.cross(turning[fixed], arm)
             q[fixed] = body_q[fixed]
+            q[:, 3:] *= np.where(np.einsum("ni,ni->n", q[:, 3:], body_q[:, 3:]) < 0.0, -1.0, 1.0)[:, None]
             state.body_q.assign(q)
             state.body_qd.assign(qd)
         self._written = q.astype(float), qd.astype(float)
         if self.model.joint_count and state.joint_q is not None:
             newton.eval_ik(self.model, state, state.joint_q, state.joint_qd)
+            joint_q = state.joint_q.numpy()
+            joint_q[self._places] = simulation.coordinates[self._columns]  # counts turns
+            state.joint_q.assign(joint_q)
