@@ -61,6 +61,14 @@ def test_a_misspelt_key_is_refused_before_the_first_run(tmp_path, capsys):
     assert "dtt" in capsys.readouterr().err and not out.exists()
 
 
+@pytest.fixture(scope="module")
+def threads():
+    """Return the address of a scheduler whose worker is a thread of this process: processes take seconds to start."""
+    keys = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**keys) as cluster:
+        yield cluster.scheduler_address
+
+
 def sliding(mu: float) -> abd.Scene:
     """A block on a plane that is tilted by 20 degrees."""
     slope = math.radians(20.0)
@@ -78,9 +86,9 @@ def final_speed(folder) -> dict[str, float]:
         return {"speed": float(run.row("bodies/velocity", -1)[1, 0, 3])}
 
 
-def test_a_function_of_parameters_gives_a_table(tmp_path):
+def test_a_function_of_parameters_gives_a_table(tmp_path, threads):
     coefficients = [0.0, 0.2, 0.6]
-    keys = {"out": tmp_path, "duration": 0.2, "device": "numpy", "workers": 2, "measure": final_speed}
+    keys = {"out": tmp_path, "duration": 0.2, "device": "numpy", "scheduler": threads, "measure": final_speed}
     table = abd.sweep(sliding, {"mu": coefficients}, **keys)
     assert list(table["mu"]) == coefficients and set(table["status"]) == {"done"}
     slope = math.radians(20.0)
@@ -112,17 +120,20 @@ def missing(folder) -> dict[str, float]:
     ("scene", "measure", "status", "words"),
     [(ends, None, ["done", "failed"], "process of the run ended"), (sliding, missing, ["failed", "failed"], "FileNotFoundError")],
 )
-def test_failures_of_single_runs_are_rows(tmp_path, scene, measure, status, words):
-    table = abd.sweep(scene, {"mu": [0.2, 0.6]}, out=tmp_path, steps=2, device="numpy", workers=1, measure=measure)
+def test_failures_of_single_runs_are_rows(tmp_path, threads, monkeypatch, scene, measure, status, words):
+    keys = {"workers": 1} if scene is ends else {"scheduler": threads}
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "1")
+    table = abd.sweep(scene, {"mu": [0.2, 0.6]}, out=tmp_path, steps=2, device="numpy", measure=measure, **keys)
     assert list(table["status"]) == status and words in table["failure"][1]
 
 
-def test_repeated_runs_of_functions_with_and_without_a_number(tmp_path):
+def test_repeated_runs_of_functions_with_and_without_a_number(tmp_path, threads):
     def tilted(mu: float, repeat: int) -> abd.Scene:
         return sliding(mu + 0.1 * repeat)
 
     for scene in (sliding, tilted):
-        table = abd.sweep(scene, {"mu": [0.2]}, out=tmp_path / scene.__name__, steps=2, device="numpy", repeat=2, workers=1)
+        keys = {"out": tmp_path / scene.__name__, "steps": 2, "device": "numpy", "scheduler": threads}
+        table = abd.sweep(scene, {"mu": [0.2]}, repeat=2, **keys)
         assert list(table["repeat"]) == [0, 1] and set(table["status"]) == {"done"}
         assert (table["energy_final"][0] == table["energy_final"][1]) == (scene is sliding)
 
@@ -133,7 +144,7 @@ def write_cube(path, size: float) -> None:
 
 
 @pytest.mark.parametrize("what", ["constant", "mesh", "sensor", "frames"])
-def test_runs_of_a_changed_scene_are_not_reused(what, tmp_path):
+def test_runs_of_a_changed_scene_are_not_reused(what, tmp_path, threads):
     path, mesh, scene, offset = tmp_path / "rest.toml", tmp_path / "cube.obj", abd.Scene(), 0.1
     trimesh.creation.box((0.1, 0.1, 0.1)).export(mesh)
     scene.add_body("floor", half_space={})
@@ -145,8 +156,9 @@ def test_runs_of_a_changed_scene_are_not_reused(what, tmp_path):
         return sliding(mu + offset)
 
     source, parameters = (shifted, {"mu": [0.2]}) if what == "constant" else (path, {MU: [0.1]})
+    keys = {"out": tmp_path / "s", "steps": 2, "device": "numpy", "scheduler": threads}
     for _ in range(2):
-        table = abd.sweep(source, parameters, out=tmp_path / "s", steps=2, workers=1, device="numpy")
+        table = abd.sweep(source, parameters, **keys)
         assert table["status"][0] == "done"
     if what == "constant":
         offset = 0.2
@@ -158,10 +170,10 @@ def test_runs_of_a_changed_scene_are_not_reused(what, tmp_path):
         scene.output.frames = 3
     scene.save(path)
     with pytest.raises(SweepError, match="a run of another scene"):
-        abd.sweep(source, parameters, out=tmp_path / "s", steps=2, workers=1, device="numpy")
+        abd.sweep(source, parameters, **keys)
 
 
-def test_vectors_are_values(tmp_path, monkeypatch):
+def test_vectors_are_values(tmp_path, threads, monkeypatch):
     """Boxes fall with the gravity of their run, and the figure has a line for each."""
     monkeypatch.chdir(tmp_path)
     grid = ["gravity=[0,0,-9.81],[0,0,-1.6]", "solver.dt=0.01,0.02"]
@@ -169,7 +181,7 @@ def test_vectors_are_values(tmp_path, monkeypatch):
     scene.add_body("box", box=(0.1, 0.1, 0.1))
     scene.add_sensor("speed", what="velocity", body="box")
     scene.save("fall.toml")
-    words = ["--grid", *grid, "--duration", "0.2", "--device", "numpy", "--workers", "1", "--out", "s"]
+    words = ["--grid", *grid, "--duration", "0.2", "--device", "numpy", "--scheduler", threads, "--out", "s"]
     assert main(["sweep", "fall.toml", *words]) == 0
     speed = pandas.read_parquet("s/table.parquet")["speed.2.last"]
     assert speed.to_numpy() == pytest.approx([-1.962, -1.962, -0.32, -0.32], rel=1e-6)
