@@ -40,8 +40,8 @@ def same(one: abd.Simulation, other: abd.Simulation, names, tolerance: float) ->
 
 
 @pytest.mark.parametrize(
-    ("device", "steps", "before"), [("numpy", None, 1), (NAME, None, 1), (NAME, None, 0), (NAME, 6, 1)],
-    ids=["numpy", "steady", "jump", "of some steps"],
+    ("device", "steps", "before"), [(NAME, None, 1), (NAME, None, 0), (NAME, 6, 1)],
+    ids=["steady", "jump", "of some steps"],
 )  # fmt: skip
 def test_recompiling_the_same_scene_continues_the_run(device, steps, before):
     """The effort has acted `before` the change, or jumps in the first step after it."""
