@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from on_device import NAME
 from scipy.spatial.transform import Rotation
 from tool import FIXTURES
 
@@ -72,11 +73,12 @@ def test_settings(folder):
     assert len(notes) == 2 and "velocity_conv_tol" in notes[0] and "contact_set" in notes[1] and settings.contact_set == "ipc"
 
 
+@pytest.mark.device
 def test_bodies_slide_in_spite_of_the_large_default_tolerance_of_the_format(folder):
     floor, cube = {"mesh": "plane.obj", "type": "static"}, {"mesh": "cube.obj", "position": [0, 0.5011, 0]}
     problem = {"coefficient_friction": 0.3, "gravity": [0, -9.81, 0]}
     read(folder, floor, {**cube, "linear_velocity": [2, 0, 0]}, problem=problem, max_time=0.3)
-    sim = abd.run(folder / "scenes" / "group" / "scene.json", device="cpu")
+    sim = abd.run(folder / "scenes" / "group" / "scene.json", device=NAME)
     assert sim.bodies["cube"].center_velocity[0] == pytest.approx(2.0 - 0.3 * 9.81 * 0.3, abs=5e-3)
 
 

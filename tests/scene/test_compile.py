@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from on_device import NAME
 from scipy.spatial.transform import Rotation
 
 import abd
@@ -220,6 +221,7 @@ KINDS = {
 }
 
 
+@pytest.mark.device
 @pytest.mark.parametrize(("kind", "enforcement"), [*zip(KINDS, ("exact", "penalty", "compliant"))])
 @pytest.mark.parametrize("anchor", ANCHORS)
 def test_immobile_bodies_need_no_mass(anchor, kind, enforcement):
@@ -229,7 +231,7 @@ def test_immobile_bodies_need_no_mass(anchor, kind, enforcement):
     yielding = {"linear_compliance": 1e-7, "rotary_compliance": 1e-7} if enforcement == "compliant" else {}
     keys = {"anchor": (0, 0, 1.5), "axis": (0, 1, 0), "enforcement": enforcement, **yielding}
     scene.add_joint("hinge", "hinge", "base", "arm", **keys)
-    simulation = abd.run(scene, steps=3, device="numpy")
+    simulation = abd.run(scene, steps=3, device=NAME)
     height = 0.1 * simulation.time if kind == "kinematic" else 0.0
     np.testing.assert_allclose(simulation.bodies["base"].position, (0, 0, height), atol=1e-12)
     assert np.linalg.norm(simulation.bodies["arm"].position - (0, 0, 1.5 + height)) == pytest.approx(0.5, abs=1e-3)

@@ -93,9 +93,9 @@ class Rebounds:
         """Join the pairs of contacts and limits, without ropes of articulations that have no other pair."""
         pairs, n = ImpactPairs.joined(contacts, limits), len(self.articulations.dynamic)
         is_rope = np.pad(self.backend.system.row_laws.law[limits.row] == Law.ONE_SIDED, (len(contacts), 0))
-        struck = np.zeros(n, dtype=bool)
-        struck[pairs.pairs[~is_rope]] = True
-        return pairs[~is_rope | self.articulations.containing(struck)[pairs.pairs[:, 0]]] if is_rope.any() else pairs
+        bodies = np.zeros(n, dtype=bool)
+        bodies[pairs.pairs[~is_rope]] = True
+        return pairs[~is_rope | self.articulations.containing(bodies)[pairs.pairs[:, 0]]] if is_rope.any() else pairs
 
     def _friction(self, pairs: ImpactPairs, q: np.ndarray, h: float | np.ndarray) -> np.ndarray:
         """Return (k, 3) impulses of friction on the first bodies of pairs in the last step, of h [s], scalar or (n,) [N s]."""
