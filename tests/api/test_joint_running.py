@@ -102,7 +102,7 @@ def test_new_joint_frames_exert_no_force(kind, keys, dt):
     assert np.abs(joint.wrench()).max() < 1e-6
 
 
-@pytest.mark.parametrize("device", ["numpy", NAME])
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_compliance_and_damping_while_running(device):
     """A hinge that becomes soft sinks by compliance times load; rows beyond the end of a list do not change."""
     sim = arm(device, enforcement="penalty", second="fixed")

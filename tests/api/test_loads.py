@@ -164,7 +164,7 @@ def test_recorded_run_starts_from_the_current_state(tmp_path):
     assert (tmp_path / "run" / "report.json").is_file() and (tmp_path / "run" / "scene.toml").is_file()
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_friction_can_be_set(device):
     scene = abd.Scene(solver={"dt": 0.01, "integrator": "bdf1"})
     scene.add_material("ice", mu=0.0)

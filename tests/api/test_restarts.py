@@ -79,7 +79,7 @@ CHANGES = {
 }
 
 
-ON_NUMPY = ("lock",)
+ON_NUMPY = [pytest.param("lock", "numpy", marks=pytest.mark.slow)]
 """Those that are also tested with the definitions, which take several times as long."""
 
 
@@ -92,7 +92,7 @@ def fresh(device: str) -> abd.Simulation:
 CASES = [pytest.param(name, NAME, marks=pytest.mark.device) for name in CHANGES]
 
 
-@pytest.mark.parametrize(("name", "device"), [*CASES, *((name, "numpy") for name in ON_NUMPY)])
+@pytest.mark.parametrize(("name", "device"), [*CASES, *ON_NUMPY])
 def test_changes_continue_bit_for_bit_and_end_with_a_reset(name, device):
     sim, other = (abd.Simulation(workshop(), device=device) for _ in range(2))
     angle = sim.add_sensor("angle", "coordinate", ("shoulder", "theta"))

@@ -24,7 +24,7 @@ def block(**solver) -> abd.Scene:
     return scene
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", LONG)
 def test_spring_has_the_frequency_of_its_mass(device):
     """After a quarter of the period of m x'' = -k (x - x0) the block is at the middle with full speed."""
     scene = block()

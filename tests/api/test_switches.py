@@ -30,7 +30,7 @@ def z(sim: abd.Simulation, name: str) -> float:
     return float(sim.bodies[name].position[2])
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
 def test_disabled_body_is_static_without_contact_until_it_is_enabled_without_overlap(device):
     sim, other = abd.Simulation(shelf(), device=device), abd.Simulation(shelf(), device=device)
     for _ in range(4):

@@ -149,7 +149,9 @@ SHAPES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name, device", [("box", "numpy"), *((name, NAME) for name in SHAPES)])
+@pytest.mark.parametrize(
+    "name, device", [pytest.param("box", "numpy", marks=pytest.mark.slow), *((name, NAME) for name in SHAPES)]
+)
 def test_gradients_of_a_sliding_body(name, device):
     sim = box(device, **SHAPES[name])
     push = {"force": lambda e: sim.bodies["box"].apply_force((0.5 + e, 0.0, 0.0))}
