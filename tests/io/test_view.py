@@ -142,7 +142,7 @@ def test_live_run_keeps_its_pace(server, pace, least):
             held = True
             time.sleep(0.001)
         live.step(sim.step(), None)
-    assert time.monotonic() - begun >= least and held == (least > 0.0)
+    assert time.monotonic() - begun >= least and (least > 0.0 or not held)
     live.end(None)
     assert "0.11 s" in live.clock.content
 
