@@ -21,6 +21,8 @@ NEAR = 0.1
 """Largest entry of ``A^T A - 1`` up to which A is nearly a rotation."""
 EXACT = 1e-15
 """That of a rotation, rounding aside."""
+COUNTED = 3.0
+"""Angle [rad] from which importers give the number of turns: near pi, the angle of a pose is ambiguous."""
 
 
 def skew(w: np.ndarray) -> np.ndarray:

@@ -322,7 +322,8 @@ class JointControl:
         stepper, system = self._stepper, self._backend.system
         q, qd, linear, a = stepper.q, stepper.qd, system.linear, system.row_laws
         lengths = np.broadcast_to(stepper.worlds.lengths, len(q))
-        of_rows, h = system.of_rows(lengths), np.append(system.of_linear(lengths), system.of_rows(lengths))
+        of_rows = system.of_rows(lengths)
+        h = np.append(system.of_linear(lengths), of_rows)
         opening, moved = residual(linear, q), residual(linear, q + lengths[:, None] * qd)
         motion = np.maximum(np.abs(opening), np.abs(moved - opening)).max(axis=1, where=linear.K > 0.0, initial=0.0)
         value, rate = stepper.memory.history[[slots.VALUE, slots.RATE]]

@@ -9,7 +9,7 @@ from abd.joints.rows.table import value_at
 from abd.joints.types import TYPES
 from abd.model import WORLD
 from abd.newton.model_values import ModelError, transform_matrix, unique_names
-from abd.rotations import inverse
+from abd.rotations import COUNTED, inverse
 from abd.scene.compile.joint_settings import SAME_VALUE
 from abd.scene.geometry.frames import triad
 
@@ -17,8 +17,6 @@ FAR = 1e6
 """Limits and efforts of at least this size mean no limit: Newton's defaults are 1e6 and more."""
 SAME = 1e-5
 """Largest sine between parallel axes, in single precision."""
-ONE_TURN = 3.0
-"""Angle [rad] beyond which the start of a joint needs its number of turns."""
 
 
 def joint_tables(newton, model, body_q, joint_q, names: list[str], enforcement: str, out) -> list[dict]:
@@ -154,7 +152,7 @@ class _Source:
     def _settings(self, dof: int, coordinate: int, start: float, rotary: bool) -> dict:
         """Laws of a degree of freedom in addition to its drive."""
         values: dict = self._laws(dof)
-        if rotary and abs(start) > ONE_TURN:
+        if rotary and abs(start) > COUNTED:
             values["initial"] = start
         low, high = float(self.limit_lower[dof]), float(self.limit_upper[dof])
         low, high = (low if low > -FAR else -np.inf), (high if high < FAR else np.inf)

@@ -95,8 +95,9 @@ def body_statistics(
                 for c in range(3):
                     d = column(D, c)
                     energy = energy + moment[c] * wp.dot(d, d)
-                    L = L + moment[c] * wp.cross(column(A, c), d)
-                    spin = spin + moment[c] * wp.cross(column(A, c), d)
+                    turning = moment[c] * wp.cross(column(A, c), d)
+                    L = L + turning
+                    spin = spin + turning
                 low = wp.min(moment[0], moment[1])
                 high = wp.max(moment[0], moment[1])
                 middle = low + high + moment[2] - wp.max(low, wp.min(high, moment[2]))

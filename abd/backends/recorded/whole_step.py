@@ -74,7 +74,7 @@ class WholeStep:
         self._mode: np.ndarray | None = None
         self._pairs_are_current = False
         c = backend.contacts.candidates
-        self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(0.0 * c.margin)
+        self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(np.zeros(c.worlds))
         self._slack = d.upload(WIDE * c.margin, wp.float64)
         self._unbounded = d.upload(np.full(c.worlds, UNBOUNDED_MARGIN), wp.float64)
         kind = backend.model.bodies.kind

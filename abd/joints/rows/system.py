@@ -122,8 +122,8 @@ class JointSystem:
         return bool((self.row_laws.law == Law.BARRIER).any())
 
     @cached_property
-    def ends(self) -> np.ndarray:
-        """Rows (b,) of active barriers and of ropes and other gaps as stiff as their joint."""
+    def hard_limits(self) -> np.ndarray:
+        """Rows (b,) of active barriers, and of ropes and other gaps as stiff as their joint."""
         a = self.row_laws
         stiff_gaps = (a.law == Law.ONE_SIDED) & (a.mass_stiffness > 0.0)
         return np.flatnonzero(a.active & ((a.law == Law.BARRIER) | stiff_gaps))

@@ -76,7 +76,7 @@ class ImpactPairs(Table):
 
         A limit of a coordinate x with the force f [N or N m] gives the joint's two bodies the impulse ``P = f h dx/dX``, X their
         twists. ``P . v`` is then the rate of x times f h. The joint's length converts rates of angles to speeds."""
-        rows, a = system.ends, system.row_laws
+        rows, a = system.hard_limits, system.row_laws
         measure = system.rows.term_measure[system.rows.starts[rows]]
         _, slope, _ = laws.evaluate(applied.law[rows], applied.p[rows], memory.reference[measure])
         impulse = -slope / applied.ch2[rows] * system.of_rows(h)[rows]

@@ -54,7 +54,7 @@ class Rebounds:
         if not (has_contact & (self.restitution.speeds(before[1], after[1]) > self.settings.tolerance)).any():
             return None
         pairs = ImpactPairs.of_contacts(model, *backend.readings.contact_impulses(), after[0])
-        if len(joints.ends) and limited.any():
+        if len(joints.hard_limits) and limited.any():
             limits = ImpactPairs.of_limits(model, joints, self.copies.memory, self.copies.applied, after[0], h)
             pairs = self._with_limits(pairs, limits)
         step = self.restitution.step(before, after)
@@ -91,11 +91,10 @@ class Rebounds:
 
     def _with_limits(self, contacts: ImpactPairs, limits: ImpactPairs) -> ImpactPairs:
         """Join the pairs of contacts and limits, without ropes of articulations that have no other pair."""
-        pairs, n = ImpactPairs.joined(contacts, limits), len(self.articulations.dynamic)
-        is_rope = np.pad(self.backend.system.row_laws.law[limits.row] == Law.ONE_SIDED, (len(contacts), 0))
-        bodies = np.zeros(n, dtype=bool)
-        bodies[pairs.pairs[~is_rope]] = True
-        return pairs[~is_rope | self.articulations.containing(bodies)[pairs.pairs[:, 0]]] if is_rope.any() else pairs
+        is_rope = self.backend.system.row_laws.law[limits.row] == Law.ONE_SIDED
+        others, ropes = ImpactPairs.joined(contacts, limits[~is_rope]), limits[is_rope]
+        bodies = np.isin(np.arange(len(self.articulations.dynamic)), others.pairs)
+        return ImpactPairs.joined(others, ropes[self.articulations.containing(bodies)[ropes.pairs[:, 0]]])
 
     def _friction(self, pairs: ImpactPairs, q: np.ndarray, h: float | np.ndarray) -> np.ndarray:
         """Return (k, 3) impulses of friction on the first bodies of pairs in the last step, of h [s], scalar or (n,) [N s]."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from abd.rotations import adjoint, exp, inverse
+from abd.rotations import COUNTED, adjoint, exp, inverse
 from abd.scene.importers.compound import frame_keys
 from abd.scene.importers.robots.chains import BALL, HINGE, SLIDE, Axis, Fit, fit, fits
 from abd.scene.importers.robots.compiled import FAR, disables, mujoco
@@ -239,7 +239,7 @@ class Joints:
         model, at = self.model, int(self.model.jnt_qposadr[number])
         keys: dict[str, object] = {}
         start = one.value(float(self.data.qpos[at]))
-        if abs(start) > 3.0:
+        if abs(start) > COUNTED:
             keys["initial"] = start
         if self._limited(number):
             ends = sorted(one.value(float(end)) for end in model.jnt_range[number])

@@ -128,8 +128,8 @@ class Urdf:
             if joint.get("type") in ("revolute", "prismatic") and (limit is None or not limit.attrib.keys() & {"lower", "upper"}):
                 bare.append(f"'{joint.get('name', '')}'")
         if bare:
-            kinds = "revolute and prismatic joints without lower and upper in <limit>, which URDF requires, are not limited"
-            self.tree.notes.append(f"{kinds}: {', '.join(bare)}")
+            message = "revolute and prismatic joints without lower and upper in <limit>, which URDF requires, are not limited"
+            self.tree.notes.append(f"{message}: {', '.join(bare)}")
 
     def _link(self, link: Element, folder: str) -> None:
         """Shapes, colors and mass of one link; `folder`: of meshes with relative paths."""
