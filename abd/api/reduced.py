@@ -8,13 +8,14 @@
 
 A breadth-first search from the world finds the joints of a spanning tree, with velocities v (nv,); bodies without joints to the
 tree have six. `forward_dynamics` also satisfies the joints in `loops`, which close loops; the other methods use the tree only.
-All quantities are those of the rigid bodies in the current state, without rotor inertia, springs, drives, limits, joint friction
-and contact. `linearize` includes all of these, because it differentiates a step of the simulation.
+All quantities are those of the rigid bodies in the current state, with prescribed bodies at constant velocity, without rotor
+inertia, springs, drives, limits, joint friction and contact. `linearize` includes all of these, because it differentiates a step of the simulation.
 """
 
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,7 +43,8 @@ class Reduced:
     def __init__(self, simulation: RunningSimulation):
         self._simulation = simulation
         model, stepper = simulation.model, simulation.stepper
-        self.mechanism = Mechanism(model)
+        bodies = replace(model.bodies, q=stepper.q, qd=stepper.qd)  # with the present poses of prescribed bodies
+        self.mechanism = Mechanism(replace(model, bodies=bodies, joints=list(model.joints)[: simulation._springs.given]))
         self.q, self.v = self.mechanism.state_of(stepper.q, stepper.qd)
         self.names = tuple(name for branch in self.mechanism.branches for name in self._names(branch))
         self.loops = tuple(model.joints[k].name for k in self.mechanism.loops)
@@ -111,8 +113,8 @@ class Reduced:
             StepFailure: the step does not converge. NotDifferentiable: it has no derivative.
         """
         copied, reader = copy.deepcopy(self._simulation), self._simulation.reader
-        joint = [copied.model.joints[k].name for k in reader.table.joint]
-        known = [f"{one}.{name}" for one, name in zip(joint, reader.names, strict=True)]
+        joints = self.mechanism.joints  # the joints of springs follow them
+        known = [f"{joints[k].name}.{name}" for k, name in zip(reader.table.joint, reader.names) if k < len(joints)]
         if isinstance(inputs, str):
             raise TypeError(f"inputs must be a list of coordinates: ['{inputs}'], not a text")
         inputs = known if inputs is None else list(inputs)

@@ -202,11 +202,10 @@ class Worlds:
 
     @property
     def _coordinates(self) -> np.ndarray:
-        """(w, c) indices of the coordinates; joints may be appended while a simulation runs."""
-        table = self._simulation.reader.table
-        if self._coordinate_places is None or self._coordinate_places.size != len(table.child):
-            world = self._simulation.model.bodies.world
-            ends = np.where(table.child >= 0, table.child, table.parent)
+        """(w, c) indices of the coordinates, without those of springs, which follow them."""
+        if self._coordinate_places is None:
+            table, world = self._simulation.reader.table, self._simulation.model.bodies.world
+            ends = np.where(table.child >= 0, table.child, table.parent)[table.joint < self._simulation._springs.given]
             self._coordinate_places = self._by_world(world[ends], "joint coordinates")
         return self._coordinate_places
 

@@ -12,11 +12,14 @@ pytestmark = pytest.mark.device
 G, L, H = 9.81, 0.5, 1e-3
 
 
-def double_pendulum(h: float = H) -> abd.Scene:
+def double_pendulum(h: float = H, base: dict | None = None) -> abd.Scene:
+    """Two bars that hang on the world, or on a prescribed body with the motion `base`."""
     scene = abd.Scene(solver={"dt": h, "tolerance": 1e-9})
+    if base is not None:
+        scene.add_body("base", box=(0.05, 0.05, 0.05), position=(0, 0, 0.03), kind="kinematic", motion=base)
     for k in range(2):
         scene.add_body(f"bar {k}", box=(0.05, 0.05, L), mass=1.0, position=(0, 0, -(k + 0.5) * L))
-        parent = f"bar {k - 1}" if k else "world"
+        parent = f"bar {k - 1}" if k else "world" if base is None else "base"
         scene.add_hinge(f"pin {k}", parent, f"bar {k}", anchor=(0, 0, -k * L), axis=(0, 1, 0), enforcement="exact")
     return scene
 
@@ -36,16 +39,40 @@ def test_matrices_equal_textbook_formulas():
     assert arm.forward_dynamics(tau) == pytest.approx([1.0, -2.0])
 
 
-def test_the_matrices_follow_the_state():
-    """The acceleration of the next step of a swinging pendulum is that of forward dynamics."""
-    sim = abd.Simulation(double_pendulum(), device=NAME)
+BASES = {
+    # name: motion of the base, call before the steps
+    "world": (None, lambda sim: None),
+    "turned": ({"velocity": (0, 0, 0)}, lambda sim: sim.bodies["base"].move_to(quaternion=(0.995, 0, 0.1, 0), duration=0.04)),
+    "moving": ({"velocity": (1, 2, 0)}, lambda sim: None),
+    "turning": ({"angular_velocity": (2, 0, 6)}, lambda sim: None),
+    "spring": (None, lambda sim: sim.bodies["bar 1"].spring_to((0, 0, 0), stiffness=1e-9)),
+}
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_the_matrices_follow_the_state(base):
+    """The acceleration of the next step of a swinging pendulum is that of forward dynamics and of the linearised step."""
+    motion, change = BASES[base]
+    sim = abd.Simulation(double_pendulum(base=motion), device=NAME)
     sim.joints["pin 0"].set_coordinate("theta", 0.7)
+    change(sim)
     sim.run(steps=50)
     arm = sim.reduced()
     before, predicted = arm.v, arm.forward_dynamics()
+    _, B = arm.linearize()
+    assert B[2:] == pytest.approx(H * np.linalg.inv(arm.mass_matrix()), rel=2e-2)
     sim.step()
     assert (sim.reduced().v - before) / H == pytest.approx(predicted, rel=2e-2)
     assert np.abs(predicted).max() > 1.0
+
+
+@pytest.mark.parametrize("parent", ["world", "bar 0"])
+@pytest.mark.parametrize(("kind", "keys"), [("bushing", {"stiffness": 1.0}), ("free", {})])
+def test_joints_of_six_freedoms_are_no_branches(kind, keys, parent):
+    scene = double_pendulum()
+    scene.add_joint(kind, "before", parent, "bar 1", anchor=(0, 0, -L), **keys)
+    scene.spec.joint.reverse()
+    assert abd.Simulation(scene, device="numpy").reduced().names == ("pin 0.theta", "pin 1.theta")
 
 
 def test_a_linearised_step_is_the_matrix_exponential():

@@ -29,6 +29,7 @@ def test_arrays_of_worlds_equal_the_views(device):
     worlds = sim.worlds
     efforts = np.array([[0.0], [2.0], [-3.0]])
     worlds.efforts = efforts
+    sim.bodies["w1_bar"].spring_to((0.3, 0, 0.5), stiffness=5.0)  # has no coordinates of its own
     sim.run(steps=5)
     assert worlds.body_names == ("w0_ground", "w0_bar", "w0_box") and worlds.coordinate_names == ("w0_pivot.theta",)
     for k in range(3):

@@ -1,7 +1,8 @@
 """The joints of a scene as a mechanism in minimal coordinates: the rigid limit of the solver.
 
-A breadth-first search from the world selects the joints of a spanning tree. The other joints close loops and constrain
-the forward dynamics. Bodies without a joint in the tree float. Rigid inertia follows from S of the affine body,
+A breadth-first search from the world selects the joints of a spanning tree, those of six freedoms only for bodies that no
+other joint reaches. The other joints close loops and constrain the forward dynamics. Bodies without a joint in the tree float;
+static and kinematic bodies keep the pose and the velocity of the model. Rigid inertia follows from S of the affine body,
 ``I = tr(S) 1 - S``. Armature, springs, drives, limits and friction of coordinates are ignored. The mechanism serves to
 read states and to verify the solver, not to step.
 
@@ -56,7 +57,7 @@ class Mechanism:
     Attributes:
         branches: joints of the tree, ordered outwards from the world.
         loops: indices of the active joints outside the tree: those that close loops, and those without a configuration
-            space.
+            space; without joints of six freedoms.
         num_positions, num_velocities: sizes of q and v.
         inertia: (n, 6) diagonal of the spatial inertia of each body [kg, kg m^2]; 0 for static and kinematic bodies.
         gravity: (3,) [m/s^2].
@@ -69,6 +70,7 @@ class Mechanism:
         self.gravity = np.asarray(model.settings.gravity, dtype=float)
         self.fixed = affine_matrices(bodies.q)
         dynamic = bodies.kind == Kind.DYNAMIC
+        self._twists = np.where(dynamic[:, None], 0.0, _rigid(bodies.q, bodies.qd)[1][:WORLD])
         turning = bodies.moment.sum(axis=1)[:, None] - bodies.moment
         self.inertia = np.where(
             dynamic[:, None], np.concatenate([bodies.mass[:, None].repeat(3, 1), turning], axis=1), 0
@@ -77,7 +79,8 @@ class Mechanism:
         self.num_positions = self.num_velocities = 0
         self._build_tree(set(np.flatnonzero(~dynamic).tolist()) | {WORLD}, len(bodies), forms or {})
         used = {branch.joint for branch in self.branches}
-        self.loops = [k for k, joint in enumerate(self.joints) if joint.active and k not in used]
+        closing = (k for k, joint in enumerate(self.joints) if joint.active and not _is_unconstrained(joint))
+        self.loops = [k for k in closing if k not in used]
 
     def _build_tree(self, roots: set[int], count: int, chosen: dict[str, str]) -> None:
         links: dict[int, list[int]] = {}
@@ -85,22 +88,29 @@ class Mechanism:
             if joint.active and forms(joint):
                 links.setdefault(joint.parent, []).append(k)
                 links.setdefault(joint.child, []).append(k)
-        reached, queue = set(roots), deque(sorted(roots))
+        reached: set[int] = set()
+        held: deque[tuple[int, int]] = deque()  # (joint, reached body), and those of six freedoms
+        free: deque[tuple[int, int]] = deque()
+
+        def reach(body: int) -> None:
+            reached.add(body)
+            for k in links.get(body, ()):
+                (free if _is_unconstrained(self.joints[k]) else held).append((k, body))
+
+        for body in sorted(roots):
+            reach(body)
         for floating in range(count + 1):
-            while queue:
-                body = queue.popleft()
-                for k in links.get(body, ()):
-                    joint = self.joints[k]
-                    outer = joint.child if joint.parent == body else joint.parent
-                    if outer not in reached:
-                        space = configuration_space(joint, chosen.get(joint.name))
-                        self._add_branch(k, body, outer, *_frames(joint, body, space))
-                        reached.add(outer)
-                        queue.append(outer)
+            while held or free:
+                k, body = (held or free).popleft()
+                joint = self.joints[k]
+                outer = joint.child if joint.parent == body else joint.parent
+                if outer not in reached and outer not in roots:
+                    space = configuration_space(joint, chosen.get(joint.name))
+                    self._add_branch(k, body, outer, *_frames(joint, body, space))
+                    reach(outer)
             if floating < count and floating not in reached:
                 self._add_branch(-1, WORLD, floating, np.eye(4), np.eye(4), Rigid("quaternion", moves=True))
-                reached.add(floating)
-                queue.append(floating)
+                reach(floating)
 
     def _add_branch(self, joint: int, inner: int, outer: int, D: np.ndarray, C: np.ndarray, space: Space) -> None:
         nq, nv = self.num_positions, self.num_velocities
@@ -128,7 +138,7 @@ class Mechanism:
         return np.concatenate([np.zeros(0), *(function(branch) for branch in self.branches)])
 
     def poses(self, q: np.ndarray) -> np.ndarray:
-        """(n, 4, 4) poses of the body frames; static and kinematic bodies have their initial poses."""
+        """(n, 4, 4) poses of the body frames; static and kinematic bodies have those of the model."""
         return self._poses(q)[:WORLD]
 
     def _poses(self, q: np.ndarray) -> np.ndarray:
@@ -159,7 +169,7 @@ class Mechanism:
 
     def affine_state(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States (n, 12) and velocities (n, 12) of the affine bodies in this rigid motion."""
-        poses, twists = self.poses(q), self.jacobians(q) @ v
+        poses, twists = self.poses(q), self._motion(q, v, np.zeros_like(v), np.zeros(3))[0][:WORLD]
         R, rates = poses[:, :3, :3], np.zeros_like(poses)
         rates[:, :3, :3] = R @ skew(twists[:, 3:])
         rates[:, :3, 3] = np.einsum("nij,nj->ni", R, twists[:, :3])
@@ -170,12 +180,7 @@ class Mechanism:
 
         Angles are nearest to those of the configuration `last`, if given.
         """
-        A, rates = (one[:, 3:].reshape(-1, 3, 3) for one in (q, qd))
-        R, spins = polar(A), axial(rates @ np.linalg.inv(A))
-        poses = np.concatenate([pose(R, q[:, :3]), np.eye(4)[None]])
-        twists = np.zeros((len(q) + 1, 2, 3))
-        twists[:WORLD] = np.stack([qd[:, :3], spins], axis=1) @ R
-        twists = twists.reshape(-1, 6)
+        poses, twists = _rigid(q, qd)
         configuration, velocity = np.zeros(self.num_positions), np.zeros(self.num_velocities)
         for b in self.branches:
             inner, outer = poses[b.inner] @ b.inner_frame, poses[b.outer] @ b.outer_frame
@@ -225,9 +230,9 @@ class Mechanism:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Twists (n + 1, 6) of the bodies and the world, and the rates of their components."""
         count = len(self.fixed)
-        V, A = np.zeros((count + 1, 6)), np.zeros((count + 1, 6))
-        # Fixed bodies accelerate against gravity, so that inertia forces contain the weights.
-        A[:count, :3] = -np.einsum("nji,j->ni", self.fixed[:, :3, :3], gravity)
+        V, A = np.concatenate([self._twists, np.zeros((1, 6))]), np.zeros((count + 1, 6))
+        # Fixed bodies accelerate against gravity, so that inertia forces contain the weights. Components turn with their body.
+        A[:count, :3] = -np.einsum("nji,j->ni", self.fixed[:, :3, :3], gravity) - np.cross(V[:count, 3:], V[:count, :3])
         A[WORLD, :3] = -gravity
         for b in self.branches:
             back, carry = adjoint(inverse(b.pose(q))), adjoint(b.outer_frame)
@@ -260,8 +265,9 @@ class Mechanism:
         return self.inverse_dynamics(q, v, np.zeros(self.num_velocities), wrenches)
 
     def gravity_term(self, q: np.ndarray) -> np.ndarray:
-        """(nv,) bias at rest: the gradient of the potential energy along v."""
-        return self.dynamics_bias(q, np.zeros(self.num_velocities))
+        """(nv,) gradient of the potential energy along v: the bias at rest, on bases at rest."""
+        weights = self.inertia[:, :1] * np.einsum("nji,j->ni", self.poses(q)[:, :3, :3], self.gravity)
+        return -np.einsum("nia,ni->a", self.jacobians(q)[:, :3], weights)
 
     def coriolis_matrix(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """C (nv, nv), half the derivative of the bias by v, so that ``C v`` is the bias without gravity.
@@ -315,7 +321,7 @@ class Mechanism:
         own = kinematics.configuration_at(T)
         W = kinematics.constraint_wrench_subspace(own)
         relative = to_child @ J[joint.child] - to_parent @ J[joint.parent]
-        twist = relative @ v
+        twist = to_child @ V[joint.child] - to_parent @ V[joint.parent]
         rate = to_child @ A[joint.child] - to_parent @ A[joint.parent] - cross(to_child @ V[joint.child]) @ twist
         # d(W^T twist)/dt = W^T (rate - dS/dt v), for W^T S = 0 at all times.
         bias = W.T @ (rate - kinematics.bias_acceleration(own, kinematics.velocity_of(own, twist)))
@@ -348,6 +354,19 @@ class Mechanism:
             force, couple = T[:3, :3] @ carried[b.outer, :3], T[:3, :3] @ carried[b.outer, 3:]
             out[b.joint] = sign * np.concatenate([force, couple + np.cross(T[:3, 3] - anchor, force)])
         return out
+
+
+def _is_unconstrained(joint: Joint) -> bool:
+    """Whether a joint has six freedoms."""
+    return bool(forms(joint)) and configuration_space(joint).num_velocities == 6
+
+
+def _rigid(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rigid poses (n + 1, 4, 4) and twists (n + 1, 6), in body axes, of affine states and velocities (n, 12), and of the world."""
+    A, rates = (one[:, 3:].reshape(-1, 3, 3) for one in (q, qd))
+    R, spins = polar(A), axial(rates @ np.linalg.inv(A))
+    twists = (np.stack([qd[:, :3], spins], axis=1) @ R).reshape(-1, 6)
+    return np.concatenate([pose(R, q[:, :3]), np.eye(4)[None]]), np.concatenate([twists, np.zeros((1, 6))])
 
 
 def _frames(joint: Joint, inner: int, space: Space) -> tuple[np.ndarray, np.ndarray, Space]:
