@@ -20,7 +20,7 @@ from abd.io.checkpoint import CheckpointError
 from abd.joint_list import JointList
 from abd.joints.closure.assembly import Assembly
 from abd.joints.closure.coordinate_setter import CoordinateSetter
-from abd.joints.rows.change import recount_memory
+from abd.joints.rows.change import recount_memory, settings_of
 from abd.joints.rows.table import values
 from abd.model import WORLD, Kind, Model
 from abd.scene.overlaps.starts import free_states
@@ -88,7 +88,7 @@ class StateChanges(KnownAttributes):
         for (joint, coordinate), value in values.items():
             setter.request(joint, coordinate, value)
         result = setter.solve()
-        if result.converged and (at_ends := _at_ends(self, result.values)):
+        if result.converged and (at_ends := _at_ends(self, result)):
             result = replace(setter.set_coordinates(at_ends), status=result.status, requested=result.requested)
         if result.converged:
             self.move_to(result.q, result.values)
@@ -292,18 +292,19 @@ def _times(sim: RunningSimulation, saved: dict[str, Any]) -> dict[str, PerBody]:
 # given states and resets of worlds --------------------------------------------------------------------------------------
 
 
-def _at_ends(sim: RunningSimulation, values: np.ndarray) -> dict[tuple[int | str, int | str], float]:
-    """Return coordinates of `values` (c,) at a range limit with a barrier, with values `BARRIER_CLEARANCE` inside."""
+def _at_ends(sim: RunningSimulation, result: Assembly) -> dict[tuple[int | str, int | str], float]:
+    """Return coordinates at a range limit with a barrier, with values `BARRIER_CLEARANCE` inside.
+
+    Coordinates that still return into their range continue to do so, unless they are requested.
+    """
     out: dict[tuple[int | str, int | str], float] = {}
-    for index, joint in enumerate(sim.model.joints):
-        own = sim.reader.of(index)
-        value_of = dict(zip(sim.reader.names[own], values[own].tolist(), strict=True))
-        for one in joint.coordinates if joint.active else ():
-            if one.limit == "barrier" and one.upper - one.lower > 4.0 * BARRIER_CLEARANCE:
-                value = value_of[one.name]
-                inside = float(np.clip(value, one.lower + BARRIER_CLEARANCE, one.upper - BARRIER_CLEARANCE))
-                if inside != value:
-                    out[index, one.name] = inside
+    found = zip(result.coordinates, result.values.tolist(), sim.coordinates.tolist(), result.requested, strict=True)
+    for (index, name), value, before, is_requested in found:
+        joint, one = sim.model.joints[index], settings_of(sim.model.joints[index], name)
+        inside = float(np.clip(value, one.lower + BARRIER_CLEARANCE, one.upper - BARRIER_CLEARANCE))
+        if joint.active and one.limit == "barrier" and one.upper - one.lower > 4.0 * BARRIER_CLEARANCE:
+            if inside != value and (is_requested or one.lower < before < one.upper):
+                out[index, name] = inside
     return out
 
 

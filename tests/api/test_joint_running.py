@@ -168,6 +168,17 @@ def test_range_without_the_present_value_moves_it_inside(device):
     assert theta.settings.upper_end is None
 
 
+@pytest.mark.parametrize(("returning", "other"), [("shoulder", "elbow"), ("elbow", "shoulder")])
+def test_setting_a_coordinate_moves_no_other_into_its_range(returning, other):
+    sim = arm(second="hinge")
+    sim.joints[returning].theta.set(0.8)
+    sim.joints[returning].theta.set_range(-0.2, 0.2)
+    sim.joints[other].theta.set(0.3)
+    assert sim.coordinates.tolist() == pytest.approx([0.8, 0.3] if returning == "shoulder" else [0.3, 0.8], abs=1e-9)
+    sim.joints[returning].theta.set(0.7)
+    assert sim.joints[returning].theta.value == pytest.approx(0.2, abs=1e-5), "a request ends in the range"
+
+
 def test_rows_by_name_with_locks_and_ranges():
     """A locked hinge carries the moment of the weights, and after its release the limit does."""
     sim = arm(second="fixed")

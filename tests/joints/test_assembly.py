@@ -10,6 +10,7 @@ import abd
 from abd.joint_model import Coupling, CouplingTerm
 from abd.joints.closure.assembly import assemble
 from abd.joints.closure.coordinate_setter import CoordinateSetter
+from abd.joints.rows.change import settings_of, with_settings
 from abd.joints.rows.placement import present_transform
 from abd.joints.rows.rigid_rows import rigid_states
 
@@ -159,6 +160,9 @@ def test_loops_are_independent():
     both = assemble(model, model.bodies.q, {(0, "theta"): 3.0, (4, "theta"): 0.5})
     assert both.converged and (both.status[0], both.status[4]) == ("limited", "free")
     assert both.values[4] == pytest.approx(0.5, abs=1e-12) and both.residual.max() <= 1e-12
+    phi = settings_of(model.joints[2], "theta")
+    model.joints[2] = with_settings(model.joints[2], replace(phi, upper=PHI - 0.1))  # outside, and not requested
+    np.testing.assert_allclose(assemble(model, model.bodies.q, {(4, "theta"): 0.5}).values[2], PHI, atol=1e-12)
 
 
 def test_joints_that_cannot_be_closed_are_not_converged():

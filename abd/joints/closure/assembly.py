@@ -11,6 +11,7 @@ Each requested coordinate has one of these states (the terms of ArtiSynth's Coor
     "limited"    the value was outside its range, or a range, a lock or the reach of a loop limited it
     "dependent"  other joints and earlier requests determine it
 
+Coordinates out of their range, such as those that barriers still move back, stay there unless requested.
 Other coordinates are "dependent" (on requests or constant), "limited" (at an end of their range) or "free". They are
 "unknown" on loops that are open or too large for an analysis, and in inactive joints.
 """
@@ -132,6 +133,10 @@ class _Assembler(Linkage):
 
     def solve(self, wanted: dict[int, float]) -> Assembly:
         """Set the coordinates of bridges, close the loops, then follow the remaining requests."""
+        rest = np.setdiff1d(self.places, list(wanted))
+        rest = rest[self.lower[rest] < self.upper[rest]]
+        now = self.values()[rest]
+        self.lower[rest], self.upper[rest] = np.minimum(self.lower[rest], now), np.maximum(self.upper[rest], now)
         goals = {row: float(np.clip(value, self.lower[row], self.upper[row])) for row, value in wanted.items()}
         status = {row: "free" if goals[row] == wanted[row] else "limited" for row in wanted}
         placed = self.place_bridges(goals)

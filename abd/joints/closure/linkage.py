@@ -133,7 +133,7 @@ class Linkage:
     # exact motions -----------------------------------------------------------------------------------------------
 
     def place_bridges(self, goals: dict[int, float]) -> set[int]:
-        """Place every bridge that has a goal (row -> value), is out of its range or open; returns the goal rows that
+        """Place every bridge that has a goal (row -> value), differs from its lock or is open; returns the goal rows that
         were set.
         """
         done: set[int] = set()
