@@ -1,6 +1,7 @@
 """Transfer of the state of a simulation to a changed scene: `Simulation.recompiled`.
 
-Bodies, joints, couplings and materials are matched by name; joints must also connect the same bodies. Matched objects keep
+Bodies, joints, couplings and materials are matched by name; joints must also connect the same bodies and have the same type and
+coordinates, and couplings must couple the same joints. Matched objects keep
 their state: poses, velocities, histories of contacts, friction, joints and integrator, changes made while running, loads and
 switches. Time and work continue. New bodies start in their pose of the scene; new prescribed bodies start in the pose of
 their motion at the current time.
@@ -21,9 +22,12 @@ from abd.api.protocol import RunningSimulation
 from abd.api.restarts import restore_joints, without_contacts
 from abd.api.views import ByName
 from abd.joint_list import JointList
+from abd.joint_model import Coupling
+from abd.joints.rows.batches import batches
 from abd.joints.rows.change import transfer_memory
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable
+from abd.joints.types import TYPES
 from abd.model import Kind, Model, affine_matrices, affine_state
 from abd.names import Names
 from abd.potentials.sticking import Anchors
@@ -80,18 +84,26 @@ class Matches:
         self.old, self.new = old, new
         self.body = _places(old.bodies.names, new.bodies.names)
         self.joint = self._same_joints()
-        self.coupling = _places([one.name for one in old.couplings], [one.name for one in new.couplings])
+        self.coupling = self._same_couplings()
         new_body, old_body = _pairs(self.body)
         self._place = np.full(len(old.bodies) + 1, -1)  # new index of every old body; the last element is the world
         self._place[old_body] = new_body
 
     def _same_joints(self) -> np.ndarray:
-        """Match joints of equal name that connect the same bodies."""
+        """Match joints of equal name, type and coordinates that connect the same bodies."""
         before, now = JointList.of(self.old.joints), JointList.of(self.new.joints)
         found = _places(before.names, now.names)
         place = np.append(np.where(self.body < 0, -2, self.body), -1)  # the last element is the world
-        same = (before.bodies[found] == place[now.bodies]).all(axis=1) if len(before.names) else found >= 0
+        same = found >= 0
+        if same.any():
+            same &= (before.bodies[found] == place[now.bodies]).all(axis=1) & (_kinds(before)[found] == _kinds(now))
         return np.where(same, found, -1)
+
+    def _same_couplings(self) -> np.ndarray:
+        """Match couplings of equal name that couple the same joints."""
+        before = {(one.name, *_coupled(one)): k for k, one in enumerate(self.old.couplings)}
+        now = ((one.name, *(int(self.joint[k]) for k in _coupled(one))) for one in self.new.couplings)
+        return np.array([before.get(key, -1) for key in now], dtype=np.int64)
 
     def jumping(self) -> np.ndarray:
         """Return a mask (n,) of the new bodies with an added or a removed joint."""
@@ -161,6 +173,20 @@ class Matches:
         return replace(table, joint=_renumbered(table.joint, self.joint))
 
 
+def _coupled(coupling: Coupling) -> tuple[int, ...]:
+    """Return the joints of a coupling."""
+    return coupling.joint, *(term.joint for term in coupling.terms)
+
+
+def _kinds(joints: JointList) -> np.ndarray:
+    """Return the type and the names of the coordinates of every joint (j,), as texts."""
+    out = np.empty(len(joints), dtype=object)
+    for batch in batches(joints):
+        names = (one.name for one in TYPES[batch.first.type].coordinates(batch.first))
+        out[batch.index] = " ".join((batch.first.type, *names))
+    return out
+
+
 def _renumbered(index: np.ndarray, found: np.ndarray) -> np.ndarray:
     """Map old numbers to new ones; `found` (k,) has the old number of every new object, -1 for none.
 
@@ -186,21 +212,25 @@ def _places(old: Sequence[str], new: Sequence[str]) -> np.ndarray:
 def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     """Transfer the state of a simulation to a simulation of a changed scene; see `Simulation.recompiled`."""
     saved = old.checkpoint()
-    joints, switches = saved["joints"], saved["switches"]
+    joints, switches, match = saved["joints"], saved["switches"], Matches(old.model, new.model)
+    same = {new.model.joints.names[k] for k in _pairs(match.joint)[0].tolist()}
     for key in ("changes", "broken", "fast"):
-        joints[key] = {name: value for name, value in joints[key].items() if name.split("\n")[0] in new.joints}
+        joints[key] = {name: value for name, value in joints[key].items() if name.split("\n")[0] in same}
+    coupled = {new.model.couplings[k].name for k in _pairs(match.coupling)[0].tolist()}
+    joints["couplings"] = {name: value for name, value in joints["couplings"].items() if name in coupled}
     joints["springs"] = _rows_with(new.bodies, joints["springs"])
-    efforts, reader = joints["efforts"], new.reader
-    known = {f"{new.model.joints.names[joint]}\n{name}" for joint, name in zip(reader.table.joint.tolist(), reader.names)}
-    remains = np.array([key in known for key in efforts["coordinate"].tolist()], dtype=bool)
+    efforts = joints["efforts"]
+    remains = np.array([key.split("\n")[0] in same for key in efforts["coordinate"].tolist()], dtype=bool)
     joints["efforts"] = {key: efforts[key][remains] for key in ("coordinate", "force", "left")} | {"last": np.zeros(0)}
     saved["loads"] = _rows_with(new.bodies, saved["loads"])
     switches |= _rows_with(new.bodies, {"body": switches["pairs"], "collide": switches["collide"]})
     switches["pairs"] = switches.pop("body")
-    for key, views in (("off", new.bodies), ("suspended", new.joints), ("parting", new.bodies)):
-        switches[key] = _rows_with(views, {"body": switches[key]})["body"]
+    for key in ("off", "parting"):
+        switches[key] = _rows_with(new.bodies, {"body": switches[key]})["body"]
     restore_joints(new, joints)
     match = Matches(old.model, new.model)  # with springs
+    same = [new.model.joints.names[k] for k in _pairs(match.joint)[0].tolist()]
+    switches["suspended"] = np.intersect1d(switches["suspended"], np.array(same, dtype=str))
     if len(efforts["last"]):
         joints["efforts"]["last"] = _by_coordinate(match, old, new, efforts["last"], new.control.efforts.constant)
     q, qd = new.stepper.q, new.stepper.qd
@@ -221,6 +251,7 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
         saved[key] = match.rows(saved[key], getattr(new.model.bodies, key))
     saved["energy"] = None  # belongs to the old bodies
     new.restore(saved)
+    new._switches.switch_joints(np.flatnonzero(new._switches.off).tolist())
     new.loads.take_functions(old.loads)
     fresh = np.flatnonzero(match.body < 0).tolist()
     if fresh:

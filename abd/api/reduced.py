@@ -9,7 +9,8 @@
 A breadth-first search from the world finds the joints of a spanning tree, with velocities v (nv,); bodies without joints to the
 tree have six. `forward_dynamics` also satisfies the joints in `loops`, which close loops; the other methods use the tree only.
 All quantities are those of the rigid bodies in the current state, with prescribed bodies at constant velocity, without rotor
-inertia, springs, drives, limits, joint friction and contact. `linearize` includes all of these, because it differentiates a step of the simulation.
+inertia, springs, drives, limits, joint friction and contact. `linearize` includes all of these, because it differentiates a step
+of the simulation.
 """
 
 from __future__ import annotations

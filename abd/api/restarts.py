@@ -302,9 +302,9 @@ def _at_ends(sim: RunningSimulation, result: Assembly) -> dict[tuple[int | str, 
     for (index, name), value, before, is_requested in found:
         joint, one = sim.model.joints[index], settings_of(sim.model.joints[index], name)
         inside = float(np.clip(value, one.lower + BARRIER_CLEARANCE, one.upper - BARRIER_CLEARANCE))
-        if joint.active and one.limit == "barrier" and one.upper - one.lower > 4.0 * BARRIER_CLEARANCE:
-            if inside != value and (is_requested or one.lower < before < one.upper):
-                out[index, name] = inside
+        has_barrier = joint.active and one.limit == "barrier" and one.upper - one.lower > 4.0 * BARRIER_CLEARANCE
+        if has_barrier and inside != value and (is_requested or one.lower < before < one.upper):
+            out[index, name] = inside
     return out
 
 

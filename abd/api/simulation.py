@@ -136,7 +136,8 @@ class Simulation(Runs, StateChanges):
         self.couplings = ByName("coupling", [one.name for one in self.model.couplings], partial(CouplingView, self))
         self.materials = ByName("material", self.model.materials.names, partial(MaterialView, self))
         changes = self.model, self.stepper, self.control, self._joint_coordinates
-        self._switches, self._springs = Switches(*changes), Springs(*changes)
+        self._switches = Switches(*changes)
+        self._springs = Springs(*changes, self._switches)
         self.loads, self._moves = Loads(self.model, self.stepper, self.bodies), Moves(self.model, self.stepper)
         self.stepper.loads, self.stepper.loads_are_constant = self.loads.of_substep, lambda: self.loads.loads_are_constant
         self._changes_of_scene = changes_of(self)

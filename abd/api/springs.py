@@ -16,6 +16,7 @@ import numpy as np
 from abd.api.coordinates import Coordinates
 from abd.api.joint_control import JointControl
 from abd.api.loads import Body, require_dynamic
+from abd.api.switches import Switches
 from abd.api.views import Vector, finite
 from abd.joint_model import CoordinateSettings, Drive, Joint
 from abd.joints.rows.change import Constant
@@ -73,7 +74,7 @@ class Spring:
 
     @property
     def active(self) -> bool:
-        """Whether the spring acts; False after `remove`."""
+        """Whether the spring acts; False while its body is disabled, and after `remove`."""
         return self._joint.active
 
     @property
@@ -83,7 +84,7 @@ class Spring:
 
     def remove(self) -> None:
         """Deactivate the spring permanently; a second call has no effect."""
-        self._springs.control.set_active(self._index, False)
+        self._springs.switches.set_joint(self._index, False)
 
 
 class Springs:
@@ -93,8 +94,9 @@ class Springs:
         given: number of joints of the scene.
     """
 
-    def __init__(self, model: Model, stepper: Stepper, control: JointControl, coordinates: Coordinates):
+    def __init__(self, model: Model, stepper: Stepper, control: JointControl, coordinates: Coordinates, switches: Switches):
         self.model, self.stepper, self.control, self.coordinates = model, stepper, control, coordinates
+        self.switches = switches
         self.given = len(model.joints)
 
     def add(self, view: Body, point: Vector, stiffness: float, damping: float, at: Vector | None) -> Spring:
@@ -111,6 +113,7 @@ class Springs:
         self._append(view.index, np.array([*place, *end, stiffness, damping, True]))
         self.coordinates.watch(self.coordinates.values)
         self.control.rebuild([])
+        self.switches.switch_joints([view.index])
         self.stepper.modes.jump([view.index])
         return Spring(self, index)
 
@@ -122,10 +125,11 @@ class Springs:
         """
         model = self.model
         frame = model.bodies.body_frame[body]
+        number = sum(model.joints[k].child == body for k in range(self.given, len(model.joints)))
         *end, stiffness, damping, active = numbers[3:].tolist()
         drives = (Drive("pd", Constant(x), stiffness=stiffness, damping=damping) for x in end)
         joint = Joint(
-            name=f"spring {len(model.joints) - self.given} of {model.bodies.names[body]}",
+            name=f"spring {number} of {model.bodies.names[body]}",
             type="general",
             uid=0,
             parent=WORLD,

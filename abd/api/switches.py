@@ -25,7 +25,8 @@ from abd.contact.pair_rows import bodies_of, distinct
 from abd.contact.pair_rows import keys as keys_of
 from abd.errors import SceneError
 from abd.joint_list import JointList, excluded_pairs
-from abd.model import Kind, Model, affine_state
+from abd.joint_model import Joint
+from abd.model import WORLD, Kind, Model, affine_state
 from abd.names import Names
 from abd.scene.overlaps.intersections import MOST_DEEP, Surveyor
 from abd.scene.overlaps.separation import overlap_problems
@@ -92,7 +93,7 @@ class Switches:
     """Disabled bodies and contact pairs of one simulation.
 
     Attributes:
-        off: (n,) bool, disabled bodies; suspended: indices of joints that are inactive because of a disabled body.
+        off: (n,) bool, disabled bodies; suspended: names of joints and springs that are inactive because of a disabled body.
         pairs: whether a pair collides, by key, for the pairs that differ from the scene.
         parting: (k,) keys of overlapping pairs that collide as soon as they are separated.
     """
@@ -101,7 +102,7 @@ class Switches:
         self._model, self._stepper, self._control, self._coordinates = model, stepper, control, coordinates
         n = len(model.bodies)
         self.off = np.zeros(n, dtype=bool)
-        self.suspended: set[int] = set()
+        self.suspended: set[str] = set()
         self.pairs: dict[int, bool] = {}
         self.parting = np.zeros(0, dtype=np.int64)
         self._warned: set[int] = set()
@@ -157,7 +158,7 @@ class Switches:
             self.off[body] = not enabled
             if enabled:
                 self._refuse_overlap(state.q, [body])
-        self._switch_joints(body)
+        self.switch_joints([body])
         state = replace(self._stepper.state(), q=state.q, previous_q=state.previous_q)  # with the rows of the joints
         state.qd[body] = state.previous_qd[body] = 0.0
         state.bodies.history[body] = 0
@@ -187,14 +188,15 @@ class Switches:
         self.parting = np.union1d(self.parting, free[np.array(can_collide, dtype=bool)])
 
     def set_joint(self, joint: int, active: bool) -> None:
-        """Activate or deactivate a joint; bodies of a repaired joint are excluded from contact again, if the joint excludes them.
+        """Activate or deactivate a joint or spring; a repaired joint that excludes contact of its bodies excludes it again.
 
         Raises:
             ValueError: the joint is to act on a disabled body.
         """
         one = self._control.joint(joint)
-        if active and joint in self.suspended:
+        if active and self._is_disabled(one):
             raise ValueError(f"joint '{one.name}' cannot act on a disabled body: set the body's `enabled` first")
+        self.suspended.discard(one.name)
         is_repaired = active and one.name in self._control.broken
         self._control.set_active(joint, active)
         if is_repaired and one.parent >= 0 and not one.collide:
@@ -242,18 +244,21 @@ class Switches:
             message = f"'{names[pair.first]}' touches '{names[pair.second]}' when it is enabled"
             raise SceneError.of(message, f"body.{names[pair.first]}", remedy="move the bodies apart")
 
-    def _switch_joints(self, body: int) -> None:
-        """Suspend the active joints of a disabled body; resume them when both bodies are enabled."""
+    def switch_joints(self, bodies: list[int]) -> None:
+        """Suspend the active joints of disabled bodies; resume joints of `bodies` whose bodies are both enabled."""
         control, joints = self._control, self._model.joints
-        ends = JointList.of(joints).bodies
-        for k in np.flatnonzero((ends == body).any(axis=1)).tolist():
-            has_disabled = any(self.off[end] for end in ends[k] if end >= 0)
-            if has_disabled and joints[k].active:
-                self.suspended.add(k)
+        for k in np.flatnonzero(np.isin(JointList.of(joints).bodies, bodies).any(axis=1)).tolist():
+            joint = joints[k]
+            if joint.active and self._is_disabled(joint):
+                self.suspended.add(joint.name)
                 control.set_active(k, False)
-            elif not has_disabled and k in self.suspended:
-                self.suspended.discard(k)
+            elif joint.name in self.suspended and not self._is_disabled(joint):
+                self.suspended.discard(joint.name)
                 control.set_active(k, True)
+
+    def _is_disabled(self, joint: Joint) -> bool:
+        """Whether a body of a joint is disabled."""
+        return any(self.off[body] for body in (joint.parent, joint.child) if body != WORLD)
 
     def _continue(self, state, enabled: list[int]) -> None:
         """Continue from a state with the current switches; contacts of the `enabled` bodies start in balance."""
@@ -278,7 +283,7 @@ class Switches:
         model, n = self._model, len(self.off)
         return {
             "off": _named(model.bodies.names, np.flatnonzero(self.off)),
-            "suspended": _named(model.joints.names, np.array(sorted(self.suspended), dtype=int)),
+            "suspended": np.array(sorted(self.suspended), dtype=str),
             "pairs": _named(model.bodies.names, bodies_of(np.array(list(self.pairs), dtype=np.int64), n)),
             "collide": np.array(list(self.pairs.values()), dtype=bool),
             "parting": _named(model.bodies.names, bodies_of(self.parting, n)),
@@ -297,7 +302,7 @@ class Switches:
         off[_numbers(model.bodies.names, saved["off"])] = True
         keys = [min(pair) * n + max(pair) for pair in _numbers(model.bodies.names, saved["pairs"]).reshape(-1, 2).tolist()]
         pairs = dict(zip(keys, saved["collide"].tolist(), strict=True))
-        self.suspended = set(_numbers(model.joints.names, saved["suspended"]).tolist())
+        self.suspended = set(saved["suspended"].tolist())
         self.parting = _keys(_numbers(model.bodies.names, saved["parting"]).reshape(-1, 2), n)
         self._warned &= set(self.parting.tolist())
         differ = pairs != self.pairs or not np.array_equal(off, self.off)

@@ -135,15 +135,15 @@ def test_copies_and_resets_of_a_recompiled_simulation():
         abd.Simulation(pile().started(), device="numpy").recompiled()
 
 
-def tugs(holder: str) -> abd.Scene:
-    """Two tugs side by side, and a load between them that one of them holds."""
+def tugs(holder: str, kind: str = "hinge") -> abd.Scene:
+    """Two tugs side by side, and a load between them that one of them holds by a joint of a kind."""
     scene = abd.Scene("tugs", gravity=(0, 0, 0), solver={"dt": 0.01})
     for k, name in enumerate(("left", "load", "right")):
         scene.add_body(name, box=(0.2, 0.2, 0.2), mass=1.0, position=(0.3 * k - 0.3, 0, 0), velocity=(0, 1, 0))
     place = {"parent_anchor": (0.15 if holder == "left" else -0.15, 0, 0)}
     place["child_anchor"] = (-place["parent_anchor"][0], 0, 0)
     turn = {"range": (-2, 2), "friction": 0.01}
-    scene.add_hinge("hook", holder, "load", parent_axis=(0, 0, 1), child_axis=(0, 0, 1), enforcement="exact", **place, **turn)
+    scene.add_joint(kind, "hook", holder, "load", parent_axis=(0, 0, 1), child_axis=(0, 0, 1), enforcement="exact", **place, **turn)
     return scene
 
 
@@ -163,6 +163,47 @@ def test_joint_can_be_attached_to_another_body():
     assert sum(shared) == pytest.approx(2.0 * 0.2, rel=1e-6)
     force = np.array(other.joints["hook"].wrench()[0])
     assert np.linalg.norm(force) > 0.1
+
+
+CHANGES = {
+    "inactive": lambda hook: setattr(hook, "active", False),
+    "locked": lambda hook: hook.theta.lock(),
+    "effort": lambda hook: hook.theta.apply_force(3.0),
+    "effort of some steps": lambda hook: hook.theta.apply_force(3.0, steps=9),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize(("holder", "kind"), [("right", "hinge"), ("left", "slider")])
+def test_another_joint_of_the_same_name_is_as_in_its_scene(change, holder, kind):
+    sim = abd.run(tugs("left"), steps=2, device="numpy")
+    change(sim.joints["hook"])
+    other, fresh = sim.recompiled(tugs(holder, kind)), abd.Simulation(tugs(holder, kind), device="numpy")
+    other.step()
+    found, expected = (one.joints["hook"].joint for one in (other, fresh))
+    assert (found.active, found.coordinates) == (expected.active, expected.coordinates)
+
+
+def test_another_coupling_of_the_same_name_is_active():
+    one, other = pile(), pile()
+    one.add_gear("gear", "shoulder", "elbow", 1.0), other.add_gear("gear", "elbow", "shoulder", 1.0)
+    sim = abd.Simulation(one, device="numpy")
+    sim.couplings["gear"].active = False
+    assert [sim.recompiled(scene).couplings["gear"].active for scene in (one, other)] == [False, True]
+
+
+def test_joints_and_springs_of_a_disabled_body_are_resumed_after_a_change():
+    """The joint is a new one, and the first of three springs disappears with its body."""
+    sim = abd.Simulation(tugs("left"), device="numpy")
+    _, removed, _ = (sim.bodies[name].spring_to((0, 0, 1), 5.0) for name in ("left", "load", "load"))
+    removed.remove()
+    sim.bodies["load"].enabled = False
+    scene = tugs("right")
+    scene.spec.body[:] = scene.spec.body[1:]
+    other = sim.recompiled(scene)
+    assert not any(joint.active for joint in other.model.joints)
+    other.bodies["load"].enabled = True
+    assert [joint.active for joint in other.model.joints] == [True, False, True]
 
 
 def slope(*order: str) -> abd.Scene:

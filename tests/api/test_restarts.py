@@ -73,6 +73,7 @@ CHANGES = {
     "friction": lambda sim: setattr(sim.materials["default"], "mu", 0.9),
     "spring": move_spring,
     "removed spring": remove_spring,
+    "spring on a disabled body": lambda sim: (move_spring(sim), setattr(sim.bodies["low"], "enabled", False)),
     "move": lambda sim: sim.bodies["plate"].move_to(position=(-5, 0.05, 1), duration=0.1),
     "pose": lambda sim: setattr(sim.bodies["high"], "position", (0, 0, 0.4)),
     "velocity": lambda sim: setattr(sim.bodies["upper"], "angular_velocity", (0, 2, 0)),

@@ -1,5 +1,6 @@
 """Bodies, joints and pairs that are switched off and on in a running simulation, and pairs of broken joints."""
 
+import copy
 import logging
 
 import numpy as np
@@ -73,6 +74,25 @@ def test_joints_of_a_disabled_body_are_inactive():
     sim.run(steps=5)
     assert abs(sim.joints["pivot"].coordinates[0]) > abs(angle) + 0.01
     assert max(sim.joints["pivot"].residual) < 1e-7
+
+
+@pytest.mark.parametrize("continued", [lambda sim: sim, copy.deepcopy, abd.Simulation.recompiled], ids=["same", "copy", "changed"])
+def test_changes_of_joints_and_springs_of_a_disabled_body_stay(continued):
+    sim = abd.Simulation(shelf(), device=NAME)
+    far, bob = sim.bodies["far"], sim.bodies["bob"]
+    removed, _ = (far.spring_to((9, 0, 4), stiffness=5.0) for _ in range(2))
+    sim.step()
+    far.enabled = bob.enabled = False
+    removed.remove()
+    sim.joints["pivot"].active = False
+    with pytest.raises(ValueError, match="cannot act on a disabled body"):
+        sim.joints["pivot"].active = True
+    assert not np.any(far.spring_to((9, 0, 4), stiffness=5.0).force)
+    sim = continued(sim)
+    sim.step()
+    assert not any(joint.active for joint in sim.model.joints)
+    sim.bodies["far"].enabled = sim.bodies["bob"].enabled = True
+    assert [joint.active for joint in sim.model.joints] == [False, False, True, True]
 
 
 def test_contact_of_a_pair_can_be_disabled_and_enabled():

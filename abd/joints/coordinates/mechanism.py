@@ -362,7 +362,7 @@ def _is_unconstrained(joint: Joint) -> bool:
 
 
 def _rigid(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rigid poses (n + 1, 4, 4) and twists (n + 1, 6), in body axes, of affine states and velocities (n, 12), and of the world."""
+    """Rigid poses (n + 1, 4, 4) and twists (n + 1, 6), in body axes, of affine states, velocities (n, 12) and the world."""
     A, rates = (one[:, 3:].reshape(-1, 3, 3) for one in (q, qd))
     R, spins = polar(A), axial(rates @ np.linalg.inv(A))
     twists = (np.stack([qd[:, :3], spins], axis=1) @ R).reshape(-1, 6)
