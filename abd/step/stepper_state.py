@@ -106,6 +106,7 @@ class StepperState(HostCopies):
         self.stop(self.none)
         self.rows.reset()
         self.warnings.reset()
+        self.prescribed.late = self.prescribed.late[:0]
         self.restore(state)
         self.worlds.begin(longest(self.time))
 

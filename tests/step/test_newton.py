@@ -171,6 +171,15 @@ def test_a_kinematic_body_may_lag_behind_its_target():
     assert all(report.min_gap > 0.0 for report in reports)
 
 
+def test_a_body_that_lags_from_the_start_is_reported_again_after_a_reset(caplog):
+    scene = pinched("lag")
+    scene.body("box").position, scene.body("ram").position = (0.3995, 0, 0), (0.249, 0, 0)
+    simulation, _ = advance(scene, 3)
+    simulation.reset()
+    simulation.run(steps=3)
+    assert sum("lag behind" in record.message for record in caplog.records) == 2
+
+
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_kinematic_bodies_reach_their_targets_exactly(integrator):
     """The body swings and rotates between two loose boxes."""
