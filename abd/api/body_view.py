@@ -56,7 +56,7 @@ class BodyView(KnownAttributes):
     def enabled(self) -> bool:
         """Whether the body is simulated; can be set between steps.
 
-        A disabled body rests in its pose. Its joints are inactive, and other bodies pass through it.
+        A disabled body rests in its pose. Its joints and springs are inactive, and other bodies pass through it.
 
         Raises:
             SceneError: the body overlaps others when it is enabled; it stays disabled.
