@@ -6,6 +6,7 @@ import numpy as np
 from ipctk_scene import BOX, BOX_TRIANGLES, TETRAHEDRON, TETRAHEDRON_TRIANGLES, Scene, edges_of, scenes
 
 import abd
+from abd.backends.reference.numpy_bodies import Boxes
 from abd.contact.candidates import contacts, find_candidates
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, direction_path, standing
@@ -120,7 +121,7 @@ def near_on(model: Model, path: Path, samples: int) -> np.ndarray:
     complete = contacts(model, surfaces, pairs, everything)
     near = np.zeros(len(everything), bool)
     for alpha in np.linspace(0.0, 1.0, samples):
-        near |= np.sqrt(closest(complete.positions(path.state(alpha)), complete).D) < complete.xi + D_HAT
+        near |= np.sqrt(closest(complete.positions(path.samples(np.array([alpha]))[0]), complete).D) < complete.xi + D_HAT
     return np.column_stack([everything.pair, everything.kind, everything.a, everything.b])[near]
 
 
@@ -130,4 +131,4 @@ def random_path(model: Model, seed: int, shift: float, turn: float) -> Path:
     direction = np.concatenate([shift * rng.normal(size=(n, 3)), turn * rng.normal(size=(n, 9))], axis=1)
     direction[model.bodies.kind != Kind.DYNAMIC] = 0.0
     q = model.bodies.q
-    return direction_path(q, direction, np.tile(np.eye(3), (n, 1, 1)), Surfaces.of(model).radii(q))
+    return direction_path(q, direction, np.tile(np.eye(3), (n, 1, 1)), Boxes(model).radii(q))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -111,12 +110,6 @@ class StepReport:
         if np.isfinite(self.min_gap):
             parts.append(f"smallest gap {self.min_gap:.3g} m")
         return f"step {self.step} at {self.time:.6g} s: {', '.join(parts)}{'' if self.converged else ', not converged'}"
-
-    @property
-    def refused_ways(self) -> int:
-        """Former name of `rejected_paths`; to be removed."""
-        warnings.warn("StepReport.refused_ways is now rejected_paths", DeprecationWarning, stacklevel=2)
-        return self.rejected_paths
 
     def row(self) -> dict[str, float]:
         """Return the numbers by name: "energy.kinetic", "momentum.linear.x", "max_joint_residual.m"; rows make a table."""

@@ -63,15 +63,15 @@ class PairLoads:
     pairs: np.ndarray
     load: np.ndarray
 
-    def of(self, pairs: np.ndarray, other: float = 0.0) -> np.ndarray:
-        """Return (m,) loads of body pairs (m, 2), possibly repeated; `other` for pairs without a load."""
+    def of(self, pairs: np.ndarray) -> np.ndarray:
+        """Return (m,) loads of body pairs (m, 2), possibly repeated; 0 for pairs without a load."""
         if not len(self.pairs) or not len(pairs):
-            return np.full(len(pairs), other)
+            return np.zeros(len(pairs))
         n = int(max(self.pairs.max(), pairs.max())) + 1
         own, wanted = (part[:, 0].astype(np.int64) * n + part[:, 1] for part in (self.pairs, pairs))
         order = np.argsort(own)
         place = np.minimum(np.searchsorted(own[order], wanted), len(own) - 1)
-        return np.where(own[order][place] == wanted, self.load[order][place], other)
+        return np.where(own[order][place] == wanted, self.load[order][place], 0.0)
 
 
 @dataclass(frozen=True)

@@ -222,9 +222,7 @@ class Touch(Protocol):
         """(n,) 1 for bodies with an active contact at the current iterate."""
 
     def candidate_pairs(self) -> np.ndarray:
-        """(k, 2) pairs of bodies of the candidates and of lagged friction, the owner first.
-
-        The pairs with active contacts are `Readings.active_pairs`."""
+        """(k, 2) pairs of bodies of the candidates and of lagged friction, the owner first."""
 
     def pair_gaps(self, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """(k, 2) pairs of bodies of the candidates, and their smallest gaps (k,) at the iterate, in activation distances.
@@ -256,14 +254,6 @@ class Readings(Protocol):
 
     def vertex_speeds(self) -> np.ndarray:
         """(n,) upper bounds of the speeds of all surface points [m/s]."""
-
-    def smallest_gap(self, exact: bool = True) -> float:
-        """Smallest gap among the candidates at the current iterate [m], infinite without any.
-
-        Without `exact`, the gap of an inactive contact may be a lower bound."""
-
-    def active_pairs(self) -> np.ndarray:
-        """(k, 2) pairs of bodies with an active contact at the current iterate, possibly repeated."""
 
     def contact_statistics(self) -> tuple[float, int, float]:
         """Energy [J], number of active contacts, and smallest gap [m] of the contacts of `Touch.list_contacts`."""

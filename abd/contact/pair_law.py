@@ -23,11 +23,10 @@ from abd.contact.pair_rows import places
 from abd.model import Kind, Model
 from abd.potentials.barrier import FORCE_SCALE
 from abd.tables import Table
+from cuda_kernels.shared.contact import FORCE_SHARE
 
 D_HAT_SHARE = 0.02
 """Activation of a body relative to its thinnest extent."""
-FORCE_SHARE = 10.0
-"""F relative to the force that gives the reduced mass the reference acceleration."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,8 @@ class PairLaw:
 
     Attributes:
         d_hat: (n,) activation of every body [m].
-        force_fraction, acceleration (n,) [m/s^2], lightness (n,) [1/kg]: factor, reference acceleration and inverse mass, for F.
-        given: kappa_c of all pairs, 0 if not given; largest: upper bound of a pair's activation over that of its
-            bodies.
+        acceleration (n,) [m/s^2], lightness (n,) [1/kg]: reference acceleration and inverse mass, for F.
+        given: kappa_c of all pairs, 0 if not given.
         own: parameters of single pairs.
     """
 
@@ -66,7 +64,6 @@ class PairLaw:
         self.n, self.barrier = len(bodies), settings.barrier
         self.d_hat = activations(model, extents)
         self.given = settings.contact_stiffness or 0.0
-        self.force_fraction, self.largest = FORCE_SHARE, 1.0
         dynamic = (bodies.kind == Kind.DYNAMIC) & (bodies.mass > 0.0)
         self.lightness = np.where(dynamic, 1.0 / np.where(dynamic, bodies.mass, 1.0), 0.0)
         gravity, speed = np.linalg.norm(settings.gravity), np.linalg.norm(bodies.qd[:, :3], axis=1)
@@ -82,17 +79,9 @@ class PairLaw:
         """(m,) keys of pairs of bodies."""
         return np.minimum(i, j).astype(np.int64) * self.n + np.maximum(i, j)
 
-    def bodies_of(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m,), (m,) bodies of keys."""
-        return key // self.n, key % self.n
-
     def regular(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """(m,) activations [m] without parameters of single pairs."""
+        """(m,) activations [m] without parameters of single pairs: upper bounds of those with parameters."""
         return np.minimum(self.d_hat[i], self.d_hat[j])
-
-    def max_activation(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """(m,) upper bounds of the activations of pairs [m]."""
-        return self.largest * self.regular(i, j)
 
     def activation(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """(m,) gaps [m] below which contact of bodies i and j is active."""
@@ -111,7 +100,7 @@ class PairLaw:
         if self.given:
             return self.given * FORCE_SCALE[self.barrier](self.regular(i, j), xi)
         acceleration = np.maximum(self.acceleration[i], self.acceleration[j])
-        return self.force_fraction * acceleration / (self.lightness[i] + self.lightness[j])
+        return FORCE_SHARE * acceleration / (self.lightness[i] + self.lightness[j])
 
 
 def activations(model: Model, extents: np.ndarray) -> np.ndarray:

@@ -74,10 +74,6 @@ class Path:
         strained = A + alpha[:, None, None] * (S @ A)
         return rotations(alpha[:, None] * w) @ (skew(w) @ strained + S @ A)
 
-    def state(self, alpha: float) -> np.ndarray:
-        """(n, 12) states of all bodies at one alpha."""
-        return self.samples(np.array([alpha]))[0]
-
     def samples(self, alpha: np.ndarray) -> np.ndarray:
         """(k, n, 12) states of all bodies at every alpha (k,)."""
         n = len(self.p)

@@ -100,12 +100,6 @@ class Surfaces:
         mesh = self.mesh[body]
         return slice(start[mesh], start[mesh + 1]) if mesh >= 0 else slice(0, 0)
 
-    def radii(self, q: np.ndarray) -> np.ndarray:
-        """(n,) largest deformed radius |A X| [m] of every body's vertices in the state q (n, 12)."""
-        maps = q[:, 3:].reshape(-1, 3, 3)
-        arms = (self.vertices[self.vertex_range(b)] @ maps[b].T for b in range(len(q)))
-        return np.array([np.max(np.linalg.norm(arm, axis=1), initial=0.0) for arm in arms])
-
 
 def _starts(sizes: list[int]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

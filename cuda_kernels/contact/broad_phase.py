@@ -45,7 +45,7 @@ def absolute(m: wp.mat33d) -> wp.mat33d:
 @wp.func
 def half_reach(s: Surfaces, b: wp.int32) -> wp.float64:
     """Return a body's part [m] of the reach of any of its pairs (`cuda_kernels.contact.pair_law`), slightly enlarged."""
-    return wp.float64(0.50005) * s.between.largest * s.between.d_hat[b]
+    return wp.float64(0.50005) * s.between.d_hat[b]
 
 
 @wp.kernel

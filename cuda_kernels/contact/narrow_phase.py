@@ -8,7 +8,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import ZERO, Path
 from cuda_kernels.contact.ccd import relative_speed
 from cuda_kernels.contact.items import Item, carry, rounded_down, rounded_up
-from cuda_kernels.contact.pair_law import max_activation
+from cuda_kernels.contact.pair_law import regular
 from cuda_kernels.contact.relative_frames import Frames
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
@@ -56,7 +56,7 @@ def near_enough(
     """Return whether a candidate can come within the largest activation and `slack` [m], beyond its separation, in the step."""
     prim = primitives(s, i, j, kind, a, b)
     near = proximity(kind, prim, path.p[i], path.A[i], path.p[j], path.A[j], s.plane[j])
-    gap = wp.length(near.r) - separation(s, i, j, minimum) - max_activation(s.between, i, j) - slack
+    gap = wp.length(near.r) - separation(s, i, j, minimum) - regular(s.between, i, j) - slack
     if gap <= ZERO:
         return True
     v = corners(kind, prim, path.dp[i], path.rate[i], path.dp[j], path.rate[j])

@@ -9,8 +9,10 @@ from cuda_kernels.bodies.affine import ONE, TWO, ZERO
 from cuda_kernels.contact.barrier import CUBIC, LOG, LOG_SQ
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import lower_bound
+from cuda_kernels.shared import contact as shared
 
 wp.set_module_options(OPTIONS)
+FORCE_SHARE = wp.constant(wp.float64(shared.FORCE_SHARE))
 
 
 @wp.struct
@@ -26,17 +28,14 @@ class PairParameters:
 
 @wp.struct
 class PairLaw:
-    """Per body: activation distance [m], 1/m [1/kg] (0 if immobile), acceleration to resist [m/s^2]; force_fraction: force of a
-    pair over that times the reduced mass; given: kappa_c instead of all this, 0 without; largest: largest ratio of a pair's
-    activation to the smaller one of its bodies; own: pairs with their own parameters."""
+    """Per body: activation distance [m], 1/m [1/kg] (0 if immobile), acceleration to resist [m/s^2]; given: kappa_c
+    instead of all this, 0 without; own: pairs with their own parameters."""
 
     bodies: wp.int32
     d_hat: wp.array(dtype=wp.float64)
     lightness: wp.array(dtype=wp.float64)
     acceleration: wp.array(dtype=wp.float64)
-    force_fraction: wp.float64
     given: wp.float64
-    largest: wp.float64
     own: PairParameters
 
 
@@ -55,6 +54,12 @@ def pair_parameters(own: PairParameters, bodies: wp.int32, i: wp.int32, j: wp.in
 
 
 @wp.func
+def regular(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
+    """Return the activation of bodies i and j without parameters of single pairs [m], an upper bound of those with parameters."""
+    return wp.min(p.d_hat[i], p.d_hat[j])
+
+
+@wp.func
 def activation(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
     """Return the gap [m] below which contact of bodies i and j is active."""
     return activation_at(p, pair_parameters(p.own, p.bodies, i, j), i, j)
@@ -65,13 +70,7 @@ def activation_at(p: PairLaw, k: wp.int32, i: wp.int32, j: wp.int32) -> wp.float
     """Return `activation` of a pair with parameters at k, -1 without."""
     if k >= 0:
         return p.own.activation[k]
-    return wp.min(p.d_hat[i], p.d_hat[j])
-
-
-@wp.func
-def max_activation(p: PairLaw, i: wp.int32, j: wp.int32) -> wp.float64:
-    """Return a bound of the activation of bodies i and j at any time [m]."""
-    return p.largest * wp.min(p.d_hat[i], p.d_hat[j])
+    return regular(p, i, j)
 
 
 @wp.func
@@ -91,9 +90,9 @@ def pair_stiffness(
     p: PairLaw, kind: wp.int32, k: wp.int32, i: wp.int32, j: wp.int32, a: wp.float64, xi: wp.float64
 ) -> wp.float64:
     """Return kappa_c of bodies i and j with activation a [m] and parameters at k: the force of the pair over `force_scale`."""
-    force = p.given * force_scale(kind, wp.min(p.d_hat[i], p.d_hat[j]), xi)
+    force = p.given * force_scale(kind, regular(p, i, j), xi)
     if p.given == ZERO:
-        force = p.force_fraction * wp.max(p.acceleration[i], p.acceleration[j]) / (p.lightness[i] + p.lightness[j])
+        force = FORCE_SHARE * wp.max(p.acceleration[i], p.acceleration[j]) / (p.lightness[i] + p.lightness[j])
     if k < 0 and p.given > ZERO:
         return p.given
     factor = ONE

@@ -5,7 +5,7 @@ points from the chord between.
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, arc, spectral_bound
-from cuda_kernels.contact.pair_law import max_activation
+from cuda_kernels.contact.pair_law import regular
 from cuda_kernels.contact.surfaces import Surfaces, separation
 from cuda_kernels.options import OPTIONS
 
@@ -101,4 +101,4 @@ def relative_frames(
     second = inverse * (bend_i + curve * distance + TWO * rate * slope)
     if W == ZERO and S == ZERO:
         second = inverse * bend_i
-    frames.grow[e] = inverse * (max_activation(s.between, i, j) + margin[world[i]] + xi) + second / wp.float64(8.0)
+    frames.grow[e] = inverse * (regular(s.between, i, j) + margin[world[i]] + xi) + second / wp.float64(8.0)

@@ -28,7 +28,6 @@ EDGE_OF_I = 1
 EDGE_OF_J = 2
 EDGES = 3
 FACE_OF_I = 4
-FACE_OF_J = 5
 
 
 @wp.struct

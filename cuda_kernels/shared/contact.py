@@ -12,6 +12,9 @@ TRANSIENT = 0.05
 SMALLEST_SQUARED_SINE = 1e-3
 """Lower bound of the squared sine between two edges in that curvature."""
 
+FORCE_SHARE = 10.0
+"""Force of a pair relative to the force that gives its reduced mass the reference acceleration."""
+
 FINAL_FRACTION = 0.2
 """Fraction of the initial gap at which the advancement ends."""
 REMAINING_FRACTION = 0.19

@@ -142,8 +142,8 @@ def tugs(holder: str, kind: str = "hinge") -> abd.Scene:
         scene.add_body(name, box=(0.2, 0.2, 0.2), mass=1.0, position=(0.3 * k - 0.3, 0, 0), velocity=(0, 1, 0))
     place = {"parent_anchor": (0.15 if holder == "left" else -0.15, 0, 0)}
     place["child_anchor"] = (-place["parent_anchor"][0], 0, 0)
-    turn = {"range": (-2, 2), "friction": 0.01}
-    scene.add_joint(kind, "hook", holder, "load", parent_axis=(0, 0, 1), child_axis=(0, 0, 1), enforcement="exact", **place, **turn)
+    turn = {"range": (-2, 2), "friction": 0.01, "enforcement": "exact"}
+    scene.add_joint(kind, "hook", holder, "load", parent_axis=(0, 0, 1), child_axis=(0, 0, 1), **place, **turn)
     return scene
 
 

@@ -76,7 +76,7 @@ def test_joints_of_a_disabled_body_are_inactive():
     assert max(sim.joints["pivot"].residual) < 1e-7
 
 
-@pytest.mark.parametrize("continued", [lambda sim: sim, copy.deepcopy, abd.Simulation.recompiled], ids=["same", "copy", "changed"])
+@pytest.mark.parametrize("continued", [lambda sim: sim, copy.deepcopy, abd.Simulation.recompiled], ids=("same", "copy", "new"))
 def test_changes_of_joints_and_springs_of_a_disabled_body_stay(continued):
     sim = abd.Simulation(shelf(), device=NAME)
     far, bob = sim.bodies["far"], sim.bodies["bob"]

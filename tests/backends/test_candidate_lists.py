@@ -63,7 +63,7 @@ def test_a_renewed_list_is_complete_and_reuses_earlier_pairs(seed):
         near = {(pairs.i[pair], pairs.j[pair], *rest) for pair, *rest in near_on(model, path, 20).tolist()}
         assert near <= listed and len(listed) == found.count
         named += len(near)
-        model = moved(model, path.state(1.0))
+        model = moved(model, path.samples(np.array([1.0]))[0])
     assert kept > 0 and searched > 0 and named > 10
 
 

@@ -63,7 +63,7 @@ def approaching(seed: int, count: int, stencil: Stencil, turn: float, strain: fl
 
 
 def gaps(path: Path, contacts: Contacts, alpha: float) -> np.ndarray:
-    return np.sqrt(closest(contacts.positions(path.state(alpha)), contacts).D) - contacts.xi
+    return np.sqrt(closest(contacts.positions(path.samples(np.array([alpha]))[0]), contacts).D) - contacts.xi
 
 
 def gaps_at(path: Path, contacts: Contacts, alpha: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ def test_straight_paths_never_exceed_the_exact_time(stencil, xi):
     path, contacts = approaching(0, 150, stencil, turn=0.0, strain=0.3, xi=xi)
     assert np.all(path.bend == 0.0)
     toi = time_of_impact(path, contacts)
-    start, end = contacts.positions(path.state(0.0)), contacts.positions(path.state(1.0))
+    start, end = contacts.positions(path.samples(np.array([0.0]))[0]), contacts.positions(path.samples(np.array([1.0]))[0])
     method = ipctk.TightInclusionCCD(tolerance=1e-7)
     detect = method.point_triangle_ccd if stencil == Stencil.POINT_TRIANGLE else method.edge_edge_ccd
     cube = xi / np.sqrt(3.0)  # ipctk's separation is that of boxes: farther apart than xi is farther than this
@@ -114,7 +114,7 @@ def test_arcs_against_dense_sampling(stencil, turn):
 def test_half_space_is_closed_form_on_straight_paths():
     path, contacts = approaching(2, 200, Stencil.POINT_PLANE, turn=0.0, strain=0.2)
     toi = time_of_impact(path, contacts, iterations=2)
-    before, after = gaps(path, contacts, 0.0), contacts.positions(path.state(1.0))[:, 0]
+    before, after = gaps(path, contacts, 0.0), contacts.positions(path.samples(np.array([1.0]))[0])[:, 0]
     height = np.einsum("mi,mi->m", after, contacts.plane[:, :3]) - contacts.plane[:, 3]
     exact = np.where(height < before, before / np.where(height < before, before - height, 1.0), np.inf)
     assert np.all(toi[exact > 1.0 / (1.0 - FINAL_FRACTION)] == 1.0)
@@ -224,7 +224,7 @@ def test_codimensional_stencils():
     contacts.rest[:, 3] = contacts.rest[:, 2]
     contacts.rest[::2, 2:] = contacts.rest[::2, 1:2]
     toi = time_of_impact(path, contacts)
-    start, end = contacts.positions(path.state(0.0)), contacts.positions(path.state(1.0))
+    start, end = contacts.positions(path.samples(np.array([0.0]))[0]), contacts.positions(path.samples(np.array([1.0]))[0])
     method = ipctk.TightInclusionCCD(tolerance=1e-7)
     for k in range(len(contacts)):
         stopped = start[k] + toi[k] * (end[k] - start[k])
@@ -257,4 +257,4 @@ def test_paths():
     rigid = Path(path.p, path.A, path.dp, path.w, np.zeros_like(path.S), path.radius)
     turned = rigid.maps(everybody, np.ones(len(path.p)))
     np.testing.assert_allclose(np.linalg.det(turned), np.linalg.det(path.A), rtol=1e-12)
-    np.testing.assert_allclose(path.state(1.0)[:, 3:], maps.reshape(-1, 9), rtol=1e-15)
+    np.testing.assert_allclose(path.samples(np.array([1.0]))[0][:, 3:], maps.reshape(-1, 9), rtol=1e-15)

@@ -135,7 +135,7 @@ def test_given_parameters_apply_to_all_pairs():
     law = law_of(boxes({"d_hat": 2e-3, "contact_stiffness": 1e7}))
     i, j, xi = np.array([1, 1, 2]), np.array([0, 2, 3]), np.array([0.0, 1e-3, 0.0])
     a = law.activation(i, j)
-    assert (a == 2e-3).all() and law.max_activation(i, j).max() == 2e-3
+    assert (a == 2e-3).all() and law.regular(i, j).max() == 2e-3
     np.testing.assert_allclose(law.stiffness(i, j, a, xi), 1e7, rtol=1e-14)
 
 

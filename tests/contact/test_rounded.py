@@ -9,6 +9,7 @@ from on_device import NAME
 
 import abd
 from abd.api.simulation import Simulation
+from abd.backends.reference.numpy_bodies import Boxes
 from abd.certificate.certificate import certify
 from abd.contact import ccd
 from abd.contact.candidates import contacts, find_candidates
@@ -141,10 +142,10 @@ def test_conservative_advancement_approaches_the_surface(other, spin):
         direction = np.zeros_like(q)
         direction[1, :3] = velocity
         direction[1, 3:] = spin * np.array([[0, 0, 1], [0, 0, 0], [-1, 0, 0]], dtype=float).ravel()
-        path = direction_path(q, direction, np.tile(np.eye(3), (2, 1, 1)), surfaces.radii(q))
+        path = direction_path(q, direction, np.tile(np.eye(3), (2, 1, 1)), Boxes(model).radii(q))
         listed = contacts(model, surfaces, pairs, find_candidates(model, surfaces, pairs, path, 1e-3))
         toi = ccd.time_of_impact(path, listed).min()
-        x = listed.positions(path.state(toi))
+        x = listed.positions(path.samples(np.array([toi]))[0])
         return toi, (np.sqrt(contact.closest(x, listed).D) - listed.xi).min()
 
     toi, left = share((0.0, 0.0, -0.1))

@@ -37,8 +37,8 @@ def test_swept_path_has_its_end_and_the_rotation_of_the_velocity(most):
     q, end, w = turned_states(50, 3, most)
     near = w + 0.3 * np.random.default_rng(1).normal(size=w.shape)
     path = between(q, end, near, np.ones(len(q)))
-    np.testing.assert_allclose(path.state(1.0), end, atol=1e-12)
-    np.testing.assert_allclose(path.state(0.0), q, atol=1e-14)
+    np.testing.assert_allclose(path.samples(np.array([1.0]))[0], end, atol=1e-12)
+    np.testing.assert_allclose(path.samples(np.array([0.0]))[0], q, atol=1e-14)
     assert np.linalg.norm(path.w - w, axis=1).max() < 0.35 * np.pi, ("the branch; strain shifts the axis near whole turns")
     assert path.strain.max() < 0.2
 

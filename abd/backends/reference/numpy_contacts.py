@@ -70,7 +70,7 @@ class NumpyContacts:
         self.part_parameters = self.parameters if self.minima is None else self.parameters[self.minima.source]
 
     def search(self, path: Path) -> None:
-        reach = self.pair_law.max_activation(self.pairs.i, self.pairs.j)
+        reach = self.pair_law.regular(self.pairs.i, self.pairs.j)
         found = self._find(path, reach)
         self.found, self.candidates = found, contacts(self.model, self.surfaces, self.pairs, found)
         self.owners = owners_of(self.candidates, self.model)

@@ -63,24 +63,6 @@ class Assembly:
     converged: bool
     iterations: int
 
-    @property
-    def num_free(self) -> int:
-        """Number of requested coordinates with their value."""
-        return self._count("free")
-
-    @property
-    def num_limited(self) -> int:
-        """Number of requested coordinates that were limited."""
-        return self._count("limited")
-
-    @property
-    def num_dependent(self) -> int:
-        """Number of requested coordinates that others determine."""
-        return self._count("dependent")
-
-    def _count(self, status: str) -> int:
-        return int(np.count_nonzero(self.requested & (np.array(self.status, dtype=str) == status)))
-
 
 def assemble(
     model: Model,

@@ -67,11 +67,6 @@ class CoordinateSetter:
         self.request(joint, coordinate, value)
         return self.solve()
 
-    def set_coordinate_deg(self, joint: int | str, coordinate: int | str, value: float) -> Assembly:
-        """`set_coordinate` with angles in degrees."""
-        self.request_deg(joint, coordinate, value)
-        return self.solve()
-
     def set_coordinates(self, values: Mapping[tuple[int | str, int | str], float]) -> Assembly:
         """Request several coordinates, (joint, coordinate) -> value [m or rad], and solve."""
         for (joint, coordinate), value in values.items():

@@ -269,16 +269,6 @@ class Mechanism:
         weights = self.inertia[:, :1] * np.einsum("nji,j->ni", self.poses(q)[:, :3, :3], self.gravity)
         return -np.einsum("nia,ni->a", self.jacobians(q)[:, :3], weights)
 
-    def coriolis_matrix(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """C (nv, nv), half the derivative of the bias by v, so that ``C v`` is the bias without gravity.
-
-        The bias is quadratic in v, hence the difference is exact. If v is dq/dt for all joints, C consists of the
-        Christoffel symbols and ``dM/dt - 2 C`` is skew.
-        """
-        unit = np.eye(self.num_velocities)
-        columns = [0.25 * (self.dynamics_bias(q, v + e) - self.dynamics_bias(q, v - e)) for e in unit]
-        return np.array(columns).reshape(len(unit), len(unit)).T
-
     def forward_dynamics(
         self, q: np.ndarray, v: np.ndarray, torque: np.ndarray | None = None, wrenches: np.ndarray | None = None
     ) -> np.ndarray:

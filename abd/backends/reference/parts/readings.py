@@ -37,12 +37,8 @@ class Readings:
         self.rows, self.steps, self.boxes = rows, steps, boxes
         self.at, self.contacts, self.reader = potential.at, potential.contacts, JointReader(model)
 
-    def smallest_gap(self, exact: bool = True) -> float:
+    def smallest_gap(self) -> float:
         return float(self.contacts.gaps(self.at.q).min(initial=np.inf))
-
-    def active_pairs(self) -> np.ndarray:
-        active, candidates = self.touch.relative_gaps() < 1.0, self.contacts.candidates
-        return np.stack([candidates.first[active], candidates.second[active]], axis=1)
 
     def contact_statistics(self) -> tuple[float, int, float]:
         return float(self.contacts.energy(self.at.q).sum()), self.contact_count(), self.smallest_gap()

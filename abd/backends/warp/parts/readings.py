@@ -43,26 +43,15 @@ class Readings:
         self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
         self.contacts, self.friction = potential.contacts, potential.friction
 
-    def smallest_gap(self, exact: bool = True) -> float:
-        self.potential.evaluate_contacts()
-        gap, bound = self.contacts.smallest_gap()
-        return self._exact_gap() if exact and bound else gap
-
     def _exact_gap(self) -> float:
         """Evaluate all gaps and return the smallest [m]: stored gaps of inactive contacts may be lower bounds."""
         self.contacts.evaluate(self.at, "current")
-        return self.contacts.smallest_gap()[0]
-
-    def active_pairs(self) -> np.ndarray:
-        if self.touch.active_pairs is None:
-            self.potential.evaluate_contacts()
-            self.touch.active_pairs = self.contacts.active_pairs()
-        return self.touch.active_pairs
+        return self.contacts.smallest_gap()
 
     def contact_statistics(self) -> tuple[float, int, float]:
         count = self.contacts.candidates.count
         energy, gap = self.device.read_all(*((one, count) for one in self.contacts.arrays("current")[:2]))
-        return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()[0]
+        return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()
 
     def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self.potential.evaluate_contacts()

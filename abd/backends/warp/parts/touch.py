@@ -25,7 +25,7 @@ class Touch:
     """Implementation of `abd.backends.protocol.Touch`.
 
     Attributes:
-        touched: (n,) flags of bodies in contact at the iterate, None if not read; active_pairs: (k, 2) active pairs, likewise.
+        touched: (n,) flags of bodies in contact at the iterate, None if not read.
     """
 
     def __init__(self, model: Model, potential: Potential, inactive: Inactive, trial_path: TrialPath, totals: Totals):
@@ -33,7 +33,6 @@ class Touch:
         self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
         self.contacts, self.friction = potential.contacts, potential.friction
         self.touched: np.ndarray | None = None
-        self.active_pairs: np.ndarray | None = None
 
     @property
     def near(self) -> bool:
@@ -71,8 +70,8 @@ class Touch:
         self.islands.clear_done()
 
     def clear_touching(self) -> None:
-        """Discard the bodies and pairs in contact that were read at the iterate."""
-        self.touched = self.active_pairs = None
+        """Discard the bodies in contact that were read at the iterate."""
+        self.touched = None
 
     def clear(self) -> None:
         """Empty the candidate list and invalidate contact energies."""

@@ -194,21 +194,18 @@ class Candidates(ListCapacities):
         self.device.launch(kept_pairs.set_margins, self.worlds, *query)
         self._build(path, island, limit, RESERVE)
 
-    def build(self, path: Path, island, limit, margin: float | None = None, reserve: float = RESERVE) -> None:
+    def build(self, path: Path, island, limit, margin: float, reserve: float = RESERVE) -> None:
         """Rebuild the list for a path up to the limits.
 
         New pairs, and pairs whose margin does not last for `reserve` such paths, are searched.
 
         Args:
-            margin: margin [m], by default the largest one.
+            margin: margin [m].
 
         Raises:
             StepFailure: the list would exceed its memory limit.
         """
-        if margin is None:
-            self.device.copy(self.margins, self.bounds_of_margins[1])
-        else:
-            self.device.fill(self.margins, margin)
+        self.device.fill(self.margins, margin)
         self._build(path, island, limit, reserve)
 
     def _build(self, path: Path, island, limit, reserve: float) -> None:

@@ -266,29 +266,20 @@ class Contacts:
         pair, *others = device.read_all(*((getattr(points, name), total) for name in names))
         return Pressing(pair.astype(np.int64), *others)
 
-    def smallest_gap(self) -> tuple[float, bool]:
-        """Return the smallest gap in slot "current" beyond the minimum separation [m], and whether it may be a lower bound.
-
-        The gap is infinite if there are no candidates."""
+    def smallest_gap(self) -> float:
+        """Return the smallest gap in slot "current" beyond the minimum separation [m], infinite without candidates."""
         c = self.candidates
         if c.count == 0:
-            return float("inf"), False
+            return float("inf")
         parts = (self.arrays("current")[1], c.count), (c.pairs, c.pair_count), (c.items, c.count)
         gap, pairs, items = self.device.read_all(*parts)
-        length = gap * self.pair_law.activation(*pairs.T)[items[:, 0]]
-        smallest = int(length.argmin())
-        return float(length[smallest]), bool(gap[smallest] > 1.0)
+        return float((gap * self.pair_law.activation(*pairs.T)[items[:, 0]]).min())
 
     def body_gaps(self) -> wp.array:
         """Compute the smallest gap in activations in slot "current" of every body's candidates (n,); infinite if it has none."""
         out, c = self._body_minima, self.candidates
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays("current")[1], out, float("inf"))
         return out
-
-    def active_pairs(self) -> np.ndarray:
-        """Return the pairs of bodies (k, 2) with an active contact in slot "current", on the host."""
-        pairs, gaps = self.pair_gaps()
-        return pairs[gaps < 1.0]
 
     @property
     def couplings(self) -> list[tuple[Coupling, int]]:
