@@ -300,7 +300,8 @@ def _at_ends(sim: RunningSimulation, result: Assembly) -> dict[tuple[int | str, 
     out: dict[tuple[int | str, int | str], float] = {}
     found = zip(result.coordinates, result.values.tolist(), sim.coordinates.tolist(), result.requested, strict=True)
     for (index, name), value, before, is_requested in found:
-        joint, one = sim.model.joints[index], settings_of(sim.model.joints[index], name)
+        joint = sim.model.joints[index]
+        one = settings_of(joint, name)
         inside = float(np.clip(value, one.lower + BARRIER_CLEARANCE, one.upper - BARRIER_CLEARANCE))
         has_barrier = joint.active and one.limit == "barrier" and one.upper - one.lower > 4.0 * BARRIER_CLEARANCE
         if has_barrier and inside != value and (is_requested or one.lower < before < one.upper):

@@ -21,6 +21,7 @@ from abd.joint_model import Joint
 from abd.joints.coordinates.configurations import Rigid, configuration_space, forms
 from abd.joints.coordinates.kinematics import JointKinematics
 from abd.joints.coordinates.spaces import Reversed, Space
+from abd.joints.types import TYPES
 from abd.model import WORLD, Kind, Model, affine_matrices, affine_state
 from abd.rotations import adjoint, axial, cross, inverse, polar, pose, skew
 
@@ -347,8 +348,8 @@ class Mechanism:
 
 
 def _is_unconstrained(joint: Joint) -> bool:
-    """Whether a joint has six freedoms."""
-    return bool(forms(joint)) and configuration_space(joint).num_velocities == 6
+    """Whether a joint has six freedoms, such as a spring."""
+    return not (TYPES[joint.type].rows(joint) or TYPES[joint.type].measured(joint))
 
 
 def _rigid(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
