@@ -76,6 +76,10 @@ def test_plausible_scenes_have_no_note():
     scene.add_hinge("winch", abd.WORLD, "part", anchor=(0, 0, 1.3), axis=(0, 1, 0), range_deg=(-700, 700))
     held = alone(floor=False)
     held.add_joint("spring", "bungee", abd.WORLD, "part", parent_anchor=(0, 0, 2), child_anchor=(0, 0, 0), stiffness=100.0)
+    on_table = alone(floor=False)
+    on_table.add_body("table", box=(1, 1, 0.1), position=(0, 0, 0.5))
+    on_table.add_slider("lift", abd.WORLD, "table", anchor=(0, 0, 0.5), axis=(0, 0, 1), locked=True)
+    on_table.add_material("default", mu=0.5)
     dense = ground(**BOX, density=27e3)  # shipped scenes add mass so
     damped = hinged(coordinate={"theta": {"drive": DRIVE | {"effort": 10.0}, "damping": 1.0}})
-    assert [one.compile().notes for one in (scene, held, dense, damped)] == [[]] * 4
+    assert [one.compile().notes for one in (scene, held, on_table, dense, damped)] == [[]] * 5

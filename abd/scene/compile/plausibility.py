@@ -112,19 +112,20 @@ def _of_friction(spec: SceneSpec, model: Model) -> Iterator[str]:
 
 
 def _of_supports(model: Model) -> Iterator[str]:
-    """Yield a note about bodies that fall for ever."""
+    """Yield a note about bodies that fall for ever: without a support in their world on which they could come to rest."""
     bodies, joints = model.bodies, JointList.of(model.joints)
     is_dynamic = bodies.kind == Kind.DYNAMIC
-    if not np.any(model.settings.gravity) or not is_dynamic.any() or not is_dynamic.all():
+    if not np.any(model.settings.gravity) or not is_dynamic.any():
         return
     joins = joints.column("type") != "damper"
     ends = joints.bodies[joins]
     component = joined_components(model)
-    is_held = ~bodies.free_translation.all(axis=1)
+    is_held = ~is_dynamic | ~bodies.free_translation.all(axis=1)
     is_held[ends[ends[:, 0] == WORLD, 1]] = True
     held = np.zeros(component.max() + 1, dtype=bool)
     held[component[is_held]] = True
-    falling = np.flatnonzero(~held[component])
+    supports = held[component] & (~is_dynamic | (bodies.mesh >= 0))
+    falling = np.flatnonzero(~held[component] & ~np.isin(bodies.world, bodies.world[supports]))
     if len(falling):
         first = bodies.names[falling[0]]
         yield f"body '{first}'{and_more(len(falling))} falls for ever: no joint, no fixed axis and no static body holds it"
