@@ -99,16 +99,16 @@ FREE = mjcf(
 )
 JOINTS = {
     # name of the body: its joints
-    "universal": '<joint name="u1" axis="0 0 1"/><joint name="u2" axis="0 1 1" pos="0 0 0"/>',
-    "gimbal": '<joint name="g1" axis="1 0 0"/><joint name="g2" axis="0 0 1" range="-60 60" limited="true"/>'
-    '<joint name="g3" axis="0 -1 0" damping="0.3"/>',
-    "planar": '<joint name="p1" type="slide" axis="1 0 0"/><joint name="p2" type="slide" axis="0 0 1"/>'
-    '<joint name="p3" axis="0 1 0"/>',
-    "gantry": '<joint name="x" type="slide" axis="0 1 0"/><joint name="y" type="slide" axis="0 0 -1"/>'
-    '<joint name="z" type="slide" axis="1 0 0" damping="1"/>',
+    "universal": '<joint name="u1" ref="20" axis="0 0 1"/><joint name="u2" ref="-30" axis="0 1 1" pos="0 0 0"/>',
+    "gimbal": '<joint name="g1" ref="15" axis="1 0 0"/><joint name="g2" axis="0 0 1" range="-60 60" limited="true"/>'
+    '<joint name="g3" ref="25" axis="0 -1 0" damping="0.3"/>',
+    "planar": '<joint name="p1" ref="0.1" type="slide" axis="1 0 0"/><joint name="p2" ref="-0.05" type="slide" axis="0 0 1"/>'
+    '<joint name="p3" ref="40" axis="0 1 0"/>',
+    "gantry": '<joint name="x" ref="0.03" type="slide" axis="0 1 0"/><joint name="y" ref="0.1" type="slide" axis="0 0 -1"/>'
+    '<joint name="z" ref="-0.1" type="slide" axis="1 0 0" damping="1"/>',
     "table": '<joint name="tx" type="slide" axis="1 0 0" ref="0.1"/><joint name="ty" type="slide" axis="0 1 0"/>',
-    "screwed": '<joint name="c1" type="slide" axis="0 0 -1" stiffness="9"/><joint name="c2" axis="0 0 1"/>',
-    "slotted": '<joint name="s1" type="slide" axis="1 0 0"/><joint name="s2" axis="0 0 1" pos="0.1 0 0"/>',
+    "screwed": '<joint name="c1" ref="0.2" type="slide" axis="0 0 -1" stiffness="9"/><joint name="c2" ref="-20" axis="0 0 1"/>',
+    "slotted": '<joint name="s1" ref="0.1" type="slide" axis="1 0 0"/><joint name="s2" ref="30" axis="0 0 1" pos="0.1 0 0"/>',
 }
 MANY = mjcf("".join(body(name, joints, pos=f"{2 * k} 0 0") for k, (name, joints) in enumerate(JOINTS.items())))
 CARRIERS = mjcf(

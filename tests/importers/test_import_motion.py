@@ -113,7 +113,7 @@ def differences(model, data, robot, simulation) -> dict[str, float]:
         one = robot.joints.coordinates.get(number)
         if one is not None:
             value = simulation.joints[one.joint].coordinate(one.name).value
-            out[name] = abs(value - one.value(float(data.qpos[at])))
+            out[name] = abs(value - one.sign * float(data.qpos[at]))
             continue
         body = int(model.jnt_bodyid[number])
         link = next(link for link in robot.links if link.root == body)

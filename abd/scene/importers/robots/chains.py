@@ -2,10 +2,10 @@
 
 A body of MuJoCo may have several joints, each about or along an axis that the previous joints move:
 
-    T = B J_1(q_1) ... J_n(q_n),   J(q) = T(p) R(a, q) T(-p)  or  T(q a)
+    T = B J_1(q_1 - r_1) ... J_n(q_n - r_n),   J(q) = T(p) R(a, q) T(-p)  or  T(q a)
 
-with anchors p and axes a in the body's frame. Joints that a joint type describes together become one joint; a carrier, a body
-without a surface and with a small fraction of the link's mass, is between the others.
+with anchors p and axes a in the body's frame, and references r. Joints that a joint type describes together become one joint;
+a carrier, a body without a surface and with a small fraction of the link's mass, is between the others.
 """
 
 from __future__ import annotations
@@ -29,14 +29,22 @@ class Axis:
 
     Attributes:
         number: MuJoCo's; kind: HINGE, SLIDE or BALL; point, axis: (3,) in the frame of the link.
-        range: of a hinge, relative to its reference [rad].
+        reference: value at the reference pose; range: of a hinge [rad].
     """
 
     number: int
     kind: str
     point: np.ndarray
     axis: np.ndarray
+    reference: float = 0.0
     range: tuple[float, float] = (-np.inf, np.inf)
+
+    @property
+    def twist(self) -> np.ndarray:
+        """(6,) twist of a unit speed of a hinge or slide."""
+        if self.kind == SLIDE:
+            return np.append(self.axis, np.zeros(3))
+        return np.append(np.cross(self.point, self.axis), self.axis)
 
 
 @dataclass
@@ -44,7 +52,7 @@ class Fit:
     """A joint of the scene for consecutive axes.
 
     Attributes:
-        type: of the joint; frame: (4, 4) its frame in the link's at the reference.
+        type: of the joint; frame: (4, 4) its frame in the link's where all its coordinates are 0.
         coordinates: name and sign for every axis; parameters: keys of the joint.
     """
 
@@ -95,7 +103,8 @@ def fit(axes: list[Axis]) -> Fit | None:
             return Fit("general", pose(triad, axes[0].point), [("x", 1.0), ("y", 1.0), ("z", sign)], held)
         point = _meeting(axes)
         within = max(abs(end) for end in axes[1].range) < STEEPEST
-        if kinds == "hhh" and point is not None and within:
+        # references of the first and last axis turn the frames, that of the second has no place
+        if kinds == "hhh" and point is not None and within and axes[1].reference == 0.0:
             names = [("roll", 1.0), ("pitch", 1.0), ("yaw", sign)]
             return Fit("gimbal", pose(triad, point), names, {"axes": "xyz"})
     return None

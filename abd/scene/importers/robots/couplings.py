@@ -121,11 +121,10 @@ class Ties:
             self._lock(name, one, rest + float(model.eq_data[k, 0]), k)
             return
         two = self.coordinates[second]
-        shift = two.offset - float(model.qpos0[model.jnt_qposadr[second]])
-        value = one.sign * (polynomial(Polynomial([shift, two.sign])) + rest - one.offset)
+        value = one.sign * (polynomial(Polynomial([-float(model.qpos0[model.jnt_qposadr[second]]), two.sign])) + rest)
         coefficients = np.trim_zeros(value.coef, "b").tolist() or [0.0]
         if len(coefficients) == 1:
-            self._lock(name, one, one.sign * coefficients[0] + one.offset, k)
+            self._lock(name, one, one.sign * coefficients[0], k)
             return
         term = {"coordinate": two.key}
         factor_only = len(coefficients) == 2 and coefficients[0] == 0.0
@@ -136,7 +135,7 @@ class Ties:
         if "drive" in one.settings or not self.model.eq_active0[k]:
             self.notes.append(f"equality '{name}' is ignored: it is inactive, or locks '{one.key}', which has a drive")
             return
-        one.settings |= {"locked": True, "lock_value": one.value(value)}
+        one.settings |= {"locked": True, "lock_value": one.sign * value}
 
     def _couple(self, name: str, key: str, terms: list[dict[str, object]], k: int) -> None:
         keys = {"name": name, "coordinate": key, "terms": terms, "enforcement": ENFORCEMENT}
@@ -161,7 +160,7 @@ class Ties:
         led, lead = sums[0][0]
         terms, value = _solved(led, lead, parts, constant)
         if not terms:
-            self._lock(name, led, led.sign * value + led.offset, k)
+            self._lock(name, led, led.sign * value, k)
             return
         self._couple(name, led.key, terms, k)
 
@@ -174,7 +173,7 @@ class Ties:
         variables: dict[str, str] = {}
 
         def total(parts: list[tuple[Coordinate, float]], constant: float) -> str:
-            out = [repr(constant + sum(w * part.offset for part, w in parts))]
+            out = [repr(constant)]
             for part, w in parts:
                 variables[f"v{len(variables)}"] = part.key
                 out.append(f"{w * part.sign!r}*v{len(variables) - 1}")
@@ -182,7 +181,7 @@ class Ties:
 
         length = total(lead, -float(model.tendon_length0[second]))
         horner = f"{p[0]!r} + {length}*({p[1]!r} + {length}*({p[2]!r} + {length}*({p[3]!r} + {length}*{p[4]!r})))"
-        rest = total([(part, -w) for part, w in others], float(model.tendon_length0[first]) - weight * one.offset)
+        rest = total([(part, -w) for part, w in others], float(model.tendon_length0[first]))
         formula = f"{one.sign / weight!r}*({horner} + {rest})"
         keys = {"name": self.equality_names[k], "coordinate": one.key, "formula": formula, "variables": variables}
         self.couplings.append(keys | {"enforcement": ENFORCEMENT, "active": bool(model.eq_active0[k])})
@@ -256,7 +255,7 @@ class Ties:
             return False
         (led, lead), *others = sums
         if not others:
-            _add_spring(led.settings, stiffness * lead**2, damping * lead**2, led.value(low / lead))
+            _add_spring(led.settings, stiffness * lead**2, damping * lead**2, led.sign * low / lead)
             return True
         terms, _ = _solved(led, lead, [(one, -weight) for one, weight in others], low)
         keys = {
@@ -287,7 +286,6 @@ def _solved(
 ) -> tuple[list[dict[str, object]], float]:
     """Return terms of a coupling ``lead q_led = constant + sum of weight q`` over parts (coordinate, weight), and its constant
     in units of `led`."""
-    constant += sum(weight * one.offset for one, weight in parts) - lead * led.offset
     factor = led.sign / lead
     terms = [{"coordinate": one.key, "factor": factor * weight * one.sign} for one, weight in parts if weight]
     if constant and terms:

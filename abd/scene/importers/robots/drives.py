@@ -191,23 +191,23 @@ def _activation(model, k: int, control: float, activation: np.ndarray) -> str | 
 def _drive(effort: _Effort, coordinate: Coordinate) -> dict[str, object]:
     """Keys of the drive."""
 
-    def scaled(factor: float, offset: float) -> float | str:
-        """``factor (constant + varying) + offset``."""
+    def scaled(factor: float) -> float | str:
+        """``factor (constant + varying)``."""
         if not effort.varying:
-            return factor * effort.constant + offset + 0.0
-        return f"{factor!r}*({' + '.join((repr(effort.constant), *effort.varying))}) + {offset!r}"
+            return factor * effort.constant
+        return f"{factor!r}*({' + '.join((repr(effort.constant), *effort.varying))})"
 
     keys: dict[str, object]
     if effort.stiffness > 0.0:
         keys = {
             "mode": "pd",
-            "target": scaled(coordinate.sign / effort.stiffness, -coordinate.sign * coordinate.offset),
+            "target": scaled(coordinate.sign / effort.stiffness),
         }
         keys |= {"stiffness": effort.stiffness, "damping": effort.damping}
     elif effort.damping > 0.0:
-        rate = scaled(coordinate.sign / effort.damping, 0.0)
+        rate = scaled(coordinate.sign / effort.damping)
         keys = {"mode": "pd", "damping": effort.damping} | ({"rate": rate} if rate else {})
     else:
-        keys = {"mode": "force", "target": scaled(coordinate.sign, 0.0)}
+        keys = {"mode": "force", "target": scaled(coordinate.sign)}
     keys = {key: value + 0.0 if isinstance(value, float) else value for key, value in keys.items()}
     return keys | ({"effort": effort.limit} if np.isfinite(effort.limit) else {})

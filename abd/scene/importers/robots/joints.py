@@ -20,7 +20,7 @@ ENFORCEMENT = "exact"
 
 @dataclass
 class Coordinate:
-    """Coordinate of the scene for one of MuJoCo's joints, whose value is ``q = sign * v + offset`` with v of the coordinate.
+    """Coordinate of the scene for one of MuJoCo's joints, whose value is ``q = sign * v`` with v of the coordinate.
 
     Attributes:
         joint, name: of the scene's coordinate; settings: keys of its table.
@@ -29,17 +29,12 @@ class Coordinate:
     joint: str
     name: str
     sign: float
-    offset: float
     settings: dict[str, object] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
         """Name of the coordinate in couplings."""
         return f"{self.joint}.{self.name}"
-
-    def value(self, q: float) -> float:
-        """Return v for a value q of MuJoCo."""
-        return self.sign * (q - self.offset)
 
 
 @dataclass
@@ -157,10 +152,10 @@ class Joints:
                     text = f"{', '.join(laws)} of free bodies is not supported"
                     self.notes.append(f"free joint '{self.names[number]}': {text}")
                 continue
-            reference = model.qpos0[model.jnt_qposadr[number]] if kind != BALL else 0.0
-            ends = model.jnt_range[number] - reference if self._limited(number) else (-np.inf, np.inf)
+            reference = float(model.qpos0[model.jnt_qposadr[number]]) if kind != BALL else 0.0
+            ends = model.jnt_range[number].tolist() if self._limited(number) else (-np.inf, np.inf)
             axis = model.jnt_axis[number] / np.linalg.norm(model.jnt_axis[number])
-            axes.append(Axis(number, kind, model.jnt_pos[number].copy(), axis, (float(ends[0]), float(ends[1]))))
+            axes.append(Axis(number, kind, model.jnt_pos[number].copy(), axis, reference, tuple(ends)))
         return axes
 
     def _is_free(self, axes: list[Axis]) -> bool:
@@ -185,9 +180,7 @@ class Joints:
                 spin = qvel[dof : dof + 3]
                 pose, rate = pose @ turned, np.append(np.cross(axis.point, spin), spin)
             else:
-                slides = axis.kind == SLIDE
-                along = np.append(axis.axis, np.zeros(3)) if slides else np.append(np.cross(axis.point, axis.axis), axis.axis)
-                pose, rate = pose @ exp((qpos[at] - model.qpos0[at]) * along), qvel[dof] * along
+                pose, rate = pose @ exp((qpos[at] - axis.reference) * axis.twist), qvel[dof] * axis.twist
             twist = twist + adjoint(pose) @ rate
         return pose, twist
 
@@ -210,8 +203,9 @@ class Joints:
 
     def _joint(self, part: list[Axis], found: Fit, parent: str, child: str, frame: np.ndarray, collide: bool) -> None:
         name = _joined([self.names[axis.number] for axis in part])
-        single = len(part) == 1
-        D, C = frame @ found.frame, found.frame
+        D, C = frame, exp(part[-1].reference * part[-1].twist) @ found.frame
+        for axis in part[:-1]:
+            D = D @ exp(-axis.reference * axis.twist)
         keys: dict[str, object] = {
             "name": name,
             "type": found.type,
@@ -224,28 +218,23 @@ class Joints:
         if part[0].kind == BALL:
             keys |= self._ball(part[0].number)
         for axis, (coordinate, sign) in zip(part, found.coordinates):
-            reference = float(self.model.qpos0[self.model.jnt_qposadr[axis.number]])
-            offset = 0.0 if single else reference
-            one = Coordinate(name, coordinate, sign, offset)
-            one.settings = self._settings(axis.number, one)
-            self.coordinates[axis.number] = one
-            if single and reference:
-                C = C @ _motion(axis.kind, reference)
-        keys["parent_frame"], keys["child_frame"] = frame_keys(D), frame_keys(C)
+            settings = self._settings(axis.number, sign)
+            self.coordinates[axis.number] = Coordinate(name, coordinate, sign, settings)
+        keys["parent_frame"], keys["child_frame"] = frame_keys(D @ found.frame), frame_keys(C)
         self.joints.append(keys)
 
-    def _settings(self, number: int, one: Coordinate) -> dict[str, object]:
+    def _settings(self, number: int, sign: float) -> dict[str, object]:
         """Keys of the table of a hinge's or slide's coordinate."""
         model, at = self.model, int(self.model.jnt_qposadr[number])
         keys: dict[str, object] = {}
-        start = one.value(float(self.data.qpos[at]))
+        start = sign * float(self.data.qpos[at])
         if abs(start) > COUNTED:
             keys["initial"] = start
         if self._limited(number):
-            ends = sorted(one.value(float(end)) for end in model.jnt_range[number])
+            ends = sorted(sign * float(end) for end in model.jnt_range[number])
             keys["range"] = tuple(end if abs(end) < FAR else math.copysign(math.inf, end) for end in ends)
         keys |= self._laws(number)
-        rest = one.value(float(model.qpos_spring[at]))
+        rest = sign * float(model.qpos_spring[at])
         keys |= {"rest": rest} if "stiffness" in keys and rest else {}
         if model.jnt_actfrclimited[number]:
             keys["effort_limit"] = float(np.abs(model.jnt_actfrcrange[number]).max())
@@ -275,10 +264,3 @@ def _joined(names: list[str]) -> str:
     if len(names) == 3 and [name[-3:] for name in names] == ["_TX", "_TY", "_RZ"]:
         return names[0][:-3]
     return "+".join(names)
-
-
-def _motion(kind: str, value: float) -> np.ndarray:
-    """(4, 4) of a hinge or slider about or along z."""
-    if kind == HINGE:
-        return pose_of(np.zeros(3), np.array([np.cos(0.5 * value), 0.0, 0.0, np.sin(0.5 * value)]))
-    return pose_of((0.0, 0.0, value), (1.0, 0.0, 0.0, 0.0))
