@@ -78,6 +78,7 @@ def test_functions_are_refused_on_devices_by_name():
         ({"formula": "a"}, "has no variables"),
         ({"formula": "a + q", "variables": {"a": "j1"}}, "unknown name 'q'.*known are a, pi"),
         ({"formula": "sin", "variables": {"sin": "j1"}}, "is not a valid name of a variable"),
+        ({"formula": "a", "variables": {"a": "j1", "if": "j1"}}, "is not a valid name of a variable"),
         ({"function": "nobody", "variables": {"a": "j1"}}, "there is no function 'nobody'"),
         ({"terms": [{"coordinate": "j1"}], "variables": {"a": "j1"}}, "has no effect with terms"),
         ({"formula": "a", "variables": {"a": "j9"}}, "there is no joint 'j9'"),

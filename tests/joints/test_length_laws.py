@@ -8,6 +8,7 @@ from on_device import DEVICE, NAME
 import abd
 from abd.errors import DeviceError, SceneError
 from abd.joints.measures.slopes import differences
+from abd.joints.rows.measured_rows import integral
 from abd.scene.schema.formula import NamedFormula
 
 pytestmark = pytest.mark.device
@@ -152,6 +153,11 @@ FORMULAS = (
     "-3 / length**2 - gap", "-400 * max(0, gap) - 3 * speed * abs(speed)", "sin(gap) * exp(-t) + cos(speed) * sqrt(length)",
     "2**gap + gap**speed", "log(length) * smoothstep(0, 1, gap)", "-tan(gap) + min(length, speed)", "step(gap) * length",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("corner", [0.01, 0.4, 0.99])
+def test_the_work_of_a_force_with_a_corner_is_accurate(corner):
+    assert integral(lambda s: max(0.0, s - corner), 0.0, 1.0) == pytest.approx(0.5 * (1.0 - corner) ** 2, rel=1e-9)
 
 
 def test_a_root_at_zero_has_the_slope_of_differences():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from keyword import iskeyword
 
 from abd.joints.rows.measured_rows import COEFFICIENTS
 from abd.scene.checks.coordinate_checks import check_function
@@ -54,7 +55,7 @@ def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
         yield Finding((form,), "has no variables", getattr(coupling, form), "give variables = { a = 'joint.theta' }")
     elif len(forms) == 1:
         for name in coupling.variables if coupling.formula is not None else ():
-            if not name.isidentifier() or name in WORDS:
+            if not name.isidentifier() or iskeyword(name) or name in WORDS:
                 yield Finding(("variables", name), "is not a valid name of a variable", name, "use letters, such as a or q1")
         yield from check_function(coupling, "formula", "function", tuple(coupling.variables))
 

@@ -1,6 +1,6 @@
 """Formulas of t or of other variables, with exact derivatives: numbers, variables, pi, + - * / **, parentheses and `OPERATIONS`.
 
-Python's own parser reads them (`ast`); everything else of its grammar is refused, and no code is ever run.
+Python's own parser reads them (`ast`); everything else of its grammar is refused before the rest is compiled.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ OPERATIONS = {
     "exp": Operation(math.exp, lambda x: (math.exp(x),)),
     "log": Operation(math.log, lambda x: (1.0 / x,)),
     "sqrt": Operation(math.sqrt, lambda x: (0.5 / math.sqrt(x),)),
-    "abs": Operation(abs, lambda x: (math.copysign(1.0, x),)),
+    "abs": Operation(math.fabs, lambda x: (math.copysign(1.0, x),)),
     "min": Operation(min, _first_of(min), 2, None),
     "max": Operation(max, _first_of(max), 2, None),
     "step": Operation(step, lambda x: (0.0,)),
@@ -107,11 +107,13 @@ OPERATORS: dict[type, Operation] = {
     ast.Sub: Operation(operator.sub, lambda a, b: (1.0, -1.0)),
     ast.Mult: Operation(operator.mul, lambda a, b: (b, a)),
     ast.Div: Operation(operator.truediv, lambda a, b: (1.0 / b, -a / b**2)),
-    ast.Pow: Operation(math.pow, _power_slopes),  # not `**`, which turns complex for negative bases
+    ast.Pow: Operation(math.pow, _power_slopes),
     ast.USub: Operation(operator.neg, lambda a: (-1.0,)),
     ast.UAdd: Operation(operator.pos, lambda a: (1.0,)),
 }
 WORDS = ("t", "pi", *OPERATIONS)
+NAMESPACE = {"__builtins__": {}, "pi": math.pi, **{name: operation.value for name, operation in OPERATIONS.items()}}
+"""Names of compiled formulas; none of these functions takes the complex numbers that roots of negative numbers are."""
 
 
 @dataclass(frozen=True)
@@ -136,13 +138,21 @@ class NamedFormula:
     def _tree(self) -> ast.expr:
         return _read(self.source, self.names)
 
+    @cached_property
+    def _function(self) -> Callable[..., float]:
+        function = ast.parse(f"lambda {', '.join(self.names)}: 0", mode="eval")
+        function.body.body = self._tree
+        return eval(compile(function, "<formula>", "eval"), NAMESPACE)
+
     def __call__(self, values: Sequence[float]) -> float:
-        at = self._at(values)
         try:
-            value = float(_value(self._tree, at))
+            value = self._function(*map(float, values))
+            is_finite = math.isfinite(value)
+        except TypeError:  # of the complex root of a negative number
+            raise self._without_value(f"no real value at {self._place(values)}") from None
         except (ArithmeticError, ValueError) as error:
             raise self._without_value(f"no value at {self._place(values)}: {error}") from None
-        if not math.isfinite(value):
+        if not is_finite:
             raise self._without_value(f"no finite value at {self._place(values)}")
         return value
 
@@ -153,14 +163,11 @@ class NamedFormula:
     def gradient(self, values: Sequence[float]) -> np.ndarray:
         """Return the derivatives (k,) by the values (k,), exact, or by differences where not finite (a root at 0)."""
         try:
-            slopes = _linearized(self._tree, self._at(values))[1]
+            slopes = _linearized(self._tree, dict(zip(self.names, map(float, values), strict=True)))[1]
         except (ArithmeticError, ValueError):
             return differences(self, values)
         out = np.array([slopes.get(name, 0.0) for name in self.names])
         return out if np.isfinite(out).all() else differences(self, values)
-
-    def _at(self, values: Sequence[float]) -> dict[str, float]:
-        return {"pi": math.pi, **dict(zip(self.names, map(float, values), strict=True))}
 
     def _place(self, values: Sequence[float]) -> str:
         return ", ".join(f"{name} = {value:g}" for name, value in zip(self.names, values, strict=True))
@@ -169,36 +176,23 @@ class NamedFormula:
         return {"source": self.source, "names": self.names, "key": self.key}
 
 
-def _value(node: ast.expr, at: Mapping[str, float]) -> float:
-    """The value of a part of a formula."""
-    if isinstance(node, ast.Constant):
-        return float(node.value)
-    if isinstance(node, ast.Name):
-        return at[node.id]
-    operation, parts = _operation(node)
-    values = []
-    for part in parts:  # not a comprehension, which is a call of its own in Python 3.11: long sums are deep trees
-        values.append(_value(part, at))
-    return operation.value(*values)
-
-
 def _linearized(node: ast.expr, at: Mapping[str, float]) -> tuple[float, dict[str, float]]:
-    """The value of a part of a formula, and its derivatives by the variables in it (forward differentiation)."""
-    if isinstance(node, (ast.Constant, ast.Name)):
-        slope = {node.id: 1.0} if isinstance(node, ast.Name) and node.id != "pi" else {}
-        return _value(node, at), slope
+    """The value of a part of a formula, and its derivatives other than 0 by the variables in it (forward differentiation)."""
+    if isinstance(node, ast.Constant):
+        return node.value, {}
+    if isinstance(node, ast.Name):
+        return (at[node.id], {node.id: 1.0}) if node.id in at else (math.pi, {})
     operation, parts = _operation(node)
     values, inner, slopes = [], [], {}
-    for part in parts:
+    for part in parts:  # not a comprehension, which is a call of its own in Python 3.11: long sums are deep trees
         value, own = _linearized(part, at)
         values.append(value)
         inner.append(own)
-    # a function has to be smooth only where its arguments change
-    if any(slope for own in inner for slope in own.values()):
-        for partial, own in zip(operation.slopes(*values), inner, strict=True):
+    if any(inner):  # a function has to be smooth only where its arguments change
+        for partial, own in zip(operation.slopes(*values), inner):
             for name, slope in own.items():
                 slopes[name] = slopes.get(name, 0.0) + partial * slope
-    return float(operation.value(*values)), slopes
+    return operation.value(*values), {name: slope for name, slope in slopes.items() if slope}
 
 
 def _operation(node: ast.expr) -> tuple[Operation, Iterable[ast.expr]]:
@@ -216,10 +210,13 @@ def _read(text: str, names: Sequence[str]) -> ast.expr:
     line = " ".join(text.replace("#", "\0").splitlines())
     try:
         tree = ast.parse(line.strip(), mode="eval").body
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and type(node.value) is int:
+                node.value = float(node.value)
     except SyntaxError as error:
         column = min(error.offset or 1, len(line.strip()) + 1) + _indent(line)
         raise FormulaError(f"cannot be read: {error.msg.partition('.')[0]}", column) from None
-    except (ValueError, RecursionError, MemoryError) as error:
+    except (OverflowError, ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(f"cannot be read: {error or 'nested too deeply'}", 1) from None
     _check(tree, line, names, 0)
     return tree
