@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abd.joints.closure.link_graph import connected_labels
 from abd.rotations import polar
 from abd.scene.geometry import mass
 from abd.scene.geometry.shapes import sphere
@@ -20,7 +21,7 @@ CREASE = np.cos(np.radians(40.0))
 AROUND = 16
 """Facets of a tube."""
 FLAT = 0.98
-"""Cosine of the angle between two normals above which faces have no tube between them."""
+"""Cosine of the angle between two normals above which faces remain joined, without a tube between them."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ def shape_of(mesh, radius: float) -> Shape:
         triangles = triangles[:, ::-1]
     corners = vertices[triangles]
     if radius > 0.0:
-        rods, drawn = vertices[np.concatenate([sharp_edges(vertices, triangles), loose])], radius
-        outer, inner = moved_faces(corners, radius)
+        (outer, inner), sharp = offset_faces(vertices, triangles, radius)
+        rods, drawn = vertices[np.concatenate([sharp, loose])], radius
         corners = np.concatenate([outer, inner]) if is_open else outer
         whole = skin(vertices, triangles, loose, points, radius)
     else:
@@ -92,17 +93,17 @@ def skin(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Vertices (v, 3) [m] and triangles (f, 3) of the surface around a mesh: moved faces, tubes about edges and balls.
 
-    Hidden parts inside are kept. Tubes and balls are omitted where faces meet almost flat, because they would close a slit
-    narrower than r/5.
+    Hidden parts inside are kept.
 
     Args:
         vertices: (v, 3) [m]; triangles: (f, 3); loose: (c, 2) edges of no triangle; points: (p,) of no edge; radius: [m].
     """
-    edges = np.concatenate([sharp_edges(vertices, triangles), loose])
+    faces, sharp = offset_faces(vertices, triangles, radius)
+    edges = np.concatenate([sharp, loose])
     middles = np.unique(np.concatenate([edges.ravel(), points])).astype(int)
     ball, round_faces = sphere(radius, 3 if len(middles) <= 8 else 2)
     return joined(
-        copies(moved_faces(vertices[triangles], radius).reshape(-1, 3, 3), np.array([[0, 1, 2]])),
+        copies(faces.reshape(-1, 3, 3), np.array([[0, 1, 2]])),
         copies(*_tubes(vertices[edges], radius)),
         copies(vertices[middles][:, None] + ball, round_faces),
     )
@@ -114,24 +115,37 @@ def copies(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.
     return vertices.reshape(-1, 3), (triangles + starts[:, None, None]).reshape(-1, 3)
 
 
-def sharp_edges(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(k, 2) edges of triangles (f, 3) at which faces end or meet at an angle."""
-    if len(triangles) == 0:
-        return np.zeros((0, 2), dtype=np.int64)
-    a, b, c = np.moveaxis(vertices[triangles], 1, 0)
-    normal = unit(np.cross(b - a, c - a), 0.0)
-    edges, number, count = np.unique(_sides(triangles), axis=0, return_inverse=True, return_counts=True)
+def offset_faces(vertices: np.ndarray, triangles: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return faces (f, 3) moved outwards by a radius, and to the other side, turned (2, f, 3, 3); and sharp edges (k, 2).
+
+    Faces with an almost flat edge remain joined: its ends are moved along the area-weighted mean of the faces' normals,
+    if it is close to the normal of each.
+    """
+    corners = vertices[triangles]
+    area = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normal, area = unit(area, 0.0), area.repeat(3, axis=0)
+    sides = _sides(triangles)
+    edges, number, count = np.unique(np.sort(sides, axis=1), axis=0, return_inverse=True, return_counts=True)
+    number = number.reshape(-1)
+    # corners of faces at the ends of the sides, in the order of the edge's vertices
+    ends = np.take_along_axis(_sides(np.arange(triangles.size).reshape(-1, 3)), np.argsort(sides, axis=1), axis=1)
     total = np.zeros((len(edges), 3))
-    np.add.at(total, number.reshape(-1), np.tile(normal, (3, 1)))
+    np.add.at(total, number, np.tile(normal, (3, 1)))
     # two unit normals at the angle t add up to 2 cos t/2
     flat = (count == 2) & (np.einsum("ei,ei->e", total, total) > 2.0 + 2.0 * FLAT)
-    return edges[~flat]
-
-
-def moved_faces(corners: np.ndarray, radius: float) -> np.ndarray:
-    """(2, f, 3, 3) faces (f, 3, 3) moved outwards by a radius, and to the other side, turned."""
-    out = radius * unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), 0.0)[:, None]
-    return np.stack([corners + out, (corners - out)[:, ::-1]])
+    while True:
+        pairs = np.flatnonzero(flat[number])
+        pairs = pairs[np.argsort(number[pairs], kind="stable")].reshape(-1, 2)
+        group = connected_labels(triangles.size, ends[pairs].transpose(0, 2, 1).reshape(-1, 2))
+        total = np.zeros_like(area)
+        np.add.at(total, group, area)
+        out = unit(total, 0.0)[group].reshape(corners.shape)
+        apart = np.einsum("fci,fi->fc", out, normal).reshape(-1) < FLAT
+        is_bent = flat & (np.bincount(number, apart[ends].any(axis=1), minlength=len(edges)) > 0)
+        if not is_bent.any():
+            break
+        flat &= ~is_bent
+    return np.stack([corners + radius * out, (corners - radius * out)[:, ::-1]]), edges[~flat]
 
 
 def _tubes(ends: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
@@ -245,9 +259,9 @@ def _welded(points: np.ndarray) -> np.ndarray:
 def _loose_edges(triangles: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """(k, 2) edges without triangles."""
     span = np.array([int(max(triangles.max(initial=0), edges.max(initial=0))) + 1, 1])
-    return edges[~np.isin(np.sort(edges, axis=1) @ span, _sides(triangles) @ span)]
+    return edges[~np.isin(np.sort(edges, axis=1) @ span, np.sort(_sides(triangles), axis=1) @ span)]
 
 
 def _sides(triangles: np.ndarray) -> np.ndarray:
-    """(3 f, 2) sides of triangles (f, 3), the lower vertex first."""
-    return np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1)
+    """(3 f, 2) sides of triangles (f, 3)."""
+    return np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])

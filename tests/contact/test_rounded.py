@@ -5,6 +5,7 @@ from itertools import combinations_with_replacement
 import h5py
 import numpy as np
 import pytest
+import trimesh
 from on_device import NAME
 
 import abd
@@ -165,6 +166,12 @@ def test_skins_surround_the_ideal_shapes():
             assert triangles.min() == 0 and triangles.max() == len(vertices) - 1
             np.testing.assert_allclose(np.ptp(vertices, axis=0), np.ptp(mesh.vertices, axis=0) + 2 * radius, rtol=0.02)
             assert (np.ptp(vertices, axis=0) <= np.ptp(mesh.vertices, axis=0) + 2 * radius + 1e-12).all()
+
+
+def test_skins_of_smooth_meshes_are_watertight():
+    mesh = trimesh.creation.torus(0.1, 0.03)
+    parts = skin(mesh.vertices, mesh.faces, np.zeros((0, 2), dtype=int), np.zeros(0, dtype=int), 0.01)
+    assert trimesh.Trimesh(*parts).is_watertight
 
 
 def test_parallel_capsules_support_each_other():

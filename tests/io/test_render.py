@@ -6,6 +6,7 @@ from dataclasses import replace
 import exported_run
 import numpy as np
 import pytest
+import trimesh
 
 import abd
 from abd.api.simulation import Simulation
@@ -68,6 +69,17 @@ def test_balls_and_capsules_are_round_at_any_size():
     disc = columns < lens.seen(np.array([1.2, 0, 0]))[0]
     shown = (items(rasterizer) >= 0) & disc
     assert (shown != ((miss < 0.5) & disc)).sum() <= 0.002 * shown.sum()
+
+
+@pytest.mark.parametrize("shape", [
+    {"cylinder": {"radius": 0.1, "length": 0.1, "segments": 32}}, {"cylinder": {"radius": 0.1, "length": 0.1}},
+    {"cone": {"radius": 0.1, "length": 0.2}}, {"mesh": trimesh.creation.icosphere(3, 0.1)},
+], ids=["coarse", "cylinder", "cone", "ball"])  # fmt: skip
+def test_rounded_bodies_have_no_holes(shape):
+    """Every line of the picture shows a convex body between its ends."""
+    _, rasterizer = taken(*staged({**shape, "rounding": 0.02}), elevation_deg=10.0)
+    shown = items(rasterizer) >= 0
+    assert np.abs(np.diff(shown.astype(int), axis=1)).sum(axis=1).max() == 2
 
 
 def test_nearer_bodies_hide_farther_ones_and_back_faces_of_closed_surfaces_are_culled():
