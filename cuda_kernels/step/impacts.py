@@ -2,10 +2,13 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ZERO
+from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
+
+LEAST = wp.constant(wp.float64(1.0e-300))
+"""Smallest divisor."""
 
 
 @wp.struct
@@ -63,22 +66,40 @@ def sweep_normals(
         if free < low[k]:
             found = (low[k] - free) / a.diagonal[k]
         elif free > high[k]:
-            found = wp.max((high[k] - free) / a.diagonal[k], wp.float64(-1.0))
+            found = wp.max((high[k] - free) / a.diagonal[k], -ONE)
         largest = wp.max(largest, wp.abs(set_factor(a, k, found)) * a.diagonal[k] / size[k])
     return largest
 
 
+@wp.struct
+class Cones:
+    """Friction of pairs as in `abd.potentials.sweeps.ConeRows`, with the diagonal blocks of A and their inverses."""
+
+    pair: wp.array(dtype=wp.int32)
+    limit: wp.array(dtype=wp.float64)
+    spent: wp.array(dtype=wp.vec2d)
+    before: wp.array(dtype=wp.vec2d)
+    own: wp.array(dtype=wp.mat22d)
+    inverse: wp.array(dtype=wp.mat22d)
+
+
 @wp.func
-def sweep_cone(
-    a: System, j: wp.int32, factor: wp.float64, limit: wp.float64, spent: wp.vec2d, inverse: wp.mat22d
-) -> wp.float64:
+def sweep_cone(a: System, cones: Cones, j: wp.int32) -> wp.float64:
     """Stop the slip of a pair within Coulomb's cone; return the change of its slip."""
     row = a.power.shape[0] + 2 * j
-    total = spent + wp.vec2d(a.x[row], a.x[row + 1]) - inverse * wp.vec2d(slip_of(a, 2 * j), slip_of(a, 2 * j + 1))
-    most = limit * (wp.float64(1.0) + factor)
-    found = total * wp.min(wp.float64(1.0), most / wp.max(wp.length(total), wp.float64(1.0e-300))) - spent
-    first = wp.abs(set_factor(a, row, found[0])) * a.diagonal[row]
-    return wp.max(first, wp.abs(set_factor(a, row + 1, found[1])) * a.diagonal[row + 1])
+    total = cones.spent[j] + wp.vec2d(a.x[row], a.x[row + 1])
+    limit = cones.limit[j] * (ONE + a.x[cones.pair[j]])
+    p = wp.vec2d(slip_of(a, 2 * j), slip_of(a, 2 * j + 1))
+    before = cones.before[j]
+    against = before / wp.max(wp.length(before), LEAST)
+    lost = before - p + cones.own[j] * (total + limit * against)
+    part = wp.clamp(wp.dot(before, lost) / wp.max(wp.dot(lost, lost), LEAST), ZERO, ONE)
+    first = -(part * limit) * against
+    rest = total - first - cones.inverse[j] * p
+    rest = rest * wp.min(ONE, (ONE - part) * limit / wp.max(wp.length(rest), LEAST))
+    found = first + rest - cones.spent[j]
+    change = wp.abs(set_factor(a, row, found[0])) * a.diagonal[row]
+    return wp.max(change, wp.abs(set_factor(a, row + 1, found[1])) * a.diagonal[row + 1])
 
 
 @wp.kernel
@@ -93,10 +114,7 @@ def sweep(
     size: wp.array(dtype=wp.float64),
     settled: wp.array(dtype=wp.float64),
     first_cone: wp.array(dtype=wp.int32),
-    pair: wp.array(dtype=wp.int32),
-    limit: wp.array(dtype=wp.float64),
-    spent: wp.array(dtype=wp.vec2d),
-    inverse: wp.array(dtype=wp.mat22d),
+    cones: Cones,
 ):
     """Compute factors x, from 0, of the pairs ``rows[first[b]:first[b + 1]]`` of every block b, and their friction.
 
@@ -105,7 +123,7 @@ def sweep(
     for _ in range(with_friction[b]):
         largest = sweep_normals(a, rows, first[b], first[b + 1], low, high, size)
         for j in range(first_cone[b], first_cone[b + 1]):
-            largest = wp.max(largest, sweep_cone(a, j, a.x[pair[j]], limit[j], spent[j], inverse[j]))
+            largest = wp.max(largest, sweep_cone(a, cones, j))
         if largest <= settled[b]:
             return
     for _ in range(sweeps[b]):

@@ -117,8 +117,10 @@ def test_joint_forces_of_a_bar_that_hits_a_post(parent: str, restitution: float,
 
 @pytest.mark.parametrize("mu", [0.2, 0.8])
 @pytest.mark.parametrize("restitution", [0.0, 0.6])
-def test_friction_of_an_eccentric_impact_has_the_work_of_its_mean_slip(restitution: float, mu: float, device: str):
-    """The normal impulse turns a tilted rod, so that its slip increases in the impact."""
+def test_friction_of_an_eccentric_impact_has_the_work_of_its_slip(restitution: float, mu: float, device: str):
+    """The normal impulse turns a tilted rod, against friction that stops the slip for mu = 0.8 before the impact ends.
+
+    With the inverse masses g, c of the contact, along the slip and with the normal, friction then does -m v^2 mu / 2 (g mu - c)."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.002})
     scene.add_material("default", mu=mu, restitution=restitution)
     scene.add_body("floor", half_space={})
@@ -130,10 +132,38 @@ def test_friction_of_an_eccentric_impact_has_the_work_of_its_mean_slip(restituti
     while rod.linear_velocity[2] < -3.0 + 1e-6:
         report = simulation.step()
     change = rod.linear_velocity[0] - 3.0
-    slip = rod.linear_velocity[0] - (0.2 * np.cos(np.pi / 6) + 0.02) * rod.angular_velocity[1]
-    work = change * 0.5 * (3.0 + slip)
+    height, across = 0.2 * np.cos(np.pi / 6) + 0.02, 0.1
+    slip = rod.linear_velocity[0] - height * rod.angular_velocity[1]
+    stop = -4.5 * mu / ((1.0 + height**2 / 0.02) * mu - height * across / 0.02)
+    work = stop if mu == 0.8 else change * 0.5 * (3.0 + slip)
     assert report.energy["friction_work"] == pytest.approx(work, rel=0.01)
     assert report.energy["integration"] == pytest.approx(report.energy["kinetic"] - 9.0 - work, rel=0.01)
+
+
+@pytest.mark.parametrize("dt, gap", [(4e-3, 8e-3), (2e-3, 0.016), (5e-4, 0.016)])
+def test_friction_that_loads_its_own_contact_does_not_jam_an_impact(dt: float, gap: float, device: str):
+    """Expected impulses: Routh's integration over the impact. Coulomb's law by the last slip alone gives up to 18 times of them."""
+    tilts, length = np.radians([58.3, 50.4]), 0.3
+    along = np.stack([np.cos(tilts), 0.0 * tilts, -np.sin(tilts)], axis=1)
+    tip = length * along.sum(axis=0) - 0.02 * np.array([np.sin(tilts[1]), 0.0, np.cos(tilts[1])])
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_material("default", mu=0.5)
+    scene.add_body("floor", half_space={"offset": float(tip[2] - gap)})
+    parent, start, rates = abd.WORLD, np.zeros(3), (-1.42, 18.8)
+    for name, direction, tilt, rate in zip("ab", along, tilts, rates, strict=True):
+        turn = {"axis": (0, 1, 0), "degrees": np.degrees(tilt)}
+        scene.add_body(name, box=(length, 0.04, 0.04), position=start + 0.5 * length * direction, axis_angle=turn)
+        scene.add_hinge(f"h{name}", parent, name, anchor=start, axis=(0, 1, 0), enforcement="exact", initial_rate=rate)
+        parent, start = name, start + length * direction
+    simulation, work = abd.Simulation(scene, device=device), 0.0
+    for _ in range(60):
+        report = simulation.step()
+        impulse, work = -dt * simulation.bodies["floor"].contact_force, report.energy["friction_work"]
+        if impulse[2] > 0.05:
+            break
+    assert impulse[2] == pytest.approx({8e-3: 0.67, 0.016: 0.9 if dt < 1e-3 else 1.1}[gap], rel=0.1)
+    assert 0.1 < impulse[0] / impulse[2] <= 0.5
+    assert work == pytest.approx(-0.66 if gap < 0.01 else -0.75, rel=0.04)
 
 
 @pytest.mark.parametrize("dt", [0.01, 2e-3])

@@ -23,16 +23,19 @@ def swept(
     values = {"diagonal": A.diagonal(), "power": power[:normals].copy(), "slip": _float64(power[normals:]), "x": x}
     for name, one in values.items():
         setattr(system, name, shared(one))
-    cones, pairs, host = np.searchsorted(friction.pair, starts), np.diff(first), wp.get_device("cpu")
-    sweeps = most_sweeps(pairs), sweeps_with_friction(pairs, np.diff(cones))
+    first_cone, pairs, host = np.searchsorted(friction.pair, starts), np.diff(first), wp.get_device("cpu")
+    sweeps, cones = (most_sweeps(pairs), sweeps_with_friction(pairs, np.diff(first_cone))), impacts.Cones()
+    own, inverse = friction.blocks(A)
+    cones.pair, cones.limit = shared(_int32(friction.pair)), shared(friction.limit)
+    for name, one in {"spent": friction.spent, "before": friction.before, "own": own, "inverse": inverse}.items():
+        kind = wp.vec2d if one.ndim == 2 else wp.mat22d
+        setattr(cones, name, wp.array(_float64(one), dtype=kind, device=host, copy=False))
     inputs = [
         system,
         *(shared(_int32(one)) for one in (*sweeps, rows, first)),
         *(shared(_float64(one)) for one in (low, high, size, SETTLED * fastest)),
-        *(shared(_int32(one)) for one in (cones, friction.pair)),
-        shared(friction.limit),
-        wp.array(_float64(friction.spent), dtype=wp.vec2d, device=host, copy=False),
-        wp.array(_float64(friction.inverses(A)), dtype=wp.mat22d, device=host, copy=False),
+        shared(_int32(first_cone)),
+        cones,
     ]
     with turn_of(host):
         wp.launch(impacts.sweep, dim=len(fastest), inputs=inputs, device=host)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from abd.potentials.rolling import tangents
-from abd.potentials.sweeps import ConeRows
+from abd.potentials.sweeps import ConeRows, first_part
 from abd.step.impacts.impact_pairs import ImpactPairs
 
 
@@ -26,8 +26,8 @@ class ImpactFriction:
     rows: sparse.csr_matrix
 
     @classmethod
-    def of(cls, part: ImpactPairs, q: np.ndarray) -> ImpactFriction:
-        """Return the friction of pairs in states q (n, 12)."""
+    def of(cls, part: ImpactPairs, q: np.ndarray, before: np.ndarray) -> ImpactFriction:
+        """Return the friction of pairs in states q (n, 12), whose surfaces have the twists `before` (6 n,) the impacts."""
         pair = np.flatnonzero(part.mu > 0.0)
         pairs, normal = part.pairs[pair], part.impulses[pair, 0, :3] / part.size[pair, None]
         across = tangents(normal)
@@ -39,10 +39,22 @@ class ImpactFriction:
         row = np.broadcast_to(np.arange(2 * len(pair)).reshape(-1, 1, 2, 1), lever.shape)
         rows = sparse.csr_matrix((lever.ravel(), (row.ravel(), column.ravel())), shape=(2 * len(pair), 6 * len(q)))
         spent = (both @ part.friction[pair][:, :, None])[:, :, 0]
-        return cls(ConeRows(pair, part.mu[pair] * part.size[pair], spent), both, rows)
+        return cls(ConeRows(pair, part.mu[pair] * part.size[pair], spent, (rows @ before).reshape(-1, 2)), both, rows)
 
     def on_first(self, impulses: np.ndarray, count: int) -> np.ndarray:
         """Return impulses (count, 3) on the first bodies of all pairs from friction impulses (2 m,) [N s]."""
         out = np.zeros((count, 3))
         out[self.cones.pair] = (impulses.reshape(-1, 1, 2) @ self.tangents)[:, 0]
         return out
+
+    def work(self, A: sparse.csr_matrix, limit: np.ndarray, added: np.ndarray, after: np.ndarray, step: np.ndarray) -> float:
+        """Return the work of friction in the impacts minus that in the converged step [J].
+
+        Args:
+            A: as for a sweep; limit: (m,) of the impacts [N s]; added: (2 m,) impulses in addition to those of the step.
+            after, step: (2 m,) slips after the impacts and in the step [m/s]."""
+        cones, after, step = self.cones, after.reshape(-1, 2), step.reshape(-1, 2)
+        total = cones.spent + added.reshape(-1, 2)
+        first, _, middle = first_part(cones.blocks(A)[0], cones.before, after, total, limit)
+        each = first * (cones.before + middle) + (total - first) * (middle + after)
+        return float((0.5 * each - cones.spent * step).sum())

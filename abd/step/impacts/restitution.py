@@ -201,10 +201,11 @@ class Restitution:
         mobility = self._mobility(q, np.flatnonzero(is_seed), impacts.impact_pairs.pairs, J, self._slack)
         impacts = impacts[mobility.chosen]
         part, left, opens, size = impacts.impact_pairs, impacts.left, impacts.opens, impacts.impact_pairs.size
-        P = rows = part.rows(len(q))
+        P, moving = part.rows(len(q)), self._surface_twists(q)
+        rows = P
         has_friction = self._has_friction and (part.mu > 0.0).any()
         if has_friction:
-            friction = ImpactFriction.of(part, q)
+            friction = ImpactFriction.of(part, q, step.then.ravel() + moving)
             rows = sparse.vstack([P, friction.rows], format="csr")
         if mobility.coupling_size(rows) > LARGEST_COUPLING:
             self._warn_too_many(mobility, len(part.pairs))
@@ -215,7 +216,7 @@ class Restitution:
         target, in_impact = reflect(sweep, A, impact_powers, part.restitution, impacts.least, size, blocks)
         law = target, opens, in_impact, size, blocks
         by_pair, driven = np.zeros((len(part), 3)), np.zeros(blocks.count)
-        pull, moving = np.zeros(6 * len(q)), self._surface_twists(q)
+        pull = np.zeros(6 * len(q))
         if has_friction:
             powers = np.concatenate([left, friction.rows @ (now + moving)])
             s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(part)])
@@ -227,7 +228,11 @@ class Restitution:
         added = mobility.apply(impulse)
         fraction = self._within_energy(step, added, part, s, blocks, driven)
         scale, of_pair = blocks.entries(fraction), blocks.each(fraction)
-        work = float((scale * pull) @ (0.5 * (step.then.ravel() + now + scale * added) + moving))
+        work = 0.0
+        if has_friction:
+            pair, slips = friction.cones.pair, [friction.rows @ (one + moving) for one in (now + scale * added, now)]
+            limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
+            work = friction.work(A_all, limit, np.repeat(of_pair[pair], 2) * impulses, *slips)
         impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, of_pair[:, None] * by_pair)
         reactions = functools.partial(self._reactions, mobility, scale * impulse)
         return (scale * added).reshape(-1, 6), work, impulses, reactions
