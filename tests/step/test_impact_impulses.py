@@ -120,7 +120,7 @@ def test_joint_forces_of_a_bar_that_hits_a_post(parent: str, restitution: float,
 def test_friction_of_an_eccentric_impact_has_the_work_of_its_slip(restitution: float, mu: float, device: str):
     """The normal impulse turns a tilted rod, against friction that stops the slip for mu = 0.8 before the impact ends.
 
-    With the inverse masses g, c of the contact, along the slip and with the normal, friction then does -m v^2 mu / 2 (g mu - c)."""
+    With the inverse masses g, c of the contact along the slip and with the normal, friction does -m v^2 mu / 2 (g mu - c)."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.002})
     scene.add_material("default", mu=mu, restitution=restitution)
     scene.add_body("floor", half_space={})
@@ -142,7 +142,7 @@ def test_friction_of_an_eccentric_impact_has_the_work_of_its_slip(restitution: f
 
 @pytest.mark.parametrize("dt, gap", [(4e-3, 8e-3), (2e-3, 0.016), (5e-4, 0.016)])
 def test_friction_that_loads_its_own_contact_does_not_jam_an_impact(dt: float, gap: float, device: str):
-    """Expected impulses: Routh's integration over the impact. Coulomb's law by the last slip alone gives up to 18 times of them."""
+    """Expected: Routh's integration over the impact. Coulomb's law by the last slip alone gives up to 18 times these impulses."""
     tilts, length = np.radians([58.3, 50.4]), 0.3
     along = np.stack([np.cos(tilts), 0.0 * tilts, -np.sin(tilts)], axis=1)
     tip = length * along.sum(axis=0) - 0.02 * np.array([np.sin(tilts[1]), 0.0, np.cos(tilts[1])])

@@ -26,8 +26,9 @@ momentum: the remaining gap is not closed. The second line removes the velocity 
 keeps the supports of a body with an impact. The impulses are rigid ones, which excite no strain.
 
 Friction acts with the added impulses, at the centres of the pair's contacts on the surfaces of both bodies, against their slip.
-With the friction of the step it is at most ``mu (1 + s_k) |P_k|``. Gravity acts on v for the part of the step before the
-impact. The added twists are scaled where they would increase the energy.
+With the friction of the step it is at most ``mu (1 + s_k) |P_k|``. Other forces act on v for the part of the step before the
+impact: they change the velocities by ``v' - v - W I``, with the impulses I of contacts and their friction in the step. The added
+twists are scaled where they would increase the energy.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ _log = logging.getLogger(__name__)
 
 OPENING = 0.5
 """Opening speed above which it is removed, over the speed that gravity gives in a step: weights settle with less."""
+NEGLIGIBLE = 1e-3
+"""Largest change of a closing speed by other forces, relative to it, without effect: Newton's method leaves such residuals."""
 LARGEST_COUPLING = 2e7
 """Largest number of entries of a dense matrix of impulses on joined bodies."""
 
@@ -212,23 +215,23 @@ class Restitution:
             return None
         blocks, A_all = Blocks.of(self.model.bodies.world, part.pairs[:, 0]), mobility.pair_matrix(rows)
         A = A_all[: len(part), : len(part)]
-        impact_powers = self._impact_powers(impacts, mobility.jointed)
-        target, in_impact = reflect(sweep, A, impact_powers, part.restitution, impacts.least, size, blocks)
+        of_step = P.sum(axis=0) + (friction.rows.T @ friction.cones.spent.ravel() if has_friction else 0.0)
+        of_step = np.asarray(of_step).ravel()
+        others = np.where(np.repeat(self.dynamic, 6), now - step.then.ravel() - mobility.apply(of_step), 0.0)
+        powers = self._impact_powers(impacts, P @ others)
+        target, in_impact = reflect(sweep, A, powers, part.restitution, impacts.least, size, blocks)
         law = target, opens, in_impact, size, blocks
-        by_pair, driven = np.zeros((len(part), 3)), np.zeros(blocks.count)
-        pull = np.zeros(6 * len(q))
+        by_pair, pull, work = np.zeros((len(part), 3)), np.zeros(6 * len(q)), 0.0
         if has_friction:
             powers = np.concatenate([left, friction.rows @ (now + moving)])
             s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(part)])
             pull, by_pair = friction.rows.T @ impulses, friction.on_first(impulses, len(part))
-            driven = self._work_of_drives(blocks, pull, now, moving)
         else:
             s = solve_factors(sweep, A, left, *law)
         impulse = P.T @ s + pull
         added = mobility.apply(impulse)
-        fraction = self._within_energy(step, added, part, s, blocks, driven)
+        fraction = self._within_energy(step, mobility, blocks, of_step, impulse, added, pull * moving)
         scale, of_pair = blocks.entries(fraction), blocks.each(fraction)
-        work = 0.0
         if has_friction:
             pair, slips = friction.cones.pair, [friction.rows @ (one + moving) for one in (now + scale * added, now)]
             limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
@@ -253,12 +256,6 @@ class Restitution:
         v = np.einsum("nij,nj->ni", q[:, 3:].reshape(-1, 3, 3), self.model.bodies.surface_velocity)
         return np.pad(v, ((0, 0), (0, 3))).ravel()
 
-    def _work_of_drives(self, blocks: Blocks, pull: np.ndarray, now: np.ndarray, moving: np.ndarray) -> np.ndarray:
-        """Return (w,) work of surfaces `moving` (6 n,) and of kinematic bodies against friction impulses (6 n,) [J]."""
-        twists = np.where(self.kinematic[:, None], now.reshape(-1, 6), 0.0) + moving.reshape(-1, 6)
-        some = (blocks.bodies < blocks.count) & twists.any(axis=1)
-        return -blocks.sums_of_bodies(some, np.einsum("nk,nk->n", pull.reshape(-1, 6)[some], twists[some]))
-
     def _warn_too_many(self, system: Mobility, pairs: int) -> None:
         if not self._warned:
             self._warned = True
@@ -267,52 +264,51 @@ class Restitution:
                 int(system.joined.sum()), pairs,
             )  # fmt: skip
 
-    def _impact_powers(self, impacts: Impacts, jointed: bool) -> np.ndarray:
-        """Return normal powers (k,) at the impact, with gravity acting for the part of the step before it."""
-        part, closing = impacts.impact_pairs, impacts.closing
-        speed = np.zeros(len(closing))
-        if not jointed:
-            for body, impulse in zip(part.pairs.T, part.impulses.transpose(1, 0, 2), strict=True):
-                falls = np.sum(impulse[:, :3] * self.settings.gravity, axis=1)
-                speed += np.where(self.dynamic[body], falls * impacts.h, 0.0)
-        falls = closing + speed
+    def _impact_powers(self, impacts: Impacts, change: np.ndarray) -> np.ndarray:
+        """Return normal powers (k,) at the impact, with forces that `change` (k,) them in a step acting before it."""
+        change = np.where(np.abs(change) > NEGLIGIBLE * np.abs(impacts.closing), change, 0.0)
+        falls = impacts.closing + change
         waits = np.clip(impacts.left / np.where(falls < 0.0, falls, -1.0), 0.0, 1.0)
-        return closing + waits * speed
+        return impacts.closing + waits * change
 
     def _within_energy(
-        self, step: Step, added, part: ImpactPairs, s: np.ndarray, blocks: Blocks, driven: np.ndarray
-    ) -> np.ndarray:
+        self, step: Step, mobility: Mobility, blocks: Blocks, of_step: np.ndarray, impulse: np.ndarray, added: np.ndarray,
+        surfaces: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
         """Return (w,) fractions of the added twists that add no energy beyond the work of prescribed bodies.
 
-        driven: (w,) their work against friction [J]."""
-        before, after, now = step.before, step.after, step.now
-        bodies, some = self.model.bodies, self.dynamic & (blocks.bodies < blocks.count)
-        fallen = bodies.mass[some, None] * (after[0] - before[0])[some, :3]
-        work = driven + blocks.sums_of_bodies(some, np.sum(fallen * self.settings.gravity, axis=1))
-        for side in range(2):
-            body = part.pairs[:, side]
-            power = np.einsum("ki,ki->k", part.impulses[:, side], now[body])
-            work -= blocks.sums(np.where(self.kinematic[body], (1.0 + s) * power, 0.0))
-        for state, sign in ((before, 1.0), (after, -1.0)):
-            work += sign * blocks.sums_of_bodies(some, elastic_energies(self.model, state[0], some))
-        start, end = self._energies(blocks, before[0], step.then.ravel()), self._energies(blocks, after[0], now.ravel())
-        most = np.maximum(start + work, end)
-        full = self._energies(blocks, after[0], now.ravel() + added)
+        Without the contacts, whose impulses are `of_step`, the bodies would have the energy
+        ``T(v') + |v' - v|^2 / 2 - of_step . v'`` at the end of the step, less the strain energy of the impact.
+
+        Args:
+            impulse: (6 n,) added impulses, with the twists `added` (6 n,); surfaces: (6 n,) work against moving surfaces [J]."""
+        now, some = step.now.ravel(), (self.dynamic | self.kinematic) & (blocks.bodies < blocks.count)
+        lost = (of_step + np.where(np.repeat(self.kinematic, 6), impulse, 0.0)) * now + surfaces
+        work = -blocks.sums_of_bodies(some, lost.reshape(-1, 6)[some].sum(axis=1))
+        for (q, _), sign in ((step.before, 1.0), (step.after, -1.0)):
+            strained = self.dynamic & some
+            work += sign * blocks.sums_of_bodies(strained, elastic_energies(self.model, q, strained))
+        end, full, change, c = (
+            self._energies(step.after[0], mobility, blocks, v) for v in (now, now + added, now - step.then.ravel(), added)
+        )
+        most = np.maximum(end + change + work, end)
         # T(now + x added) = end + x (b + x c)
-        c = self._energies(blocks, after[0], added)
         b = full - end - c
         root = np.sqrt(np.maximum(b * b + 4.0 * c * (most - end), 0.0))
         fraction = np.clip((root - b) / np.where(c > 0.0, 2.0 * c, 1.0), 0.0, 1.0)
         return np.where(full <= most, 1.0, fraction)
 
-    def _energies(self, blocks: Blocks, q: np.ndarray, twists: np.ndarray) -> np.ndarray:
-        """Return (w,) kinetic energies of the rigid motion of the dynamic bodies of blocks [J]."""
+    def _energies(self, q: np.ndarray, mobility: Mobility, blocks: Blocks, twists: np.ndarray) -> np.ndarray:
+        """Return (w,) kinetic energies of the rigid motion (6 n,) of the dynamic bodies of blocks, and of their rotors [J]."""
         some, bodies = self.dynamic & (blocks.bodies < blocks.count), self.model.bodies
+        rates = (mobility.J @ twists)[mobility.slack > 0.0] if mobility.jointed else np.zeros(0)
         twists = twists.reshape(-1, 6)[some]
         inertia = free_motion.inertia(q[some, 3:].reshape(-1, 3, 3), bodies.moment[some])
         turning = np.einsum("ni,nij,nj->n", twists[:, 3:], inertia, twists[:, 3:])
         moving = bodies.mass[some] * np.sum(twists[:, :3] ** 2, axis=1)
-        return 0.5 * blocks.sums_of_bodies(some, moving + turning)
+        # with joints there is one block
+        rotors = float((rates * rates / mobility.slack[mobility.slack > 0.0]).sum())
+        return 0.5 * (blocks.sums_of_bodies(some, moving + turning) + rotors)
 
     def _inertia(self, q: np.ndarray) -> np.ndarray:
         """Return (n, 3, 3) inertias about the centres of mass, world axes [kg m^2]."""
