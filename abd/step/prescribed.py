@@ -89,17 +89,14 @@ class Prescribed:
         out[self.bodies[on_time]] = rates[on_time]
         return out
 
-    def with_mean_rates(self, qd: np.ndarray, time: PerBody, h: PerBody) -> np.ndarray:
-        """Return velocities (n, 12) with the mean ones of the motions in the last substep, of h [s], until `time` [s].
+    def with_mean_rates(self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, h: PerBody) -> np.ndarray:
+        """Return velocities (n, 12) with the mean ones of kinematic bodies in the last substep, of h [s], from `previous_q` to q
+        (n, 12).
 
-        Args:
-            qd: (n, 12) present ones, which first substeps (h = 0) keep, and all bodies if they may lag."""
-        if not self.any or self.may_lag:
-            return qd
-        out, length = qd.copy(), np.broadcast_to(h, len(qd))[self.bodies, None]
-        moved = self.target_poses(time) - self.target_poses(time - h)
-        out[self.bodies] = np.where(length > 0.0, moved / np.where(length > 0.0, length, 1.0), qd[self.bodies])
-        return out
+        First substeps (h = 0) have the present ones qd (n, 12)."""
+        length = np.broadcast_to(h, len(q))[:, None]
+        moved = (length > 0.0) & self._mask(self.bodies)[:, None]
+        return np.where(moved, (q - previous_q) / np.where(moved, length, 1.0), qd)
 
     def target_poses(self, time: PerBody) -> np.ndarray:
         """Return (k, 12) states prescribed for `time` [s], scalar or (n,)."""

@@ -2,7 +2,7 @@
 
 A body is at rest while none of its vertices is faster than `Settings.sleep_speed`. An island sleeps through a step if all its
 bodies have been at rest for `Settings.sleep_time` and no mobile body comes into reach. No force on it then changes. Prescribed
-bodies, and bodies with loads or joints driven by functions of time, never sleep.
+bodies, and bodies with loads or joints driven by functions of time or with force functions, never sleep.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Sleep:
             return self._none
         out = self.dynamic & (self.time_at_rest >= self.time)
         row_laws = system.row_laws
-        for row in {**row_laws.target_of, **row_laws.rate_of}:
+        for row in {**row_laws.target_of, **row_laws.rate_of, **system.given}:
             joint = self.joints[int(row_laws.joint[row])]
             out[[body for body in (joint.parent, joint.child) if body != WORLD]] = False
         return out

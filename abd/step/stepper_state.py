@@ -60,7 +60,7 @@ class StepperState(HostCopies):
         self.modes, self.warnings = Modes(model, articulations), Warnings(model, articulations.jointed)
         self.fast_contacts = FastContacts(model)
         self.rows = JointRows(model, articulations, self)
-        self.rebounds, self.forces = Rebounds(model, articulations, self.prescribed, self), FrameForces(self)
+        self.rebounds, self.forces = Rebounds(model, articulations, self), FrameForces(self)
         self.path = FramePath()
         self.none = self.excluded = self._off = self._switched = articulations.none
         self.stopped = articulations.none

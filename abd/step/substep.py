@@ -84,6 +84,9 @@ class Substeps:
             self.loads = stepper.loads(stepper.time + length, length)
             if self.loads is not None:
                 self.backend.loads.set_loads(*self.loads)
+        self.before = None
+        if stepper.prescribed.any:
+            self.before = stepper.prescribed.with_mean_rates(*stepper.present, stepper.previous_q, stepper.previous_h)
         stepper.modes.restart(h, stepper.previous_h)
         rule = stepper.modes.rule(h, stepper.previous_h)
         drives = stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h)
@@ -215,17 +218,19 @@ class Substeps:
         stepper.stepped = True
         stepper.rebounds.forget()
         stepper.forces.forget()
-        rebound = None if limited is None else stepper.rebounds.rebound(stepper.time, h, stepper.previous_h, limited)
+        rebound = None if limited is None else stepper.rebounds.rebound(self.before, h, limited)
         velocity = stepper.prescribed.with_rates(stepper.qd, stepper.time + h, h)
         if stepper.off is not stepper.none and stepper.off.any():
-            velocity = np.where(stepper.off[:, None], 0.0, velocity)
+            kept = np.where(stepper.stopped[:, None], stepper.previous_qd, 0.0)
+            velocity = np.where(stepper.off[:, None], kept, velocity)
         if velocity is not stepper.qd:
             stepper.set_velocity(velocity)
         if statistics is None or rebound is not None:
             statistics = backend.readings.statistics()
         if rebound is not None:
             stepper.forces.rebound = rebound
-            statistics = replace(statistics, friction_work=statistics.friction_work + rebound.friction_work)
+            work, joint = statistics.friction_work + rebound.friction_work, statistics.joint + rebound.rotor_energy
+            statistics = replace(statistics, friction_work=work, joint=joint)
         if self.loads is not None:
             work = statistics.external_work - self._surplus_work(np.stack(self.loads), h, mode)
             statistics = replace(statistics, external_work=work)
@@ -242,6 +247,8 @@ class Substeps:
         stepper.constrained = constrained if constrained is stepper.none else articulations.containing(constrained)
         stepper.forces.own = backend.pair_law.own
         stepper.stiffness.end(backend, h, stepper.rebounds.impact_pairs)
+        if len(stepper.rebounds.impact_pairs):  # their barriers have other parameters now
+            stepper.statistics = replace(stepper.statistics, contact=backend.readings.statistics().contact)
 
     def _surplus_work(self, loads: np.ndarray, h: PerBody, mode: np.ndarray) -> float:
         """Return the work [J] of `loads` (2, n, 3), those at the end of a substep, less the work of their mean with those at the

@@ -104,6 +104,16 @@ def test_body_at_rest_falls_at_the_end_of_the_force_that_holds_it(hold):
     assert sim.bodies["cart"].linear_velocity[0] == pytest.approx(-1.0, rel=1e-6)
 
 
+@pytest.mark.parametrize("key", ["force_formula", "drive"])
+def test_body_at_rest_moves_when_the_force_of_its_joint_begins(key):
+    law = "100*max(0, t - 0.2)"
+    scene = on_a_rail(sleep_speed=1e-3, sleep_time=0.05).scene
+    scene.joint("rail").coordinate = {"z": {key: law if key == "force_formula" else {"mode": "force", "target": law}}}
+    sim = abd.Simulation(scene, device=NAME)
+    sim.run(duration=0.4)
+    assert sim.bodies["cart"].linear_velocity[0] == pytest.approx(100 * 0.2**2 / 2 / 2.0, rel=0.06)
+
+
 @pytest.mark.parametrize("push", PUSHES)
 def test_force_in_one_world_wakes_no_body_of_another(push):
     scene = on_a_rail(sleep_speed=1e-3, sleep_time=0.05).scene

@@ -155,6 +155,20 @@ def test_the_balance_continues_from_a_checkpoint_bit_for_bit():
 
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_restoring_a_state_keeps_the_balance_of_an_impact(device):
+    """The impact changes the contact parameters, and with them the contact energy."""
+    found = []
+    for restores in (False, True):
+        simulation = abd.Simulation(dropped(), device=device)
+        for _ in range(40):
+            if restores:
+                simulation.set_velocities(simulation.stepper.qd)
+            energy = simulation.step().energy
+        found.append(energy["integration"])
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_work_of_torques_counts_once_with_substeps_of_others(device):
     """The torque acts on a distant body that takes no part in the substeps of an impact."""
     scene = abd.Scene(solver={"dt": H})
@@ -167,6 +181,18 @@ def test_work_of_torques_counts_once_with_substeps_of_others(device):
     w = simulation.bodies["rotor"].angular_velocity[2]
     assert max(report.substeps for report in reports) > 1
     assert reports[-1].energy["external_work"] == pytest.approx(0.05 * (w * w - 400.0), rel=1e-6)
+
+
+def test_energy_of_a_rotor_includes_the_impact_of_its_step():
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": H})
+    scene.add_body("arm", box=(1.0, 0.1, 0.1), density=100.0, position=(0.5, 0.0, 0.0))
+    theta = {"initial_rate": 2.0, "armature": 10.0, "range": (-3, 0.5), "limit_restitution": 0.5}
+    scene.add_hinge("h", abd.WORLD, "arm", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement="exact", coordinate={"theta": theta})
+    simulation = abd.Simulation(scene, device=NAME)
+    while simulation.joints["h"].rates[0] > 0.0:
+        report = simulation.step()
+    assert report.energy["joint"] == pytest.approx(5.0, abs=1.0)  # with the energy of the end's barrier
+    assert report.energy["integration"] == pytest.approx(-15.5, abs=1.0)
 
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])

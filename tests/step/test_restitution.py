@@ -282,14 +282,18 @@ def test_a_light_plate_on_a_one_sided_support_stops_a_ball(support, dt):
 
 
 @pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4])
-@pytest.mark.parametrize("e", [0.0, 0.5])
-def test_a_moving_obstacle_hits_a_body_at_rest(e, dt):
-    """A ball leaves a kinematic box of 1.5 m/s with (1 + e) times its speed."""
+@pytest.mark.parametrize("e, moves", [(0.0, False), (0.5, False), (0.5, True)])
+def test_a_moving_obstacle_hits_a_body_at_rest(e, moves, dt):
+    """A ball leaves a kinematic box of 1.5 m/s with (1 + e) times its speed, also if the motion is set before every step."""
     scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": dt})
     scene.add_material("default", mu=0.0, restitution=e)
     scene.add_body("box", box=(0.1, 0.3, 0.3), kind="kinematic", position=(-0.06, 0.0, 0.0), motion={"velocity": (1.5, 0.0, 0.0)})
     scene.add_body("ball", sphere={"radius": 0.05}, mass=0.3, position=(0.05, 0.0, 0.0))
-    simulation = abd.run(scene, duration=0.06, device=NAME)
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(round(0.06 / dt)):
+        if moves:
+            simulation.bodies["box"].move_to(position=(-0.06 + 1.5 * (simulation.time + dt), 0.0, 0.0))
+        simulation.step()
     assert simulation.bodies["ball"].linear_velocity[0] == pytest.approx(1.5 * (1.0 + e), rel=0.005)
 
 
@@ -309,3 +313,41 @@ def test_a_welded_pair_bounces_as_one_body(dt, shape):
     for body in ("b0", "b1"):
         assert simulation.bodies[body].linear_velocity[2] == pytest.approx(SPEED, abs=0.01 * SPEED)
     assert max(energies) <= (1.0 + 1e-9) * energies[0]
+
+
+@pytest.mark.parametrize("dt", [1e-2, 2e-3])
+@pytest.mark.parametrize("rotor", [0.0, 1.0, 10.0])
+def test_an_elastic_impact_keeps_the_energy_of_rotors(rotor, dt):
+    """An arm hits a ball, which leaves with 2 J w r / (J + m r^2)."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": dt})
+    scene.add_material("default", restitution=1.0)
+    scene.add_body("arm", box=(1.0, 0.1, 0.1), mass=1.0, position=(0.5, 0.0, 0.0))
+    keys = {"enforcement": "exact", "initial_rate": 2.0, "armature": rotor}
+    scene.add_hinge("hinge", abd.WORLD, "arm", anchor=(0, 0, 0), axis=(0, 0, 1), **keys)
+    scene.add_body("ball", sphere={"radius": 0.1}, mass=1.0, position=(0.9, 0.3, 0.0))
+    simulation = abd.Simulation(scene, device=NAME)
+    inertia, lever = 1.01 / 12.0 + 0.25 + rotor, np.sqrt(0.9**2 + 0.3**2 - 0.15**2)
+    energies = [simulation.step().energy for _ in range(round(0.3 / dt))]
+    total = [one["kinetic"] + one["joint"] for one in energies]
+    speed = np.linalg.norm(simulation.bodies["ball"].linear_velocity)
+    assert speed == pytest.approx(4.0 * inertia * lever / (inertia + lever**2), rel=2e-3)
+    assert total == pytest.approx([total[0]] * len(total), rel=1e-3)
+
+
+@pytest.mark.parametrize("dt", [1e-2, 2e-3])
+@pytest.mark.parametrize("by", ["gravity", "force", "spring"])
+def test_every_force_acts_before_an_impact(by, dt):
+    """A ball under a constant force returns to its height, that on a spring to its amplitude."""
+    scene = abd.Scene(gravity=(0.0, 0.0, -9.81 if by == "gravity" else 0.0), solver={"dt": dt})
+    scene.add_material("default", restitution=1.0)
+    scene.add_body("ground", half_space={})
+    scene.add_body("ball", sphere={"radius": 0.1}, mass=1.0, position=(0.0, 0.0, 1.1))
+    simulation = abd.Simulation(scene, device=NAME)
+    ball = simulation.bodies["ball"]
+    if by == "force":
+        ball.apply_force((0.0, 0.0, -9.81))
+    if by == "spring":
+        ball.spring_to((0.0, 0.0, -1.0), stiffness=5.0)
+    heights = [simulation.step() and ball.position[2] - 0.1 for _ in range(round(3.0 / dt))]
+    tops = [b for a, b, c in zip(heights, heights[1:], heights[2:], strict=False) if b > a and b >= c]
+    assert len(tops) >= 2 and tops == pytest.approx([1.0] * len(tops), abs=0.01)

@@ -392,6 +392,12 @@ class JointSystem:
         history[slots.RATE] += self._along_rows(*motion(self.table, q, change, memory.reference))[1]
         return replace(memory, history=history)
 
+    def rotor_energy(self, memory: JointMemory) -> float:
+        """Kinetic energy of all rotors [J]."""
+        a = self.row_laws
+        rotors = a.active & (a.role == Role.ARMATURE)
+        return float(0.5 * (a.mass_stiffness * memory.history[slots.RATE] ** 2)[rotors].sum())
+
     def _along_rows(self, measured: np.ndarray, speeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and rates (R,) of the rows from those of the measures (m,)."""
         x, slope = row_values(self.rows, measured)

@@ -140,7 +140,7 @@ class Rebound:
     """Result of the impacts of a step.
 
     Attributes:
-        velocity: (n, 12) after them; friction_work: [J].
+        velocity: (n, 12) after them; friction_work: [J]; rotor_energy: change of the energy of rotors [J].
         impulses: of contacts and joint limits; reactions: functions that compute those of joints, of some worlds each.
     """
 
@@ -148,3 +148,4 @@ class Rebound:
     friction_work: float
     impulses: Impulses
     reactions: list[Callable[[], Reactions]]
+    rotor_energy: float = 0.0

@@ -17,7 +17,6 @@ from abd.step.host_copies import HostCopies
 from abd.step.impacts.impact_pairs import ImpactPairs, Rebound
 from abd.step.impacts.restitution import Restitution, Step
 from abd.step.integrators import Articulations
-from abd.step.prescribed import Prescribed
 from cuda_kernels.shared.contact import SLIDE
 
 
@@ -28,26 +27,28 @@ class Rebounds:
         impact_pairs: (k, 2) pairs of bodies that an impact made active in the last step.
     """
 
-    def __init__(self, model: Model, articulations: Articulations, prescribed: Prescribed, copies: HostCopies):
-        self.model, self.settings, self.backend, self.prescribed = model, model.settings, copies.backend, prescribed
+    def __init__(self, model: Model, articulations: Articulations, copies: HostCopies):
+        self.model, self.settings, self.backend = model, model.settings, copies.backend
         self.articulations, self.copies, self.restitution = articulations, copies, Restitution(model)
         self.forget()
 
     def forget(self) -> None:
         self.impact_pairs = NO_PAIRS
 
-    def rebound(self, time: PerBody, h: PerBody, previous_h: PerBody, limited: np.ndarray) -> Rebound | None:
-        """Set the velocities after impacts in a step of h from `time` after one of `previous_h` [s], scalars or (n,).
+    def rebound(self, before: np.ndarray | None, h: PerBody, limited: np.ndarray) -> Rebound | None:
+        """Set the velocities after impacts in a step of h [s], scalar or (n,).
 
-        Prescribed bodies have the mean velocities of steps, which implicit Euler gives to the bodies that they carry.
-        Limits push on `limited` (n,) bodies; see `Restitution.rebound`."""
+        Args:
+            before: (n, 12) velocities before the step, None for the stored ones: prescribed bodies have the mean velocities of
+                steps, which implicit Euler gives to the bodies that they carry.
+            limited: (n,) bool, bodies that limits push."""
         backend, model, joints = self.backend, self.model, self.backend.system
         touching = backend.touch.touching() != 0
         has_contact = touching | limited if joints.has_barriers else touching
         if not has_contact.any():
             return None
         (q_0, v_0), after = self.copies.previous, self.copies.present
-        before = q_0, self.prescribed.with_mean_rates(v_0, time, previous_h)
+        before = q_0, v_0 if before is None else before
         # excluded bodies must not supply energy
         if (inactive := self.articulations.dynamic & ~backend.inactive.mobile).any():
             before = tuple(np.where(inactive[:, None], end, begin) for begin, end in zip(before, after, strict=True))
@@ -64,7 +65,7 @@ class Rebounds:
         impacts = replace(impacts, impact_pairs=replace(pairs, friction=self._friction(pairs, after[0], h)))
         rebound = self.restitution.rebound(impacts, is_seed, step, joints, backend.sweep)
         if rebound is not None:
-            self._set_velocity(rebound.velocity, rebound.velocity - after[1])
+            rebound = replace(rebound, rotor_energy=self._set_velocity(rebound.velocity, rebound.velocity - after[1]))
         return rebound
 
     def fit_velocities(self, bodies: np.ndarray, driven: dict[tuple[int, str], float]) -> None:
@@ -108,9 +109,13 @@ class Rebounds:
             out[is_known] += sign * lengths[is_known, None] * forces[at[is_known]]
         return out
 
-    def _set_velocity(self, velocity: np.ndarray, change: np.ndarray) -> None:
-        """Set the velocities (n, 12), and those of rotors by a change (n, 12) of the bodies' velocities."""
+    def _set_velocity(self, velocity: np.ndarray, change: np.ndarray) -> float:
+        """Set the velocities (n, 12), and those of rotors by a change (n, 12) of the bodies' velocities; return the energy [J]
+        that rotors gain."""
         joints = self.backend.system
         self.copies.set_velocity(velocity)
-        if joints.has_rotors:
-            self.copies.memory = joints.after_impacts(self.copies.memory, self.copies.q, change)
+        if not joints.has_rotors:
+            return 0.0
+        before = joints.rotor_energy(self.copies.memory)
+        self.copies.memory = joints.after_impacts(self.copies.memory, self.copies.q, change)
+        return joints.rotor_energy(self.copies.memory) - before
