@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.derivatives.equations import Equations, body_columns, jacobian
 from abd.joints.rows import laws, springs, table
-from abd.joints.rows.laws import Law, Role
+from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.rows import by_states
 from abd.joints.rows.system import JointSystem
@@ -134,7 +134,8 @@ class JointDerivatives:
         e, is_limit = x - p[:, slots.CENTRE], np.isin(law, laws.LIMITS)
         exact = (p[:, slots.TOLERANCE] > 0.0) & np.isin(law, (Law.QUADRATIC, Law.SATURATED, Law.ONE_SIDED)) & (slope != 0.0)
         exact &= (law != Law.SATURATED) | (np.abs(slope) < p[:, slots.EFFORT])
-        by_speed = a.follows & (a.role == Role.DRIVE)
+        by_speed = np.zeros(len(x), dtype=bool)
+        by_speed[[*(a.rate_of.keys() - a.target_of.keys())]] = True
         arrays = {name: one for name, one in arrays_of(a).items() if isinstance(one, np.ndarray)} | {"rate": rate}
 
         def forces(given: np.ndarray) -> np.ndarray:

@@ -17,13 +17,14 @@ DT, STEPS, WARM = 2e-3, 5, 10
 def chain(
     device: str, angle: float = 0.0, swing: float = 0.4, rest: float = 0.1, stiffness: float = 3.0, damping: float = 0.02,
     friction: float = 0.05, drive_stiffness: float = 20.0, drive_damping: float = 0.3, target: float = 0.2, effort: float = 0.3,
-    push: float = 0.2, force: float = 0.5, torque: float = 0.1, integrator: str = "generalized_alpha",
+    push: float = 0.2, speed: float = 0.6, force: float = 0.5, torque: float = 0.1, integrator: str = "generalized_alpha",
 ) -> abd.Simulation:  # fmt: skip
-    """Four bars with hinges at an angle to the horizontal, swinging about the first: a spring, a drive, an effort and loads."""
+    """Four bars with hinges at an angle to the horizontal, swinging about the first: a spring, drives, an effort and loads."""
     scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-10, "integrator": integrator})
     spring = {"stiffness": stiffness, "damping": damping, "rest": rest, "friction": friction}
     drive = {"mode": "pd", "target": target, "stiffness": drive_stiffness, "damping": drive_damping}
-    settings = [{}, spring, {"drive": drive, "armature": 0.01}, {"drive": {"mode": "force", "target": push}}]
+    slow = {"mode": "velocity", "target": speed, "damping": 0.3}
+    settings = [{"drive": slow}, spring, {"drive": drive, "armature": 0.01}, {"drive": {"mode": "force", "target": push}}]
     u = np.array([np.cos(angle), 0.0, -np.sin(angle)])
     for k in range(4):
         scene.add_body(
@@ -97,7 +98,7 @@ def test_gradients_of_a_pendulum_chain(integrator):
     gradient = tape.gradient(*by)
     found = {name: gradient.coordinates[name][1] for name in ("rest", "stiffness", "damping", "friction")}
     found |= {name: gradient.coordinates[name][2] for name in ("drive_stiffness", "drive_damping", "target")}
-    found |= {"push": gradient.coordinates["target"][3]}
+    found |= {"speed": gradient.coordinates["target"][0], "push": gradient.coordinates["target"][3]}
     found |= {"effort": gradient.efforts[:, 2].sum(), "force": gradient.force[:, 3, 2].sum()}
     found |= {"torque": gradient.torque[:, 0, 1].sum()}
     values = {name: one.default for name, one in inspect.signature(chain).parameters.items()}
