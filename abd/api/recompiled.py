@@ -3,8 +3,8 @@
 Bodies, joints, couplings and materials are matched by name; joints must also connect the same bodies and have the same type and
 coordinates, and couplings must couple the same joints. Matched objects keep
 their state: poses, velocities, histories of contacts, friction, joints and integrator, changes made while running, loads and
-switches. Time and work continue. New bodies start in their pose of the scene; new prescribed bodies start in the pose of
-their motion at the current time.
+switches. The integrator restarts for articulations with changed bodies, joints or couplings. Time and work continue. New bodies
+start in their pose of the scene; new prescribed bodies start in the pose of their motion at the current time.
 
 Scales that depend on all bodies (tolerances, reach of limits, kappa of bodies without joints) keep their values unless the
 new scene defines them. Distant bodies therefore do not affect the others.
@@ -38,6 +38,9 @@ from cuda_kernels.shared.contact import SLIDE
 
 if TYPE_CHECKING:
     from abd.scene.scene import Scene
+
+DYNAMICS = ("kind", "mass", "moment", "free_translation", "rotation_axis", "free_rotation")
+"""Attributes of bodies on which their acceleration depends."""
 
 
 def start_of(old: RunningSimulation, scene: Scene) -> tuple[Model, State]:
@@ -106,11 +109,21 @@ class Matches:
         return np.array([before.get(key, -1) for key in now], dtype=np.int64)
 
     def jumping(self) -> np.ndarray:
-        """Return a mask (n,) of the new bodies with an added or a removed joint."""
-        out = np.zeros(len(self.body) + 1, dtype=bool)  # the last element is the world
-        out[JointList.of(self.new.joints).bodies[self.joint < 0]] = True
-        removed = np.setdiff1d(np.arange(len(self.old.joints)), self.joint)
-        out[self._place[JointList.of(self.old.joints).bodies[removed]]] = True
+        """Return a mask (n,) of the new bodies whose forces jump.
+
+        Their kind, inertia or freedoms have changed, or a joint or coupling is new, removed, changed or connected to such bodies.
+        """
+        (new, old), out = _pairs(self.body), np.zeros(len(self.body) + 1, dtype=bool)  # the last element is the world
+        for name in DYNAMICS:
+            before, now = getattr(self.old.bodies, name)[old], getattr(self.new.bodies, name)[new]
+            out[new] |= np.atleast_2d((before != now).T).any(axis=0)
+        changed, before, now = out.copy(), _links(self.old), _links(self.new)
+        found = np.append(self.joint, np.where(self.coupling < 0, -1, self.coupling + len(self.old.joints)))
+        for k, (bodies, definition) in zip(found.tolist(), now, strict=True):
+            if k < 0 or changed[bodies].any() or definition != before[k][1]:
+                out[bodies] = True
+        for k in np.setdiff1d(np.arange(len(before)), found).tolist():
+            out[self._place[before[k][0]]] = True
         return out[:-1]
 
     def states(self, q: np.ndarray, fresh: np.ndarray) -> np.ndarray:
@@ -171,6 +184,17 @@ class Matches:
     def table(self, table: MeasureTable) -> MeasureTable:
         """Renumber the joints of a table of measures."""
         return replace(table, joint=_renumbered(table.joint, self.joint))
+
+
+def _links(model: Model) -> list[tuple[np.ndarray, str]]:
+    """Return the bodies (k,) of all joints, then of all couplings, and their definitions as texts without numbers of others."""
+    ends = JointList.of(model.joints).bodies
+    frames = ((one.parent_frame.tobytes(), one.child_frame.tobytes()) for one in model.joints)
+    inner = {"parent": 0, "child": 0, "parent_frame": 0, "child_frame": 0, "stiffness_mass": 0, "length": 0, "drawing": 0}
+    joints = ((*pair, replace(one, **inner)) for pair, one in zip(frames, model.joints, strict=True))
+    couplings = (replace(one, joint=0, terms=[replace(term, joint=0) for term in one.terms]) for one in model.couplings)
+    bodies = [*ends, *(ends[list(_coupled(one))].ravel() for one in model.couplings)]
+    return list(zip(bodies, map(repr, (*joints, *couplings)), strict=True))
 
 
 def _coupled(coupling: Coupling) -> tuple[int, ...]:
@@ -256,7 +280,7 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     fresh = np.flatnonzero(match.body < 0).tolist()
     if fresh:
         new.stepper.start_contacts(fresh)
-    new.stepper.modes.jump(match.jumping(), constraints=True)
+    new.stepper.modes.jump(match.jumping() | (saved["gravity"] != old.gravity).any(), constraints=True)
     new.stepper.sleep.disturb()
 
 

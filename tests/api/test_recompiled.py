@@ -241,3 +241,45 @@ def test_reordered_bodies_keep_history_and_switches_of_their_pairs():
     assert not back.pair("low", "high").enabled and back.pair("low", "ground").enabled
     other.step(), back.step()
     same(other, back, sim.bodies, 1e-9)
+
+
+def cart(dt: float = 0.01, gravity: float = -9.81, ratio: float = 0.0, cart=None, hand=None, elbow=None) -> abd.Scene:
+    """Two bars that swing on a cart, which moves freely unless `cart` gives other keys; a gear of a `ratio` may couple them."""
+    scene = abd.Scene("cart", gravity=(0, 0, gravity), solver={"dt": dt})
+    scene.add_body("cart", box=(0.1, 0.1, 0.1), **(cart or {}))
+    scene.add_body("arm", box=(0.4, 0.05, 0.05), position=(0.2, 0, 0))
+    turning = {"velocity": (0, 0, -1), "angular_velocity": (0, 5, 0)}
+    scene.add_body("hand", box=(0.4, 0.05, 0.05), position=(0.6, 0, 0), **turning, **(hand or {}))
+    scene.add_hinge("shoulder", "cart", "arm", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    settings = {"axis": (0, 1, 0), **(elbow or {})}
+    scene.add_hinge("elbow", "arm", "hand", anchor=(0.4, 0, 0), enforcement="exact", **settings)
+    if ratio:
+        scene.add_gear("gear", "shoulder", "elbow", ratio)
+    return scene
+
+
+KINEMATIC = {"kind": "kinematic", "motion": {"formulas": {"x": "0.2*sin(10*t)"}}}
+SCENES = {
+    # name: keys of the scene before and after the change
+    "release": ({"cart": KINEMATIC}, {}), "stop": ({"cart": {"velocity": (1, 0, 0)}}, {"cart": {"kind": "static"}}),
+    "mass": ({}, {"hand": {"density": 5000}}), "fixed": ({}, {"cart": {"fix": ["z"]}}), "free": ({"cart": {"fix": ["z"]}}, {}),
+    "gravity": ({"cart": KINEMATIC}, {"cart": KINEMATIC, "gravity": 5.0}),
+    "drive": ({}, {"elbow": {"drive": {"mode": "force", "target": 3}}}), "axis": ({}, {"elbow": {"axis": (0, 1, 0.2)}}),
+    "gear": ({}, {"ratio": 1}), "ratio": ({"ratio": 1}, {"ratio": 2}), "no gear": ({"ratio": 1}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), SCENES.values(), ids=SCENES)
+def test_changed_scenes_restart_the_integrator(before, after):
+    """The step after a change is that of a simulation whose integrator is restarted, as by an assignment of gravity."""
+    sim = abd.run(cart(**before), steps=11, device=NAME).recompiled(cart(**after))
+    other = copy.deepcopy(sim)
+    other.gravity = other.gravity
+    sim.step(), other.step()
+    np.testing.assert_allclose(sim.stepper.qd, other.stepper.qd, atol=1e-9)
+
+
+def test_released_bodies_keep_their_momentum():
+    sim = abd.run(cart(gravity=0.0, cart=KINEMATIC), steps=11, device=NAME).recompiled(cart(gravity=0.0))
+    before = sum(one.mass * one.center_velocity for one in sim.bodies.values())
+    assert sim.step().momentum["linear"] == pytest.approx(before, abs=1e-6)
