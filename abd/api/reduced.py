@@ -7,10 +7,11 @@
     A, B = arm.linearize()                          # of one step of the simulation
 
 A breadth-first search from the world finds the joints of a spanning tree, with velocities v (nv,); bodies without joints to the
-tree have six. `forward_dynamics` also satisfies the joints in `loops`, which close loops; the other methods use the tree only.
+tree have six, disabled bodies none. `forward_dynamics` also satisfies the joints in `loops`, which close loops, locks, brakes
+without an effort limit, and couplings without a compliance; the other methods use the tree only.
 All quantities are those of the rigid bodies in the current state, with prescribed bodies at constant velocity, without rotor
-inertia, springs, drives, limits, joint friction and contact. `linearize` includes all of these, because it differentiates a step
-of the simulation.
+inertia, springs, other drives, compliant couplings, limits, joint friction and contact. `linearize` includes all of these: it
+differentiates a step of the simulation.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from abd.api.body_view import BodyView
 from abd.api.protocol import RunningSimulation
 from abd.api.tape import Tape
 from abd.joints.coordinates.mechanism import Branch, Mechanism
+from abd.joints.rows.laws import Role
+from abd.model import Kind
 from abd.state import State
 
 TANGENT = 1e-5
@@ -42,9 +45,11 @@ class Reduced:
     """
 
     def __init__(self, simulation: RunningSimulation):
-        self._simulation = simulation
+        self._simulation, self._system = simulation, simulation.backend.system
+        self._reference = simulation.stepper.memory.reference.copy()
         model, stepper = simulation.model, simulation.stepper
-        bodies = replace(model.bodies, q=stepper.q, qd=stepper.qd)  # with the present poses of prescribed bodies
+        kind = np.where(simulation._switches.off, Kind.STATIC, model.bodies.kind)
+        bodies = replace(model.bodies, q=stepper.q, qd=stepper.qd, kind=kind)  # with the present poses of prescribed bodies
         self.mechanism = Mechanism(replace(model, bodies=bodies, joints=list(model.joints)[: simulation._springs.given]))
         self.q, self.v = self.mechanism.state_of(stepper.q, stepper.qd)
         self.names = tuple(name for branch in self.mechanism.branches for name in self._names(branch))
@@ -81,13 +86,28 @@ class Reduced:
         return self.mechanism.inverse_dynamics(self.q, self.v, self._vector(acceleration, "an acceleration"))
 
     def forward_dynamics(self, torque=None) -> np.ndarray:
-        """Return the acceleration dv/dt (nv,) under efforts tau (nv,), by default zero; loops stay closed.
+        """Return the acceleration dv/dt (nv,) under efforts tau (nv,), by default zero; loops, locks and couplings stay closed.
 
         Raises:
             ValueError: a joint that closes a loop has no configuration space.
         """
         tau = None if torque is None else self._vector(torque, "a torque")
-        return self.mechanism.forward_dynamics(self.q, self.v, tau)
+        return self.mechanism.forward_dynamics(self.q, self.v, tau, constraints=self._constraints())
+
+    def _constraints(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return G (k, nv) and b (k,) of ``G dv/dt + b = 0`` for locks and couplings, if any."""
+        a = self._system.row_laws
+        rows = np.flatnonzero(a.active & np.isin(a.role, (Role.LOCK, Role.COUPLING)) & (a.mass_stiffness > 0.0))
+        if not len(rows):
+            return None
+
+        def rates(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+            return self._system.rates(*self.mechanism.affine_state(q, v), self._reference)[rows]
+
+        G = np.array([rates(self.q, v) for v in np.eye(len(self.v))]).T - rates(self.q, 0.0 * self.v)[:, None]
+        step = TANGENT / (1.0 + np.linalg.norm(self.v))
+        ends = [rates(self.mechanism.moved(self.q, sign * step * self.v), self.v) for sign in (1.0, -1.0)]
+        return G, (ends[0] - ends[1]) / (2.0 * step)
 
     def jacobian(self, body: str | BodyView, point=(0.0, 0.0, 0.0)) -> np.ndarray:
         """Return the Jacobian (6, nv) of a body: velocity of a point (3,) of its mesh frame and angular velocity, in world axes.

@@ -66,6 +66,32 @@ def test_the_matrices_follow_the_state(base):
     assert np.abs(predicted).max() > 1.0
 
 
+CONSTRAINTS = {
+    # name: motion of the base, term of a coupling of the second hinge with the first, call before the steps
+    "lock": (None, None, lambda sim: sim.joints["pin 1"].theta.lock()),
+    "turning": ({"angular_velocity": (2, 0, 6)}, None, lambda sim: sim.joints["pin 1"].theta.lock()),
+    "gear": (None, {"factor": -2}, lambda sim: None), "curved": (None, {"polynomial": [0, 1, 2]}, lambda sim: None),
+    "free gear": (None, {"factor": -2}, lambda sim: setattr(sim.couplings["gear"], "active", False)),
+    "disabled": (None, {"factor": -2}, lambda sim: setattr(sim.bodies["bar 1"], "enabled", False)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("base", "term", "change"), CONSTRAINTS.values(), ids=CONSTRAINTS)
+def test_forward_dynamics_with_locks_couplings_and_disabled_bodies(base, term, change):
+    scene = double_pendulum(base=base)
+    if term:
+        scene.add_coupling("gear", "pin 1.theta", [{"coordinate": "pin 0.theta", **term}], enforcement="exact")
+    sim = abd.Simulation(scene, device=NAME)
+    sim.joints["pin 0"].set_coordinate("theta", 0.4)
+    change(sim)
+    sim.run(steps=50)
+    arm = sim.reduced()
+    assert len(arm.v) == 1 + sim.bodies["bar 1"].enabled
+    sim.step()
+    assert (sim.reduced().v - arm.v) / H == pytest.approx(arm.forward_dynamics(), rel=2e-2, abs=1e-2)
+    assert np.abs(arm.forward_dynamics()).max() > 1.0
+
+
 ENDS = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}
 SIX_FREEDOMS = [("bushing", {"stiffness": 1.0, **ENDS}), ("spring", {"stiffness": 1.0, **ENDS}), ("free", ENDS)]
 

@@ -271,18 +271,23 @@ class Mechanism:
         return -np.einsum("nia,ni->a", self.jacobians(q)[:, :3], weights)
 
     def forward_dynamics(
-        self, q: np.ndarray, v: np.ndarray, torque: np.ndarray | None = None, wrenches: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, q: np.ndarray, v: np.ndarray, torque: np.ndarray | None = None, wrenches: np.ndarray | None = None,
+        constraints: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> np.ndarray:  # fmt: skip
         """dv/dt (nv,) under joint torques (nv,) and external wrenches with closed loops (`with_loops`)."""
-        return self.with_loops(q, v, torque, wrenches)[0]
+        return self.with_loops(q, v, torque, wrenches, constraints)[0]
 
     def with_loops(
-        self, q: np.ndarray, v: np.ndarray, torque: np.ndarray | None = None, wrenches: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, q: np.ndarray, v: np.ndarray, torque: np.ndarray | None = None, wrenches: np.ndarray | None = None,
+        constraints: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """dv/dt (nv,), and the wrench (l, 6) of each of `loops` on its child about its anchor, world axes.
 
         q and v must close the loops; dv/dt keeps them closed, without a correction of drift. Multipliers of redundant
         constraints have minimum norm.
+
+        Args:
+            constraints: G (k, nv) and b (k,) of further constraints ``G dv/dt + b = 0``.
 
         Raises:
             ValueError: a joint outside the tree has no configuration space, so that its forces are unknown.
@@ -290,14 +295,16 @@ class Mechanism:
         push = -self.dynamics_bias(q, v, wrenches)
         push = push if torque is None else push + torque
         M, out = self.mass_matrix(q), np.zeros((len(self.loops), 6))
-        if not self.loops:
+        found = [self._loop(self.joints[k], q, v) for k in self.loops]
+        found += [] if constraints is None else [(*constraints, np.zeros((6, 0)))]
+        if not found:
             return np.linalg.solve(M, push), out
-        rows, biases, axes = zip(*(self._loop(self.joints[k], q, v) for k in self.loops))
+        rows, biases, axes = zip(*found)
         G, nv = np.concatenate(rows), self.num_velocities
         system = np.block([[M, -G.T], [G, np.zeros((len(G), len(G)))]])
         solution = np.linalg.lstsq(system, np.concatenate([push, -np.concatenate(biases)]), rcond=1e-12)[0]
         ends = np.cumsum([len(bias) for bias in biases])
-        for k, (end, axis) in enumerate(zip(ends, axes)):
+        for k, (end, axis) in enumerate(zip(ends[: len(out)], axes)):
             out[k] = axis @ solution[nv + end - axis.shape[1] : nv + end]
         return solution[:nv], out
 

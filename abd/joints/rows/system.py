@@ -389,7 +389,7 @@ class JointSystem:
     def after_impacts(self, memory: JointMemory, q: np.ndarray, change: np.ndarray) -> JointMemory:
         """Memory in the state q (n, 12) after impacts that change the velocities by `change` (n, 12)."""
         history = memory.history.copy()
-        history[slots.RATE] += self._along_rows(*motion(self.table, q, change, memory.reference))[1]
+        history[slots.RATE] += self.rates(q, change, memory.reference)
         return replace(memory, history=history)
 
     def rotor_energy(self, memory: JointMemory) -> float:
@@ -397,6 +397,10 @@ class JointSystem:
         a = self.row_laws
         rotors = a.active & (a.role == Role.ARMATURE)
         return float(0.5 * (a.mass_stiffness * memory.history[slots.RATE] ** 2)[rotors].sum())
+
+    def rates(self, q: np.ndarray, qd: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Rates (R,) of the rows in a state q, qd (n, 12), with angles counted from values `reference` (m,) of measures."""
+        return self._along_rows(*motion(self.table, q, qd, reference))[1]
 
     def _along_rows(self, measured: np.ndarray, speeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and rates (R,) of the rows from those of the measures (m,)."""
