@@ -351,3 +351,78 @@ def test_every_force_acts_before_an_impact(by, dt):
     heights = [simulation.step() and ball.position[2] - 0.1 for _ in range(round(3.0 / dt))]
     tops = [b for a, b, c in zip(heights, heights[1:], heights[2:], strict=False) if b > a and b >= c]
     assert len(tops) >= 2 and tops == pytest.approx([1.0] * len(tops), abs=0.01)
+
+
+@pytest.mark.parametrize("dt", [1e-2, 1e-3])
+@pytest.mark.parametrize("kind", ["static", "kinematic"])
+@pytest.mark.parametrize("e, belt", [(1.0, 1.5), (0.5, 10.0)])
+def test_a_ball_rebounds_from_a_belt_as_from_a_floor(e, belt, kind, dt):
+    """The belt accelerates the ball by the smaller one of ``mu (1 + e) v`` and 2/7 of its speed."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": dt})
+    scene.add_material("default", mu=0.5, restitution=e)
+    motion = {"motion": {"velocity": (0.0, 0.0, 0.0)}} if kind == "kinematic" else {}
+    scene.add_body("belt", box=(4, 4, 0.2), position=(0, 0, -0.1), kind=kind, surface_velocity=(belt, 0, 0), **motion)
+    scene.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 0.1137), velocity=(0, 0, -2))
+    velocity = abd.run(scene, duration=0.02, device=NAME).bodies["ball"].linear_velocity
+    np.testing.assert_allclose(velocity, [min(0.5 * (1.0 + e) * 2.0, 2.0 / 7.0 * belt), 0.0, 2.0 * e], atol=5e-3)
+
+
+@pytest.mark.parametrize("after", [0.0, -0.5, 3.0])
+def test_a_body_that_stops_or_reverses_in_the_step_of_an_impact(after):
+    """A ball of 1 m/s with e = 0.5 against a paddle, whose motion of 1.5 m/s changes at the start of that step."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": 0.01})
+    scene.add_material("default", mu=0.0, restitution=0.5)
+    at = {"position": (-0.05, 0, 0), "motion": {"velocity": (0, 0, 0)}}
+    scene.add_body("paddle", box=(0.1, 0.3, 0.3), kind="kinematic", **at)
+    scene.add_body("ball", sphere={"radius": 0.05}, mass=0.3, position=(0.103, 0, 0), velocity=(-1, 0, 0))
+    simulation = abd.Simulation(scene, device=NAME)
+    for k in range(4):
+        time = 0.01 * (k + 1)
+        simulation.bodies["paddle"].move_to(position=(-0.05 + 1.5 * min(time, 0.02) + after * max(0.0, time - 0.02), 0, 0))
+        simulation.step()
+    assert simulation.bodies["ball"].linear_velocity[0] == pytest.approx(after + 0.5 * (after + 1.0), abs=5e-3)
+
+
+@pytest.mark.parametrize("mass, e", [(4.19, 1.0), (0.1, 1.0), (4.19, 0.3)])
+def test_impacts_of_distant_bodies_exchange_no_energy(mass, e):
+    """Newton's law would give the rod energy (Kane's case), which its own impact must not have."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": 0.01, "d_hat": 5e-4})
+    scene.add_material("default", mu=1.0, restitution=1.0)
+    scene.add_material("smooth")
+    scene.add_material_pair("smooth", "default", mu=0.0, restitution=e)
+    scene.add_body("floor", half_space={})
+    at = {"position": (0, 0, 0.075 + 0.525 * np.sqrt(0.5)), "axis_angle": {"axis": (0, 1, 0), "degrees": 45.0}}
+    scene.add_body("rod", box=(1, 0.05, 0.05), density=1000, velocity=(-0.5, 0, -1), **at)
+    ball = {"sphere": {"radius": 0.1}, "mass": mass, "material": "smooth"}
+    scene.add_body("ball", position=(3, 0, 0.175), velocity=(0, 0, -1), **ball)
+    simulation = abd.run(scene, steps=10, device=NAME)
+    rod = simulation.bodies["rod"]
+    v, w = rod.linear_velocity, rod.angular_velocity[1]
+    assert v @ v + 1.0025 / 12.0 * w * w <= (1.0 + 1e-6) * 1.25
+    assert simulation.bodies["ball"].linear_velocity[2] == pytest.approx(e, abs=0.01)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_elastic_impacts_of_tumbling_bodies_add_no_energy(seed):
+    rng = np.random.default_rng(seed)
+    spin, quaternion = rng.normal(size=3), rng.normal(size=4)
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": 0.01})
+    scene.add_material("default", mu=0.0, restitution=1.0)
+    scene.add_body("floor", half_space={})
+    spin *= 15.0 / np.linalg.norm(spin)
+    at = {"position": (0, 0, 0.25), "quaternion": quaternion / np.linalg.norm(quaternion)}
+    scene.add_body("box", box=(0.3, 0.2, 0.1), velocity=(0, 0, -2), angular_velocity=spin, **at)
+    simulation = abd.Simulation(scene, device=NAME)
+    energies = np.array([simulation.step().energy["kinetic"] for _ in range(15)])
+    assert (energies[1:] <= (1.0 + 1e-4) * energies[:-1]).all()
+
+
+def test_points_with_fixed_rotations_take_part_in_impacts():
+    scene = abd.Scene(solver={"dt": 0.01})
+    scene.add_body("ground", half_space={})
+    scene.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 0.15))
+    point = {"surface": {"vertices": [[0, 0, 0]], "points": [0]}, "mass": 1.0, "fix": ["rx", "ry", "rz"]}
+    scene.add_body("point", position=(3, 0, 0.05), **point)
+    simulation = abd.run(scene, duration=0.3, device=NAME)
+    assert simulation.bodies["ball"].position[2] == pytest.approx(0.1, abs=0.005)
+    assert simulation.bodies["point"].position[2] == pytest.approx(0.0, abs=0.005)

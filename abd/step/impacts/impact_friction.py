@@ -26,8 +26,11 @@ class ImpactFriction:
     rows: sparse.csr_matrix
 
     @classmethod
-    def of(cls, part: ImpactPairs, q: np.ndarray, before: np.ndarray) -> ImpactFriction:
-        """Return the friction of pairs in states q (n, 12), whose surfaces have the twists `before` (6 n,) the impacts."""
+    def of(
+        cls, part: ImpactPairs, q: np.ndarray, before: np.ndarray, changes: np.ndarray, fresh: np.ndarray
+    ) -> ImpactFriction:
+        """Return the friction of pairs in states q (n, 12), whose surfaces have the twists `before` (6 n,) the impacts, with
+        `changes` (6 n,) at `fresh` pairs (k,) bool."""
         pair = np.flatnonzero(part.mu > 0.0)
         pairs, normal = part.pairs[pair], part.impulses[pair, 0, :3] / part.size[pair, None]
         across = tangents(normal)
@@ -39,13 +42,20 @@ class ImpactFriction:
         row = np.broadcast_to(np.arange(2 * len(pair)).reshape(-1, 1, 2, 1), lever.shape)
         rows = sparse.csr_matrix((lever.ravel(), (row.ravel(), column.ravel())), shape=(2 * len(pair), 6 * len(q)))
         spent = (both @ part.friction[pair][:, :, None])[:, :, 0]
-        return cls(ConeRows(pair, part.mu[pair] * part.size[pair], spent, (rows @ before).reshape(-1, 2)), both, rows)
+        slip = rows @ before + np.where(np.repeat(fresh[pair], 2), rows @ changes, 0.0)
+        return cls(ConeRows(pair, part.mu[pair] * part.size[pair], spent, slip.reshape(-1, 2)), both, rows)
 
     def on_first(self, impulses: np.ndarray, count: int) -> np.ndarray:
         """Return impulses (count, 3) on the first bodies of all pairs from friction impulses (2 m,) [N s]."""
         out = np.zeros((count, 3))
         out[self.cones.pair] = (impulses.reshape(-1, 1, 2) @ self.tangents)[:, 0]
         return out
+
+    def power(self, step: np.ndarray, given: np.ndarray, added: np.ndarray, count: int) -> np.ndarray:
+        """Return (count,) work of the friction of the step with surface twists `step` (6 n,), and of that and the added impulses
+        (2 m,) with the twists `given` (6 n,) of prescribed bodies and moving surfaces [J]."""
+        each = self.cones.spent.ravel() * (self.rows @ step) + added * (self.rows @ given)
+        return np.bincount(np.repeat(self.cones.pair, 2), weights=each, minlength=count)
 
     def work(self, A: sparse.csr_matrix, limit: np.ndarray, added: np.ndarray, after: np.ndarray, step: np.ndarray) -> float:
         """Return the work of friction in the impacts minus that in the converged step [J].

@@ -35,6 +35,7 @@ class Mobility:
         free: (6 n, 6 n) block diagonal matrix of them; J: (R, 6 n) joint rows, slack: (R,) their C; factor: of
             ``J W_0 J^T + C``, None without rows.
         joined: (n,) bool, bodies in these rows; reached: mask of the given rows that are in J.
+        of_bodies (n,), of_pairs (k,), of_rows (R,): numbers of their components, of bodies that pairs and joints connect.
     """
 
     chosen: np.ndarray
@@ -45,6 +46,9 @@ class Mobility:
     factor: object
     joined: np.ndarray
     reached: np.ndarray
+    of_bodies: np.ndarray
+    of_pairs: np.ndarray
+    of_rows: np.ndarray
 
     @property
     def jointed(self) -> bool:
@@ -61,7 +65,7 @@ class Mobility:
         pairs: np.ndarray,
         seeds: np.ndarray,
     ) -> Mobility:
-        """Return the mobility of all bodies connected with the pairs `seeds`.
+        """Return the mobility of all bodies connected with the pairs `seeds`; their pairs are `chosen`, sorted by components.
 
         Args:
             mass: (n,) [kg]; inertia: (n, 3, 3) about the centres of mass, world axes [kg m^2].
@@ -81,19 +85,20 @@ class Mobility:
         of_pair = np.where(movable[i], label[i], label[j])
         chosen_labels = np.unique(of_pair[seeds])
         chosen = np.flatnonzero(np.isin(of_pair, chosen_labels))
+        chosen = chosen[np.argsort(of_pair[chosen], kind="stable")]
         blocks = _blocks(mass, inertia, rows.basis, movable & np.isin(label[:n], chosen_labels))
         free = sparse.bsr_matrix((blocks, np.arange(n), np.arange(n + 1)), shape=(6 * n, 6 * n)).tocsr()
         reached = np.isin(label[n:], chosen_labels)
         J, slack = J[reached].tocsr(), slack[reached]
-        joined = np.zeros(n, dtype=bool)
+        joined, components = np.zeros(n, dtype=bool), (label[:n], of_pair[chosen], label[n:][reached])
         if not J.shape[0]:
-            return cls(chosen, blocks, free, J, slack, None, joined, reached)
+            return cls(chosen, blocks, free, J, slack, None, joined, reached, *components)
         joined[J.indices // 6] = True
         S = (J @ free @ J.T).tocsc()
         weight = S.diagonal()
         # regularise rows that are redundant or have no mobile body
         S = S + sparse.diags(slack + np.where(weight > 0.0, 1e-11 * weight, 1.0))
-        return cls(chosen, blocks, free, J, slack, scipy.sparse.linalg.splu(S.tocsc()), joined, reached)
+        return cls(chosen, blocks, free, J, slack, scipy.sparse.linalg.splu(S.tocsc()), joined, reached, *components)
 
     def apply(self, impulses: np.ndarray) -> np.ndarray:
         """Return twists (6 n, ...) of impulses."""

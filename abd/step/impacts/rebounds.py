@@ -82,7 +82,7 @@ class Rebounds:
 
     def _are_fresh(self, pairs: ImpactPairs, step: Step, h: float | np.ndarray) -> np.ndarray:
         """Return (k,) bool, pairs that became active in a step of h [s], scalar or (n,), and closed; record those of bodies."""
-        closing = -pairs.power(step.then) / pairs.size
+        closing = -pairs.power(step.then + self.restitution.changes(step)) / pairs.size
         fresh = closing > 2.0 * self.settings.tolerance
         if (contacts := fresh & pairs.is_contact).any():
             some, lengths = pairs.pairs[contacts], np.broadcast_to(h, len(step.then))

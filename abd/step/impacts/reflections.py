@@ -1,7 +1,7 @@
 """Factors on the impulses of impact pairs: passes of reflections, and factors for given final velocities.
 
-The same array operations solve pairs of several worlds as independent *blocks*, each with its own reference speed and passes
-(`abd.step.impacts.restitution`).
+The same array operations solve pairs that are not connected as independent *blocks*, each with its own reference speed and
+passes (`abd.step.impacts.restitution`).
 """
 
 from __future__ import annotations
@@ -71,24 +71,21 @@ def solve_factors(
 
 @dataclass(frozen=True)
 class Blocks:
-    """k pairs of bodies, sorted by world; a *block* is the pairs or the bodies of one of w worlds.
+    """k pairs of bodies, sorted by component of connected bodies; a *block* is the pairs or the bodies of one of w components.
 
     Attributes:
         starts: (w + 1,) first pair of every block, none of them empty, and k.
-        bodies: (n,) block of every body, w without a block.
+        labels: (w,) ascending numbers of the components.
     """
 
     starts: np.ndarray
-    bodies: np.ndarray
+    labels: np.ndarray
 
     @classmethod
-    def of(cls, worlds: np.ndarray, first: np.ndarray) -> Blocks:
-        """Return the blocks of pairs with first bodies (k,), sorted by world; worlds: (n,) of all bodies."""
-        of_pairs = worlds[first]
-        starts = np.flatnonzero(np.concatenate([[True], of_pairs[1:] != of_pairs[:-1], [True]]))
-        number = np.full(worlds.max() + 1, len(starts) - 1)
-        number[of_pairs[starts[:-1]]] = np.arange(len(starts) - 1)
-        return cls(starts, number[worlds])
+    def of(cls, of_pairs: np.ndarray) -> Blocks:
+        """Return the blocks of pairs with the components `of_pairs` (k,), which are sorted."""
+        labels, starts = np.unique(of_pairs, return_index=True)
+        return cls(np.append(starts, len(of_pairs)), labels)
 
     @property
     def count(self) -> int:
@@ -103,10 +100,6 @@ class Blocks:
         """Return (k,) values of the blocks (w,) by pairs."""
         return np.repeat(values, np.diff(self.starts))
 
-    def entries(self, values: np.ndarray) -> np.ndarray:
-        """Return (6 n,) values of the blocks (w,) by twists of bodies, 0 without a block."""
-        return np.repeat(np.append(values, np.zeros(1, dtype=values.dtype))[self.bodies], 6)
-
     def largest(self, values: np.ndarray) -> np.ndarray:
         """Return (w,) largest values (k,) of the blocks."""
         return np.maximum.reduceat(values, self.starts[:-1])
@@ -119,6 +112,11 @@ class Blocks:
         """Return (w,) sums of values (k,) in the order of the pairs."""
         return np.bincount(self.number, weights=values, minlength=self.count)
 
-    def sums_of_bodies(self, chosen: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return (w,) sums of values (m,) of the chosen bodies (n,) bool in their order."""
-        return np.bincount(self.bodies[chosen], weights=values, minlength=self.count)[: self.count]
+    def places(self, components: np.ndarray) -> np.ndarray:
+        """Return (m,) blocks of components (m,), w without a block."""
+        at = np.minimum(np.searchsorted(self.labels, components), self.count - 1)
+        return np.where(self.labels[at] == components, at, self.count)
+
+    def sums_at(self, places: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return (w,) sums of values (m,) of the blocks at `places` (m,), in their order."""
+        return np.bincount(places, weights=values, minlength=self.count + 1)[: self.count]

@@ -84,7 +84,7 @@ class Impacts(Table):
     Attributes:
         opens: (k,) largest ``P_k . v`` with which contacts may open [J]; closing, left: (k,) ``P_k . v`` at the beginning and at
             the end of the step.
-        least: (k,) smallest closing speed of an impact [m/s]; h: (k,) length of the step [s].
+        least: (k,) smallest closing speed of an impact [m/s]; fresh: (k,) bool, pairs that became active in the step.
     """
 
     impact_pairs: ImpactPairs
@@ -92,7 +92,7 @@ class Impacts(Table):
     closing: np.ndarray
     left: np.ndarray
     least: np.ndarray
-    h: np.ndarray
+    fresh: np.ndarray
 
 
 class Restitution:
@@ -102,6 +102,7 @@ class Restitution:
         self.model, self.settings = model, model.settings
         self.dynamic = model.bodies.kind == Kind.DYNAMIC
         self.kinematic = model.bodies.kind == Kind.KINEMATIC
+        self.turns = np.sort(model.bodies.moment, axis=1)[:, 1] > 0.0  # not points and rods, whose rotations are fixed
         self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
         self._built_for, self._warned = None, False
         self._has_friction = self.settings.friction_iterations != 0
@@ -126,12 +127,17 @@ class Restitution:
         """
         size, lengths = impact_pairs.size, np.broadcast_to(h, len(step.then))[impact_pairs.pairs[:, 0]]
         closing, left = impact_pairs.power(step.then), impact_pairs.power(step.now)
+        closing += np.where(fresh, impact_pairs.power(self.changes(step)), 0.0)
         fall, resting = lengths * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
         plastic = fresh & (impact_pairs.restitution == 0.0)
         least = np.maximum(np.where(plastic, 0.0, 2.0 * fall), resting)
         opens, opening = np.maximum(closing, 0.0), np.where(impact_pairs.is_contact, np.maximum(OPENING * fall, resting), 0.0)
         is_seed = (closing < -least * size) | (left - opens > opening * size)
-        return Impacts(impact_pairs, opens, closing, left, least, lengths), is_seed
+        return Impacts(impact_pairs, opens, closing, left, least, fresh), is_seed
+
+    def changes(self, step: Step) -> np.ndarray:
+        """Return (n, 6) changes of the twists of kinematic bodies in a step, which new contacts meet with their final ones."""
+        return np.where(self.kinematic[:, None], step.now - step.then, 0.0)
 
     def rebound(
         self, impacts: Impacts, is_seed: np.ndarray, step: Step, system: JointSystem, sweep: Sweep
@@ -208,12 +214,13 @@ class Restitution:
         rows = P
         has_friction = self._has_friction and (part.mu > 0.0).any()
         if has_friction:
-            friction = ImpactFriction.of(part, q, step.then.ravel() + moving)
+            changes = self.changes(step).ravel()
+            friction = ImpactFriction.of(part, q, step.then.ravel() + moving, changes, impacts.fresh)
             rows = sparse.vstack([P, friction.rows], format="csr")
         if mobility.coupling_size(rows) > LARGEST_COUPLING:
             self._warn_too_many(mobility, len(part.pairs))
             return None
-        blocks, A_all = Blocks.of(self.model.bodies.world, part.pairs[:, 0]), mobility.pair_matrix(rows)
+        blocks, A_all = Blocks.of(mobility.of_pairs), mobility.pair_matrix(rows)
         A = A_all[: len(part), : len(part)]
         of_step = P.sum(axis=0) + (friction.rows.T @ friction.cones.spent.ravel() if has_friction else 0.0)
         of_step = np.asarray(of_step).ravel()
@@ -222,16 +229,20 @@ class Restitution:
         target, in_impact = reflect(sweep, A, powers, part.restitution, impacts.least, size, blocks)
         law = target, opens, in_impact, size, blocks
         by_pair, pull, work = np.zeros((len(part), 3)), np.zeros(6 * len(q)), 0.0
+        given = np.where(np.repeat(self.kinematic, 6), now, 0.0)
         if has_friction:
             powers = np.concatenate([left, friction.rows @ (now + moving)])
             s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(part)])
             pull, by_pair = friction.rows.T @ impulses, friction.on_first(impulses, len(part))
         else:
             s = solve_factors(sweep, A, left, *law)
+        lost = left + s * (P @ given)
+        if has_friction:
+            lost += friction.power(now + moving, given + moving, impulses, len(part))
         impulse = P.T @ s + pull
         added = mobility.apply(impulse)
-        fraction = self._within_energy(step, mobility, blocks, of_step, impulse, added, pull * moving)
-        scale, of_pair = blocks.entries(fraction), blocks.each(fraction)
+        fraction = self._within_energy(step, mobility, blocks, lost, added)
+        scale, of_pair = np.append(fraction, 0.0)[np.repeat(blocks.places(mobility.of_bodies), 6)], blocks.each(fraction)
         if has_friction:
             pair, slips = friction.cones.pair, [friction.rows @ (one + moving) for one in (now + scale * added, now)]
             limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
@@ -272,43 +283,46 @@ class Restitution:
         return impacts.closing + waits * change
 
     def _within_energy(
-        self, step: Step, mobility: Mobility, blocks: Blocks, of_step: np.ndarray, impulse: np.ndarray, added: np.ndarray,
-        surfaces: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
-        """Return (w,) fractions of the added twists that add no energy beyond the work of prescribed bodies.
+        self, step: Step, mobility: Mobility, blocks: Blocks, lost: np.ndarray, added: np.ndarray
+    ) -> np.ndarray:
+        """Return (w,) fractions of the added twists that add no energy beyond the work of prescribed bodies and surfaces.
 
-        Without the contacts, whose impulses are `of_step`, the bodies would have the energy
-        ``T(v') + |v' - v|^2 / 2 - of_step . v'`` at the end of the step, less the strain energy of the impact.
+        Without contacts the bodies would have the energy ``T(v) + (p' - p) . v' - lost`` at the end of the step, with the
+        momenta p, less the strain energy of the impact.
 
         Args:
-            impulse: (6 n,) added impulses, with the twists `added` (6 n,); surfaces: (6 n,) work against moving surfaces [J]."""
-        now, some = step.now.ravel(), (self.dynamic | self.kinematic) & (blocks.bodies < blocks.count)
-        lost = (of_step + np.where(np.repeat(self.kinematic, 6), impulse, 0.0)) * now + surfaces
-        work = -blocks.sums_of_bodies(some, lost.reshape(-1, 6)[some].sum(axis=1))
-        for (q, _), sign in ((step.before, 1.0), (step.after, -1.0)):
-            strained = self.dynamic & some
-            work += sign * blocks.sums_of_bodies(strained, elastic_energies(self.model, q, strained))
-        end, full, change, c = (
-            self._energies(step.after[0], mobility, blocks, v) for v in (now, now + added, now - step.then.ravel(), added)
-        )
-        most = np.maximum(end + change + work, end)
+            lost: (k,) work of contact and friction in the step, and of the added impulses on prescribed bodies and moving
+                surfaces [J]; added: (6 n,) twists."""
+        then, now, bodies = step.then.ravel(), step.now.ravel(), blocks.places(mobility.of_bodies)
+        some = self.dynamic & (bodies < blocks.count)
+        rotors = mobility.slack > 0.0
+        of_rotors, places = blocks.places(mobility.of_rows[rotors]), bodies[some]
+
+        def product(twists: np.ndarray, before: tuple[np.ndarray, ...], after: tuple[np.ndarray, ...]) -> np.ndarray:
+            """Return (w,) products of twists and changes of momenta of bodies and rotors."""
+            change = self._momenta(*after, some) - self._momenta(*before, some)
+            out = blocks.sums_at(places, np.sum(twists.reshape(-1, 6)[some] * change, axis=1))
+            if rotors.any():
+                rates = [(mobility.J @ v)[rotors] for v in (twists, after[1] - before[1])]
+                out += blocks.sums_at(of_rotors, rates[0] * rates[1] / mobility.slack[rotors])
+            return out
+
+        (q_0, _), (q_1, _), still = step.before, step.after, np.zeros(len(now))
+        start, end, c = (0.5 * product(v, (q, still), (q, v)) for q, v in ((q_0, then), (q_1, now), (q_1, added)))
+        most = start + product(now, (q_0, then), (q_1, now)) - blocks.sums(lost)
+        for q, sign in ((q_0, 1.0), (q_1, -1.0)):
+            most += sign * blocks.sums_at(places, elastic_energies(self.model, q, some))
         # T(now + x added) = end + x (b + x c)
-        b = full - end - c
+        b, most = product(added, (q_1, still), (q_1, now)), np.maximum(most, end)
         root = np.sqrt(np.maximum(b * b + 4.0 * c * (most - end), 0.0))
         fraction = np.clip((root - b) / np.where(c > 0.0, 2.0 * c, 1.0), 0.0, 1.0)
-        return np.where(full <= most, 1.0, fraction)
+        return np.where(end + b + c <= most, 1.0, fraction)
 
-    def _energies(self, q: np.ndarray, mobility: Mobility, blocks: Blocks, twists: np.ndarray) -> np.ndarray:
-        """Return (w,) kinetic energies of the rigid motion (6 n,) of the dynamic bodies of blocks, and of their rotors [J]."""
-        some, bodies = self.dynamic & (blocks.bodies < blocks.count), self.model.bodies
-        rates = (mobility.J @ twists)[mobility.slack > 0.0] if mobility.jointed else np.zeros(0)
-        twists = twists.reshape(-1, 6)[some]
-        inertia = free_motion.inertia(q[some, 3:].reshape(-1, 3, 3), bodies.moment[some])
-        turning = np.einsum("ni,nij,nj->n", twists[:, 3:], inertia, twists[:, 3:])
-        moving = bodies.mass[some] * np.sum(twists[:, :3] ** 2, axis=1)
-        # with joints there is one block
-        rotors = float((rates * rates / mobility.slack[mobility.slack > 0.0]).sum())
-        return 0.5 * (blocks.sums_of_bodies(some, moving + turning) + rotors)
+    def _momenta(self, q: np.ndarray, twists: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """Return the momenta (m, 6) of the rigid motion of some bodies (n,) bool with twists (6 n,)."""
+        v, w = np.split(twists.reshape(-1, 6)[some], 2, axis=1)
+        inertia = free_motion.inertia(q[some, 3:].reshape(-1, 3, 3), self.model.bodies.moment[some])
+        return np.concatenate([self.model.bodies.mass[some, None] * v, np.einsum("nij,nj->ni", inertia, w)], axis=1)
 
     def _inertia(self, q: np.ndarray) -> np.ndarray:
         """Return (n, 3, 3) inertias about the centres of mass, world axes [kg m^2]."""
@@ -317,7 +331,7 @@ class Restitution:
     def _twists(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Return (n, 6) twists in world axes, those with the momenta of qd for dynamic bodies."""
         A, Ad, moment = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3), self.model.bodies.moment
-        d, k, w = self.dynamic, self.kinematic, np.zeros((len(q), 3))
+        d, k, w = self.dynamic & self.turns, self.kinematic, np.zeros((len(q), 3))
         momentum = free_motion.torque(Ad[d] * moment[d, None, :], A[d])
         w[d] = np.linalg.solve(free_motion.inertia(A[d], moment[d]), momentum[:, :, None])[:, :, 0]
         w[k] = axial(Ad[k] @ np.linalg.inv(A[k]))
