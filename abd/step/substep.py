@@ -86,7 +86,8 @@ class Substeps:
                 self.backend.loads.set_loads(*self.loads)
         self.before = None
         if stepper.prescribed.any:
-            self.before = stepper.prescribed.with_mean_rates(*stepper.present, stepper.previous_q, stepper.previous_h)
+            mean = stepper.prescribed.with_mean_rates(*stepper.present, stepper.previous_q, stepper.previous_h)
+            self.before = mean, stepper.previous_qd
         stepper.modes.restart(h, stepper.previous_h)
         rule = stepper.modes.rule(h, stepper.previous_h)
         drives = stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h)

@@ -35,12 +35,12 @@ class Rebounds:
     def forget(self) -> None:
         self.impact_pairs = NO_PAIRS
 
-    def rebound(self, before: np.ndarray | None, h: PerBody, limited: np.ndarray) -> Rebound | None:
+    def rebound(self, before: tuple[np.ndarray, np.ndarray] | None, h: PerBody, limited: np.ndarray) -> Rebound | None:
         """Set the velocities after impacts in a step of h [s], scalar or (n,).
 
         Args:
-            before: (n, 12) velocities before the step, None for the stored ones: prescribed bodies have the mean velocities of
-                steps, which implicit Euler gives to the bodies that they carry.
+            before: (n, 12) velocities before the step and (n, 12) before the one before; None for the stored ones. Prescribed
+                bodies have the mean velocities of steps, which implicit Euler gives to the bodies that they carry.
             limited: (n,) bool, bodies that limits push."""
         backend, model, joints = self.backend, self.model, self.backend.system
         touching = backend.touch.touching() != 0
@@ -48,7 +48,8 @@ class Rebounds:
         if not has_contact.any():
             return None
         (q_0, v_0), after = self.copies.previous, self.copies.present
-        before = q_0, v_0 if before is None else before
+        then, earlier = (v_0, v_0) if before is None else before
+        before = q_0, then
         # excluded bodies must not supply energy
         if (inactive := self.articulations.dynamic & ~backend.inactive.mobile).any():
             before = tuple(np.where(inactive[:, None], end, begin) for begin, end in zip(before, after, strict=True))
@@ -58,7 +59,7 @@ class Rebounds:
         if len(joints.hard_limits) and limited.any():
             limits = ImpactPairs.of_limits(model, joints, self.copies.memory, self.copies.applied, after[0], h)
             pairs = self._with_limits(pairs, limits)
-        step = self.restitution.step(before, after)
+        step = self.restitution.step(before, after, then - earlier, h)
         impacts, is_seed = self.restitution.impacts(pairs, step, h, self._are_fresh(pairs, step, h))
         if not is_seed.any():
             return None
@@ -82,7 +83,7 @@ class Rebounds:
 
     def _are_fresh(self, pairs: ImpactPairs, step: Step, h: float | np.ndarray) -> np.ndarray:
         """Return (k,) bool, pairs that became active in a step of h [s], scalar or (n,), and closed; record those of bodies."""
-        closing = -pairs.power(step.then + self.restitution.changes(step)) / pairs.size
+        closing = -pairs.power(step.then + step.changes) / pairs.size
         fresh = closing > 2.0 * self.settings.tolerance
         if (contacts := fresh & pairs.is_contact).any():
             some, lengths = pairs.pairs[contacts], np.broadcast_to(h, len(step.then))

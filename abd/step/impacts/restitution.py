@@ -59,6 +59,8 @@ from abd.tables import Table
 
 _log = logging.getLogger(__name__)
 
+JUMP = 4.0
+"""Change of a prescribed velocity, over that in half of the step before, above which it jumps; constant accelerations have 2."""
 OPENING = 0.5
 """Opening speed above which it is removed, over the speed that gravity gives in a step: weights settle with less."""
 NEGLIGIBLE = 1e-3
@@ -69,12 +71,19 @@ LARGEST_COUPLING = 2e7
 
 @dataclass(frozen=True)
 class Step:
-    """States and velocities (n, 12) before and after a step, and the twists (n, 6) before and after it."""
+    """States and velocities (n, 12) before and after a step, the twists (n, 6) before and after it, and (n,) bool, prescribed
+    bodies whose velocity jumps in it."""
 
     before: tuple[np.ndarray, np.ndarray]
     after: tuple[np.ndarray, np.ndarray]
     then: np.ndarray
     now: np.ndarray
+    jumps: np.ndarray
+
+    @property
+    def changes(self) -> np.ndarray:
+        """(n, 6) changes of the twists of bodies that jump: new contacts meet these with their final twists."""
+        return np.where(self.jumps[:, None], self.now - self.then, 0.0)
 
 
 @dataclass(frozen=True)
@@ -112,9 +121,16 @@ class Restitution:
         each = (np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1) for qd in velocities)
         return functools.reduce(np.maximum, each)
 
-    def step(self, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray]) -> Step:
-        """Return the step between states and velocities (n, 12) `before` and `after`."""
-        return Step(before, after, self._twists(*before), self._twists(*after))
+    def step(
+        self, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], usual: np.ndarray,
+        h: float | np.ndarray,
+    ) -> Step:  # fmt: skip
+        """Return the step of h [s], scalar or (n,), between states and velocities (n, 12) `before` and `after`.
+
+        usual: (n, 12) change of the velocities of kinematic bodies in half of the step before."""
+        least = np.maximum(JUMP * self.speeds(usual), 2.0 * h * float(np.linalg.norm(self.settings.gravity)))
+        jumps = self.kinematic & (self.speeds(after[1] - before[1]) > least)
+        return Step(before, after, self._twists(*before), self._twists(*after), jumps)
 
     def impacts(
         self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray, fresh: np.ndarray
@@ -127,17 +143,13 @@ class Restitution:
         """
         size, lengths = impact_pairs.size, np.broadcast_to(h, len(step.then))[impact_pairs.pairs[:, 0]]
         closing, left = impact_pairs.power(step.then), impact_pairs.power(step.now)
-        closing += np.where(fresh, impact_pairs.power(self.changes(step)), 0.0)
+        closing += np.where(fresh, impact_pairs.power(step.changes), 0.0)
         fall, resting = lengths * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
         plastic = fresh & (impact_pairs.restitution == 0.0)
         least = np.maximum(np.where(plastic, 0.0, 2.0 * fall), resting)
         opens, opening = np.maximum(closing, 0.0), np.where(impact_pairs.is_contact, np.maximum(OPENING * fall, resting), 0.0)
         is_seed = (closing < -least * size) | (left - opens > opening * size)
         return Impacts(impact_pairs, opens, closing, left, least, fresh), is_seed
-
-    def changes(self, step: Step) -> np.ndarray:
-        """Return (n, 6) changes of the twists of kinematic bodies in a step, which new contacts meet with their final ones."""
-        return np.where(self.kinematic[:, None], step.now - step.then, 0.0)
 
     def rebound(
         self, impacts: Impacts, is_seed: np.ndarray, step: Step, system: JointSystem, sweep: Sweep
@@ -214,8 +226,7 @@ class Restitution:
         rows = P
         has_friction = self._has_friction and (part.mu > 0.0).any()
         if has_friction:
-            changes = self.changes(step).ravel()
-            friction = ImpactFriction.of(part, q, step.then.ravel() + moving, changes, impacts.fresh)
+            friction = ImpactFriction.of(part, q, step.then.ravel() + moving, step.changes.ravel(), impacts.fresh)
             rows = sparse.vstack([P, friction.rows], format="csr")
         if mobility.coupling_size(rows) > LARGEST_COUPLING:
             self._warn_too_many(mobility, len(part.pairs))
