@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from abd.errors import AbdError
-from abd.io.chain import hashes
+from abd.io.chain import GROUPS, hashes
 from abd.io.checkpoint import read_slots
 from abd.io.datasets import CONTACTS, COUNTS, OFFSET, RAGGED
 from abd.io.frame import ENERGIES
@@ -220,13 +220,7 @@ class Trajectory:
     @cached_property
     def _series_names(self) -> list[str]:
         """Names of the datasets with one entry per frame."""
-        found = ["/time", "/step"]
-        groups = ["bodies", "energy", "momentum", "solver", *(f"joints/{name}" for name in self._file["joints"])]
-        groups += ["sensors"] if "sensors" in self._file else []
-        for group in groups:
-            series = {name: item for name, item in self._file[group].items() if isinstance(item, h5py.Dataset)}
-            found += [f"/{group}/{name}" for name, item in series.items() if item.maxshape[:1] == (None,)]
-        return found
+        return list(_series(self._file, "/"))
 
     def verify(self, frames: int | None = None) -> None:
         """Compare the constants and the first `frames` frames (default: all) with their hashes.
@@ -275,6 +269,16 @@ def trajectory_path(run: str | Path) -> Path:
     """Return the trajectory in the directory of a run; a path of a file is returned unchanged."""
     path = Path(run)
     return path / "trajectory.h5" if path.is_dir() else path
+
+
+def _series(group: h5py.Group, path: str) -> Iterator[str]:
+    """Yield the paths of the datasets with one entry per frame."""
+    for name, item in group.items():
+        if isinstance(item, h5py.Dataset):
+            if item.maxshape[:1] == (None,):
+                yield path + name
+        elif f"{path}{name}/" not in (*RAGGED, *(f"/{other}/" for other in GROUPS)):
+            yield from _series(item, f"{path}{name}/")
 
 
 def _mesh(group) -> StoredMesh:

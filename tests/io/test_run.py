@@ -119,6 +119,15 @@ def test_a_killed_run_is_resumed_from_its_checkpoint(tmp_path):
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
+def test_a_run_of_two_worlds_is_resumed(tmp_path):
+    made = scene().replicate(2, dt=(0.01, 0.005))
+    for folder, steps, resume in (("whole", 6, False), ("parts", 3, False), ("parts", 6, True)):
+        run(made, made.compile(), tmp_path / folder, device="numpy", steps=steps, resume=resume, simulate=abd.Simulation)
+    whole, parts = Trajectory(tmp_path / "whole"), Trajectory(tmp_path / "parts")
+    parts.verify()
+    np.testing.assert_array_equal(parts.world_time, whole.world_time)
+
+
 @pytest.mark.parametrize("place", ["joint", "body"])
 def test_a_formula_without_a_value_ends_a_run(tmp_path, place):
     """Frames before it are kept; the message has the place of the formula. A run that ends before it succeeds."""
