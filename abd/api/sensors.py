@@ -49,24 +49,25 @@ class Sensor:
     """Record of one quantity over time.
 
     Attributes:
-        name: name of the sensor; columns: (k,) names of its values.
+        name: name of the sensor; definition: its arguments in `Simulation.add_sensor`; columns: (k,) names of its values.
         every: number of steps between records.
     """
 
-    __slots__ = ("_read", "_simulation", "_times", "_values", "columns", "every", "name")
+    __slots__ = ("_read", "_simulation", "_times", "_values", "columns", "definition", "every", "name")
 
     def __init__(
         self,
         simulation: RunningSimulation,
-        name: str,
+        definition: tuple,
         read: Callable[[], np.ndarray],
         columns: tuple[str, ...],
         every: int,
     ):
+        name = definition[0]
         if every < 1:
             raise ValueError(f"sensor '{name}': every must be a positive number of steps, not {every}")
         self._simulation, self._read = simulation, read
-        self.name, self.every = name, int(every)
+        self.name, self.definition, self.every = name, definition, int(every)
         self._times: list[float] = []
         self._values: list[np.ndarray] = []
         self.record()
@@ -123,12 +124,13 @@ class Sensor:
 def sensor(simulation: RunningSimulation, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
     """Create a sensor and its first record; see `Simulation.add_sensor`."""
     if callable(what):
-        return Sensor(simulation, name, lambda: what(simulation), (), every)
+        return Sensor(simulation, (name, what, of), lambda: what(simulation), (), every)
     if what not in _QUANTITIES:
         raise ValueError(f"sensor '{name}': unknown quantity {what!r}; it must be {', '.join(_QUANTITIES)}, or a function")
     kind, read, columns = _QUANTITIES[what]
     observed = _observed(simulation, kind, of)
-    return Sensor(simulation, name, lambda: read(*observed), (observed[0].name,) if kind == "coordinate" else columns, every)
+    columns = (observed[0].name,) if kind == "coordinate" else columns
+    return Sensor(simulation, (name, what, of), lambda: read(*observed), columns, every)
 
 
 def _observed(simulation: RunningSimulation, kind: str, of: Observed) -> tuple:

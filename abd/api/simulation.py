@@ -143,7 +143,7 @@ class Simulation(Runs, StateChanges):
         self._changes_of_scene = changes_of(self)
         for one in self.scene.spec.sensor if self.scene is not None else []:
             try:
-                self.add_sensor(one.name, one.what, one.of, one.every)
+                self.add_sensor(*one.definition, one.every)
             except ValueError as error:
                 raise SceneError.of(str(error), f"sensor.{one.name}") from None
         return self

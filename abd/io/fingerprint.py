@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass, replace
 from typing import TypeVar
 
@@ -23,12 +23,12 @@ _INSTANTS = 2.0 ** np.arange(-4, 12)
 """Instants at which prescribed motions are sampled, in time steps of the scene."""
 
 
-def model_digest(model: Model) -> str:
-    """SHA-256 over all arrays and settings of a model, as hexadecimal digits.
+def model_digest(model: Model, sensors: Iterable[tuple] = ()) -> str:
+    """SHA-256 over all arrays and settings of a model and its sensors (name, quantity, observed object), as hexadecimal digits.
 
     Names of meshes, colors, notes and the number of frames are excluded: a run may be continued for longer. Functions of
     prescribed motions and drives enter by their values at `_INSTANTS` up to the first without a value, functions of custom joints
-    by their source.
+    and sensors by their source.
     """
     instants = _INSTANTS * model.settings.dt
     digest = hashlib.sha256()
@@ -50,6 +50,8 @@ def model_digest(model: Model) -> str:
     _take(digest, "settings", replace(model.settings, frames=0))
     for body, motion in sorted(model.motions.items()):
         _take(digest, f"motion {body}", _sampled(motion, instants))
+    for name, *quantity in sorted(sensors):
+        _take(digest, f"sensor {name}", quantity)
     return digest.hexdigest()
 
 

@@ -98,7 +98,7 @@ class FrameReader:
 
     def __init__(self, sim, contacts: bool = False):
         self.sim, self.contacts = sim, contacts
-        self.sensors = dict(getattr(sim, "sensors", {}))
+        self.sensors = dict(sim.sensors)
         self.joints = JointList.of(sim.model.joints)
         self.several = len(np.unique(sim.model.bodies.world)) > 1
 

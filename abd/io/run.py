@@ -182,7 +182,7 @@ class Recorder:
             if old.attributes["digest"] != attributes["digest"] or old.attributes["every"] != every:
                 raise ResumeError(
                     f"{path} was written by another scene, or by this one before it was changed "
-                    "(bodies, joints, materials, solver settings and output.every must be the same); "
+                    "(bodies, joints, materials, sensors, solver settings and output.every must be the same); "
                     "undo the change, or start a new run with another --out"
                 )
             saved, has_contacts = old.checkpoint(), old.has_contacts
@@ -249,7 +249,8 @@ def run(
     observers = list(observers)
     with run_directory(directory, resume, overwrite) as folder, observed(observers) as is_interrupted:
         sim = simulate(model, device)
-        attributes = {"scene": model.name, "device": sim.device, "digest": model_digest(model), "every": every}
+        attributes = {"scene": model.name, "device": sim.device, "every": every}
+        attributes["digest"] = model_digest(model, [one.definition for one in sim.sensors.values()])
         start = Recorder.resumed if resume else partial(Recorder.fresh, contacts=scene.output.contacts)
         recorder = start(sim, folder / TRAJECTORY, every, steps, attributes)
         with recorder.writer, recorder.queue:

@@ -6,7 +6,6 @@ A run with a row is finished; the same sweep in the same folder skips it if its 
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 import logging
@@ -190,10 +189,9 @@ def _measured(job: Job, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _digest(scene: Scene) -> str:
-    """SHA-256 of a compiled scene with its number of frames and its sensors, as hexadecimal digits."""
+    """Digest of a compiled scene and its sensors, and its number of frames."""
     model = scene.compile()
-    text = f"{model_digest(model)} {model.settings.frames} {scene.spec.sensor!r}"
-    return hashlib.sha256(text.encode()).hexdigest()
+    return f"{model_digest(model, [one.definition for one in scene.spec.sensor])} {model.settings.frames}"
 
 
 def _scene(job: Job) -> Scene:

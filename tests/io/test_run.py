@@ -169,6 +169,20 @@ def test_another_scene_is_refused(tmp_path):
     assert start(tmp_path, 5, resume=True, frames=7).report["steps"] == 5
 
 
+@pytest.mark.parametrize("what, count", [("position", 1), (lambda sim: sim.gravity, 1), ("velocity", 2), ("velocity", 0)])
+def test_a_run_with_other_sensors_is_refused(tmp_path, what, count):
+    def recorded(what, count, steps, **keys):
+        sim = abd.Simulation(scene(), device="numpy")
+        for k in range(count):
+            sim.add_sensor(f"s{k}", what, "body0", every=steps)
+        return sim.run(steps=steps, record=tmp_path, **keys)
+
+    recorded("velocity", 1, 2)
+    recorded("velocity", 1, 4, resume=True)
+    with pytest.raises(ResumeError, match="sensors"):
+        recorded(what, count, 6, resume=True)
+
+
 CHANGES = {
     "kappa": lambda made: setattr(made.body("body1"), "kappa", 1e8),
     "mesh": lambda made: setattr(made.body("body0"), "scale", (1.0, 1.0, 1.1)),

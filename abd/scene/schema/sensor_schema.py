@@ -42,12 +42,11 @@ class SensorSpec(Spec):
     every: Count = entry(1, "number of steps between two values", ge=1)
 
     @property
-    def of(self):
-        """The argument `of` of `Simulation.add_sensor`."""
-        if self.joint is not None:
-            return self.joint if self.coordinate is None else (self.joint, self.coordinate)
-        second = self.point if self.other is None else self.other
-        return self.body if second is None else (self.body, second)
+    def definition(self) -> tuple:
+        """The arguments `name`, `what` and `of` of `Simulation.add_sensor`."""
+        first = self.body if self.joint is None else self.joint
+        second = next((one for one in (self.coordinate, self.point, self.other) if one is not None), None)
+        return self.name, self.what, first if second is None else (first, second)
 
 
 def check_sensor(spec: SensorSpec) -> Iterator[Finding]:
