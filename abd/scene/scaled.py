@@ -56,8 +56,8 @@ def _table(spec: Spec, factor: float, power: Callable[[str], int], leave: tuple[
             changes[key] = _table(value, factor, power)
         elif isinstance(value, list) and value and isinstance(value[0], Spec):
             changes[key] = [_table(one, factor, power) for one in value]
-        elif unit and power(unit):
-            changes[key] = times(value, factor ** power(unit))
+        elif unit and power(unit) and (product := times(value, factor ** power(unit))) != value:
+            changes[key] = product
     return spec.model_copy(update=changes)
 
 

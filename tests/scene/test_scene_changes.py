@@ -61,6 +61,19 @@ def test_scaled_scene_has_the_scaled_motion():
     assert np.allclose(forces[1] / [[factor], [factor**2]], forces[0], rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("how", ["override", "save", "save explicit"])
+def test_values_that_are_set_to_their_default_remain_set(how, tmp_path):
+    scene = abd.Scene(gravity=(0, 0, -9.81))
+    scene.add_material("default", mu=0.0)
+    scene.add_body("a", box=(1, 1, 1))
+    if how == "override":
+        again = scene.override(["solver.dt=0.005"])
+    else:
+        scene.save(tmp_path / "a.toml", explicit=how.endswith("explicit"))
+        again = abd.load(tmp_path / "a.toml")
+    assert again.scaled(2.0).gravity == (0.0, 0.0, -19.62) and "mu" in again.spec.material[0].model_fields_set
+
+
 def test_formulas_of_couplings_are_scaled():
     scene = machine()
     scene.spec.coupling.clear()

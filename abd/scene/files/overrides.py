@@ -13,6 +13,7 @@ from abd.errors import SceneError
 from abd.scene.checks.checks import check_scene
 from abd.scene.schema.findings import NAMED_LISTS, Finding, as_problem, did_you_mean, schema_findings
 from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec
+from abd.scene.schema.tables import plain
 
 EXCLUDES = {
     "solver.tolerance": ("tolerance_relative",),
@@ -33,7 +34,7 @@ def apply_overrides(spec: SceneSpec, overrides: Iterable[str]) -> SceneSpec:
     Raises:
         SceneError: unknown keys, names and values that the scene cannot take, all at once.
     """
-    data = spec.model_dump(exclude_defaults=True)
+    data = plain(spec)
     problems = []
     for override in overrides:
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from abd.scene.files.reader import LISTS
-from abd.scene.schema.fields import Spec
+from abd.scene.schema.fields import Spec, fields_set
 from abd.scene.schema.schema import SceneSpec, with_paths
 
 OWN_TABLES = ("motion", "surface", "coordinate")
@@ -62,12 +62,12 @@ def _key(name: str) -> str:
 
 def _fields(table: Spec, explicit: bool) -> list[tuple[str, Any]]:
     """Return the keys and values to write: the given ones and, if `explicit`, the defaults."""
-    fields = []
+    fields, given = [], table.__dict__ if explicit else fields_set(table)
     for key, info in type(table).fields_in_order().items():
-        value = getattr(table, key)
+        value = given.get(key)
         if value is None or value == {} or (key == "proxy" and not value):
             continue
-        if not explicit and not info.is_required() and value == info.default:
+        if not explicit and value in ([], ()) and value == info.default:
             continue
         if key == "tolerance" and table.tolerance_relative is not None:
             continue

@@ -176,6 +176,12 @@ def given(table: Spec, keys: Iterable[str]) -> list[str]:
     return [key for key in keys if values[key] != fields[key].default]
 
 
+def fields_set(table: Spec) -> dict[str, Any]:
+    """Return the values that are set or differ from their defaults, by key: a default that is set counts too."""
+    fields, found = type(table).model_fields, table.model_fields_set
+    return {key: value for key, value in table.__dict__.items() if key in found or value != fields[key].default}
+
+
 def at_most_one(table: Spec, keys: Iterable[str], reason: str = "", remedy: str = "keep one of them") -> Iterator[Finding]:
     """Yield a finding if more than one of the keys is given; `reason`: the rule, such as "a body has one surface"."""
     found = given(table, keys)

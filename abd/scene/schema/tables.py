@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from abd.errors import SceneError
-from abd.scene.schema.fields import ROTATION_KEYS, Spec
+from abd.scene.schema.fields import ATOMS, ROTATION_KEYS, Spec, fields_set
 from abd.scene.schema.findings import as_problem, located, schema_findings
 from abd.scene.schema.values import numbers_value
 
@@ -35,7 +35,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Spec):
-        return value.model_dump(exclude_defaults=True)
+        return {key: item if type(item) in ATOMS else plain(item) for key, item in fields_set(value).items()}
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
