@@ -224,8 +224,9 @@ class Scene(KnownAttributes, JointMethods):
             raise SceneError(self.located(error.problems)) from None
 
     def override(self, overrides: Iterable[str]) -> Scene:
-        """Return a new scene with single values replaced by texts such as ``solver.dt=0.005``."""
-        return Scene.from_spec(apply_overrides(self.spec, overrides), self.notes, self.path)
+        """Return a new scene with single values replaced by texts such as ``solver.dt=0.005``; paths are relative to its file."""
+        directory = Path.cwd() if self.path is None else self.path.parent
+        return Scene.from_spec(apply_overrides(self.spec, overrides, directory), self.notes, self.path)
 
     def scaled(self, factor: float) -> Scene:
         """Return a new scene with all lengths multiplied, by 1e-3 from millimetres to metres. Masses and times do not change;

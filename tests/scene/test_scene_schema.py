@@ -187,7 +187,21 @@ def test_overrides(everything):
     assert spec.body[2].force == (0.0, 0.0, 0.0) and spec.body[5].capsule.radius == 0.7
     assert [(material.name, material.mu) for material in spec.material] == [("ice", 0.02), ("default", 0.3)]
     assert abd.load(everything, ["solver.dt=0.1"]).solver.dt == 0.1
-    assert apply_overrides(spec, []) == spec
+    assert apply_overrides(spec, [], everything.parent) == spec
+
+
+def test_paths_of_overrides_are_relative_to_the_scene_file(everything, monkeypatch):
+    home, elsewhere = everything.parent, everything.parent / "meshes"
+    for folder in (home, elsewhere):
+        (folder / "a.obj").write_text("v 0 0 0\n")
+        (folder / "a.csv").write_text("time,x,y,z\n0,0,0,0\n1,0,0,0\n")
+    monkeypatch.chdir(elsewhere)
+    types = "joint_type=[{name = 't', file = 'a.py', function = 'f'}]"
+    spec = abd.load(everything, ["body.link.mesh=a.obj", "body.cam.motion={file = 'a.csv'}", types]).spec
+    found = spec.body[2].mesh, spec.body[4].motion.file, spec.joint_type[0].file
+    assert found == tuple(str(home / name) for name in ("a.obj", "a.csv", "a.py"))
+    unnamed = abd.Scene.from_spec(spec).override(["body.link.mesh=a.obj"])
+    assert unnamed.body("link").mesh == str(elsewhere / "a.obj")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from abd.errors import SceneError
 from abd.scene.checks.checks import check_scene
 from abd.scene.schema.findings import NAMED_LISTS, Finding, as_problem, did_you_mean, schema_findings
-from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec
+from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec, absolute_in, with_paths
 from abd.scene.schema.tables import plain
 
 EXCLUDES = {
@@ -24,17 +25,18 @@ EXCLUDES = {
 """Keys that replace other keys."""
 
 
-def apply_overrides(spec: SceneSpec, overrides: Iterable[str]) -> SceneSpec:
+def apply_overrides(spec: SceneSpec, overrides: Iterable[str], directory: Path) -> SceneSpec:
     """Return a new scene with some values replaced; `spec` is not modified.
 
     Args:
         overrides: texts ``key=value``: keys are paths of tables, with items of lists by their name; the value is
             TOML, and a text needs no quotes.
+        directory: folder to which paths in the overrides are relative; those in `spec` are relative to the current one.
 
     Raises:
         SceneError: unknown keys, names and values that the scene cannot take, all at once.
     """
-    data = plain(spec)
+    data = plain(with_paths(spec, absolute_in(Path.cwd())))
     problems = []
     for override in overrides:
         try:
@@ -43,7 +45,7 @@ def apply_overrides(spec: SceneSpec, overrides: Iterable[str]) -> SceneSpec:
             problems += error.problems
     if not problems:
         try:
-            changed = SceneSpec.model_validate(data)
+            changed = with_paths(SceneSpec.model_validate(data), absolute_in(directory))
         except ValidationError as error:
             findings = schema_findings(error, SceneSpec, data)
         else:
