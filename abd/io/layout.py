@@ -12,7 +12,7 @@ and for viewers:
 
 - `@camera`, the scene's table as JSON, and `/bodies/color` (n, 4), NaN for default colours;
 - `@parent_frame`, `@child_frame` (4, 4) of a joint in the mesh frames of its bodies, `@coordinates` (names), `@rotary`,
-  `@enforcement`, and the attributes of `/joints/<name>/{parameters,drawing}`.
+  `@enforcement`, and the attributes and datasets of `/joints/<name>/{parameters,drawing}`.
 
 All copies of a joint share the group of its name. Values of frames are (T, k, ...), `@count` (3,) is the grid of their names,
 `bodies` (k, 2) has indices, -1 for the world, and `shift` (k, 3) is the offset of `@parent_frame` in the world.
@@ -32,6 +32,8 @@ from abd.joints.types import TYPES
 from abd.model import WORLD, Model
 
 FORMAT = "abd trajectory 2"
+_LARGEST_ATTRIBUTE = 1 << 15
+"""Size of an array [bytes] up to which it is an attribute; HDF5 allows 64 KiB with the header."""
 
 
 def write_constants(file, model: Model, attributes: dict) -> None:
@@ -97,11 +99,11 @@ def _in_mesh_frame(model: Model, body: int, frame: np.ndarray) -> np.ndarray:
 
 
 def _write_attributes(group, values: dict) -> None:
-    """Write numbers, text, and arrays of them as attributes; functions are skipped."""
+    """Write numbers, text, and arrays of them as attributes, large arrays as datasets; functions are skipped."""
     for name, value in values.items():
         array = np.asarray(value)
         if array.dtype.kind in "biuf":
-            group.attrs[name] = array
+            (group if array.nbytes > _LARGEST_ATTRIBUTE else group.attrs)[name] = array
         elif array.dtype.kind == "U":
             group.attrs[name] = str(value) if array.ndim == 0 else _strings(array.ravel().tolist())
 

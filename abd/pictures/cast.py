@@ -212,7 +212,7 @@ class Recorded:
             parent_frame = np.tile(attributes["parent_frame"], (len(child), 1, 1))
             parent_frame[:, :3, 3] += shift
             parameters, drawing = (
-                {key: _plain_value(value) for key, value in group[part].attrs.items()}
+                {key: _plain_value(value) for key, value in (*group[part].attrs.items(), *group[part].items())}
                 for part in ("parameters", "drawing")
             )
             groups.append(
@@ -286,7 +286,7 @@ def moment_of(model: Model, cast: Cast, time: float, q: np.ndarray) -> Moment:
 
 
 def _plain_value(value):
-    """Attribute of the file as a number, a text, or an array."""
+    """Attribute or dataset of the file as a number, a text, or an array."""
     if isinstance(value, bytes | str):
         return value.decode() if isinstance(value, bytes) else value
     return value.item() if np.ndim(value) == 0 else np.asarray(value)

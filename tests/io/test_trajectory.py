@@ -16,6 +16,10 @@ from abd.io.initial import initial_report
 from abd.io.trajectory import Trajectory, TrajectoryError
 from abd.io.trajectory_writer import TrajectoryWriter
 from abd.joint_model import Joint
+from abd.pictures.cast import Recorded
+
+PROFILE = np.arange(10000.0).reshape(5000, 2)
+"""Numbers that exceed the size of an attribute in HDF5."""
 
 
 def simulated(model=None) -> abd.Simulation:
@@ -101,7 +105,7 @@ def test_joints_of_all_kinds_of_coordinates(tmp_path):
     drawing = {"show": True, "color": (1.0, 0.5, 0.0), "style": "arrow"}
     model = scene().compile()
     ends = model.joints[0].parent_frame, model.joints[0].child_frame
-    keys = {"enforcement": "exact", "drawing": drawing, "parameters": {"skew": 0.25, "f": np.sin}}
+    keys = {"enforcement": "exact", "drawing": drawing, "parameters": {"skew": 0.25, "f": np.sin, "profile": PROFILE}}
     model = replace(model, joints=[Joint("slot", "slotted_hinge", 0, 0, 1, *ends, stiffness_mass=2.0, **keys)])
     write_run(tmp_path / "trajectory.h5", 3, model)
     with h5py.File(tmp_path / "trajectory.h5") as file:
@@ -113,6 +117,7 @@ def test_joints_of_all_kinds_of_coordinates(tmp_path):
         assert attributes["show"] and attributes["color"].tolist() == [1.0, 0.5, 0.0] and attributes["style"] == "arrow"
         assert dict(group["parameters"].attrs) == {"skew": 0.25}
     with Trajectory(tmp_path) as old:
+        np.testing.assert_array_equal(Recorded(old).cast.joints[0].parameters["profile"], PROFILE)
         TrajectoryWriter(tmp_path / "copy.h5", model, old.blocks(4), {}).close()
 
 
