@@ -13,6 +13,7 @@ import numpy as np
 
 from abd.errors import AbdError
 from abd.scene.files.overrides import value_of
+from abd.scene.schema.tables import plain
 
 METHODS = ("lhs", "sobol")
 """Samplings of ranges: Latin hypercube, Sobol sequence (scrambled)."""
@@ -82,18 +83,20 @@ def points(
         repeat: number of runs of each point; above 1, points have the key ``repeat`` = 0, 1, ...
 
     Raises:
-        SweepError: no parameter, a range without `sample`, or `sample` without a range.
+        SweepError: no parameter, a range without `sample`, `sample` without a range, or a number below 1.
     """
     ranges = {key: one for key, one in parameters.items() if isinstance(one, Range)}
-    lists = {key: list(one) for key, one in parameters.items() if key not in ranges}
+    lists = {key: plain(list(one)) for key, one in parameters.items() if key not in ranges}
     if not parameters or any(not values for values in lists.values()):
         raise SweepError("a sweep needs parameters with values, such as solver.dt = [0.01, 0.005]")
+    if repeat < 1 or (sample is not None and sample < 1):
+        raise SweepError(f"sample and repeat must be at least 1, not {sample} and {repeat}")
     if bool(ranges) != (sample is not None):
         raise SweepError(
             f"{next(iter(ranges))} is a range: give the number of samples (--sample N), or values (a:b:n)"
             if ranges else "a sample needs a range, such as material.default.mu=0.1:0.9"
         )  # fmt: skip
-    sampled = _sample(ranges, sample, method, seed) if sample else [{}]
+    sampled = _sample(ranges, sample, method, seed) if ranges else [{}]
     grid = [dict(zip(lists, values)) for values in product(*lists.values())]
     combined = [{key: (one | other)[key] for key in parameters} for one in grid for other in sampled]
     return [point | ({"repeat": k} if repeat > 1 else {}) for point in combined for k in range(repeat)]

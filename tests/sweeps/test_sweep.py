@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import abd
@@ -30,6 +31,8 @@ def test_points_are_all_combinations_and_samples():
     assert len(grid) == 6 and list(grid[0]) == [MU, "solver.dt", "body.box.kind"] and grid[1]["solver.dt"] == 0.005
     repeated = points({"a": [1, 2]}, repeat=2)
     assert repeated == [{"a": a, "repeat": k} for a in (1, 2) for k in (0, 1)]
+    for values in (np.arange(2), np.eye(2), [np.bool_(True), {"x": np.zeros(3)}]):
+        assert json.loads(json.dumps(points({"a": values}))) == points({"a": values})
     for method in ("lhs", "sobol"):
         sampled = points({"a": Range(2.0, 4.0), "b": Range(0.0, 1.0)}, sample=8, method=method, seed=3)
         assert sampled == points({"a": Range(2.0, 4.0), "b": Range(0.0, 1.0)}, sample=8, method=method, seed=3)
@@ -47,6 +50,8 @@ def test_points_are_all_combinations_and_samples():
         (["a=1", "a=2"], None, "given twice"),
         (["a=1:2"], None, "give the number of samples"),
         (["a=1,2"], 4, "a sample needs a range"),
+        (["a=1:2"], 0, "at least 1"),
+        (["a=1,2"], 0, "at least 1"),
     ],
 )
 def test_wrong_parameters_are_refused(texts, sample, words):
