@@ -36,6 +36,7 @@ WRONG = {
     "number in quotes": (f'[solver]\ndt = "0.1"\n{BALL}', 2, "solver.dt", "without quotes, not '0.1'", ""),
     "time step of zero": (f"[solver]\n\n# comment\ndt = 0\n{BALL}", 4, "solver.dt", "greater than 0, not 0", ""),
     "negative tolerance": (f"[solver]\ntolerance = -1e-3\n{BALL}", 2, "tolerance", "greater than 0, not -0.001", ""),
+    "world beyond all": (f"{BALL}world = 2147483647\n", 4, "body.ball.world", "1000000, not 2147483647", ""),
     "not finite": (f"[solver]\nd_hat = nan\n{BALL}", 2, "solver.d_hat", "finite number, not nan", ""),
     "unknown choice": (f'[solver]\nbarrier = "lgo"\n{BALL}', 2, "barrier", "'log', 'log_sq' or 'cubic'", "'log'"),
     "union": (f'[solver]\ncontact_stiffness = "aut"\n{BALL}', 2, "contact_stiffness", "'auto' or a number", "'auto'"),

@@ -51,7 +51,7 @@ ROTATION_KEYS = ("quaternion", "matrix", "axis_angle", "euler")
 """How a rotation is given, one of them."""
 
 LARGEST_INTEGER = 2**31 - 1
-"""Largest number of a group or world: arrays have 32 bits."""
+"""Largest number of a group: arrays have 32 bits."""
 ATOMS = frozenset((float, int, bool, str, tuple, type(None)))
 """Types of values that cannot change."""
 

@@ -254,7 +254,7 @@ class BodySpec(Orientation):
         "colour: [red, green, blue] or with opacity, from 0 to 1; a CSS name; or '#rrggbb'; default: that of the material",
     )
     group: Count = entry(-1, "bodies of the same group >= 0 do not collide; -1: no group", ge=-1, le=LARGEST_INTEGER)
-    world: Count = entry(0, "number of the world; bodies of different worlds do not interact", ge=0, le=LARGEST_INTEGER)
+    world: Count = entry(0, "number of the world; bodies of different worlds do not interact", ge=0, le=1_000_000)
     repeat: RepeatSpec | None = entry(None, "copies on a grid")
 
     @model_validator(mode="before")
