@@ -31,6 +31,7 @@ class StepReport:
     collision-free), "fast_contact" (bodies collided at high speed), or a reason of `StepFailure`; ``rejected_paths`` is the sum
     of the first two. ``indirect_paths``: number of substeps proven collision-free along the Newton
     iterates, not along arcs between the two states. ``max_joint_residual``: of active joints and couplings [m], [rad].
+    ``min_gap`` [m]: smallest gap between bodies if that is below the activation, otherwise an upper bound of it or infinite.
     ``converged``: every minimisation reached the requested tolerance; ``tolerance_achieved`` [m/s] is the largest value. A
     step that does not converge raises `StepFailure`. If other worlds can continue, ``stopped`` has the reason of each
     failed world (`Simulation.stopped_worlds`). ``broken``: joints that broke after this frame.
