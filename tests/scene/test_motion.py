@@ -8,13 +8,13 @@ from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
 from abd.scene.compile.motion import prescribed_motion
-from abd.scene.geometry.frames import body_pose, rotation_matrix
+from abd.scene.geometry.frames import frame_pose, rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
 from abd.scene.schema.fields import Orientation, TimeFunction
 from abd.scene.schema.formula import FormulaError
 from abd.scene.schema.schema import BodySpec, MotionSpec
 
-START = body_pose(BodySpec(name="b", box=(1, 1, 1), position=(1, 2, 3), axis_angle={"axis": (1, 2, 2), "degrees": 40}))
+START = frame_pose(BodySpec(name="b", box=(1, 1, 1), position=(1, 2, 3), axis_angle={"axis": (1, 2, 2), "degrees": 40}))
 
 
 def motion(start=START, center=None, **keys):

@@ -13,7 +13,7 @@ from abd.errors import SceneError
 from abd.model import WORLD, Elasticity, Kind, affine_state
 from abd.names import Names
 from abd.scene.compile.motion import Motion, prescribed_motion
-from abd.scene.geometry.frames import body_pose
+from abd.scene.geometry.frames import frame_pose
 from abd.scene.geometry.matter import Matter, MatterSource
 from abd.scene.geometry.surfaces import Piece
 from abd.scene.schema.fields import in_radians
@@ -86,7 +86,7 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
     if matter is not None:
         record.mass, record.volume, record.notes = matter.mass, matter.volume, list(matter.notes)
 
-    pose = body_pose(spec)
+    pose = frame_pose(spec)
     if kind is Kind.STATIC:
         record.q = affine_state(pose)
     elif kind is Kind.KINEMATIC:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from abd import rotations
-from abd.scene.geometry.frames import rotation_matrix, triad
+from abd.scene.geometry.frames import frame_pose, triad
 from abd.scene.schema.fields import Vector, given
-from abd.scene.schema.joint_schema import FrameSpec, JointSpec
+from abd.scene.schema.joint_schema import JointSpec
 
 
 def world_frames(spec: JointSpec, meshes: list[np.ndarray], start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -24,9 +24,9 @@ def world_frames(spec: JointSpec, meshes: list[np.ndarray], start: np.ndarray) -
     D = _parent_frame(spec, meshes[0])
     ideal = D @ start
     if spec.child_frame is not None:
-        return D, meshes[1] @ _frame(spec.child_frame)
+        return D, meshes[1] @ frame_pose(spec.child_frame)
     if spec.child_world_frame is not None:
-        return D, _frame(spec.child_world_frame)
+        return D, frame_pose(spec.child_world_frame)
     point, rotation = ideal[:3, 3], ideal[:3, :3]
     if spec.child_anchor is not None:
         point = _point(meshes[1], spec.child_anchor)
@@ -50,9 +50,9 @@ def unit(vector: np.ndarray) -> np.ndarray:
 
 def _parent_frame(spec: JointSpec, mesh: np.ndarray) -> np.ndarray:
     if spec.parent_frame is not None:
-        return mesh @ _frame(spec.parent_frame)
+        return mesh @ frame_pose(spec.parent_frame)
     if spec.world_frame is not None:
-        return _frame(spec.world_frame)
+        return frame_pose(spec.world_frame)
     point = np.array(spec.anchor) if spec.anchor is not None else _point(mesh, spec.parent_anchor)
     axis = np.array(spec.axis or (0.0, 0.0, 1.0))
     if spec.parent_axis is not None:
@@ -63,10 +63,6 @@ def _parent_frame(spec: JointSpec, mesh: np.ndarray) -> np.ndarray:
     if spec.x_axis is not None:
         return rotations.pose(_rotation(axis, np.array(spec.x_axis)), point)
     return rotations.pose(triad(axis), point)
-
-
-def _frame(frame: FrameSpec) -> np.ndarray:
-    return rotations.pose(rotation_matrix(frame), np.array(frame.position))
 
 
 def _point(mesh: np.ndarray, point: Vector) -> np.ndarray:

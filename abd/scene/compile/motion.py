@@ -35,7 +35,7 @@ def prescribed_motion(spec: MotionSpec, initial: np.ndarray, center: np.ndarray 
 
     Args:
         spec: table of the motion.
-        initial: (4, 4) initial pose of the mesh frame (`abd.scene.geometry.frames.body_pose`).
+        initial: (4, 4) initial pose of the mesh frame (`abd.scene.geometry.frames.frame_pose`).
         center: (3,) centre of mass in the mesh frame [m]; needed for ``frame = "center_of_mass"``.
         key: location in the scene for the error of a formula without a value.
 

@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 from abd import rotations
 from abd.rotations import least_turn
 from abd.scene.schema.fields import Orientation
+from abd.scene.schema.joint_schema import FrameSpec
 from abd.scene.schema.schema import BodySpec
 
 _TIE = 1e-10
@@ -82,6 +83,6 @@ def rotation_matrix(orientation: Orientation) -> np.ndarray:
     return np.eye(3)
 
 
-def body_pose(body: BodySpec) -> np.ndarray:
-    """Return the initial pose (4, 4) of a body's mesh frame from its position and orientation, without its motion."""
-    return rotations.pose(rotation_matrix(body), np.array(body.position))
+def frame_pose(frame: BodySpec | FrameSpec) -> np.ndarray:
+    """Return the pose (4, 4) of a frame, or of a body's mesh frame without its motion, from position and orientation."""
+    return rotations.pose(rotation_matrix(frame), np.array(frame.position))

@@ -161,5 +161,5 @@ READERS = {
 """Reader of every mesh format, by suffix."""
 
 
-def _unreadable(path: Path, message: str, line: int | None = None, remedy: str = "") -> SceneError:
-    return SceneError.of(message, file=str(path), line=line, value=str(path), remedy=remedy)
+def _unreadable(path: Path, message: str, line: int | None = None) -> SceneError:
+    return SceneError.of(message, file=str(path), line=line, value=str(path))
