@@ -1,6 +1,16 @@
 """Scenes that tests of several folders use."""
 
 import abd
+from abd.errors import Problem
+from abd.model import Model
+from abd.scene.overlaps.intersections import Surveyor
+from abd.scene.overlaps.separation import overlap_problems
+
+
+def overlaps(model: Model) -> list[Problem]:
+    """Return the overlaps at the start as problems."""
+    surveyor, q = Surveyor(model), model.bodies.q
+    return overlap_problems(surveyor, q, surveyor.survey(q), "at t = 0")
 
 
 def on_ground(mu: float | None = None, name: str = "scene", **solver) -> abd.Scene:

@@ -6,6 +6,7 @@ import h5py
 import numpy as np
 import pytest
 import trimesh
+from common_scenes import overlaps
 from on_device import NAME
 
 import abd
@@ -23,7 +24,6 @@ from abd.pictures.shapes import skin
 from abd.potentials import contact
 from abd.potentials.contact import ContactParameters
 from abd.scene.compile.compile import compile_scene
-from abd.scene.overlaps.starts import find_initial_intersections
 from abd.scene.schema.schema import SceneSpec
 
 G = 9.81
@@ -87,15 +87,15 @@ def test_round_pairs_repel_at_their_surfaces(lower, upper, lying):
 @pytest.mark.parametrize(("lower", "upper"), [*PAIRS, *(("half-space", name) for name in PARTS)])
 def test_initial_gaps_and_overlaps_are_those_of_the_ideal_shapes(lower, upper, lying):
     apart, meeting = (stacked(lower, upper, gap, lying) for gap in (1e-6, -1e-3))
-    assert find_initial_intersections(apart) == []
+    assert overlaps(apart) == []
     assert near(apart, apart.bodies.q)[1].min() == pytest.approx(1e-6, abs=1e-12)
-    (problem,) = find_initial_intersections(meeting)
+    (problem,) = overlaps(meeting)
     assert problem.value == pytest.approx(1e-3, rel=0.05)
 
 
 def test_a_body_inside_a_ball_is_found():
     bodies = [{"name": "ball", "sphere": {"radius": 1.0}}, {"name": "box", "box": (0.1, 0.1, 0.1), "position": (0.7, 0, 0)}]
-    (problem,) = find_initial_intersections(compile_scene(SceneSpec(body=bodies)))
+    (problem,) = overlaps(compile_scene(SceneSpec(body=bodies)))
     assert "box" in problem.message and problem.value > 0.3
 
 

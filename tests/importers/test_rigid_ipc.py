@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from common_scenes import overlaps
 from on_device import NAME
 from scipy.spatial.transform import Rotation
 from tool import FIXTURES
@@ -11,7 +12,6 @@ from tool import FIXTURES
 import abd
 from abd.errors import SceneError
 from abd.model import Kind
-from abd.scene.overlaps.starts import find_initial_intersections
 
 FAMILIES = ("rigid-ipc/scenes/**/*.json", "affine-body-dynamics/scenes/*.json")
 SCENES = [path for family in FAMILIES for path in sorted(FIXTURES.glob(family))]
@@ -269,7 +269,7 @@ def test_fixture_scenes_load_without_problems_and_round_trip(path, tmp_path):
     assert abd.load(tmp_path / "copy.toml") == scene
     assert not any("unknown key" in note for note in scene.notes)
     model = scene.compile()
-    assert find_initial_intersections(model) == []
+    assert overlaps(model) == []
     bodies = model.bodies
     assert (bodies.mass[bodies.kind == Kind.DYNAMIC] > 0).all()
     assert np.isfinite(bodies.q).all() and len(model.meshes) <= len(bodies)

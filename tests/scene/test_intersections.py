@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from common_scenes import overlaps
 
 from abd.scene.compile.compile import compile_scene
 from abd.scene.geometry import shapes
 from abd.scene.overlaps.intersections import Surveyor
 from abd.scene.overlaps.overlap import overlap
-from abd.scene.overlaps.starts import find_initial_intersections
 from abd.scene.schema.schema import SceneSpec
 
 BOX = (1.0, 1.0, 1.0)
@@ -17,7 +17,7 @@ SQUARE = {"vertices": [[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], "triangl
 
 
 def found(*bodies, **rest):
-    problems = find_initial_intersections(compile_scene(SceneSpec(body=list(bodies), **rest)))
+    problems = overlaps(compile_scene(SceneSpec(body=list(bodies), **rest)))
     return [(problem.message.split(" at t")[0].replace("'", ""), problem.value) for problem in problems]
 
 
@@ -198,14 +198,14 @@ GROUND = {"name": "ground", "half_space": {}}
     ids=["wall", "neighbour behind", "between two", "corner", "stack"],
 )
 def test_the_remedies_of_overlaps_separate_all_bodies(bodies):
-    problems = find_initial_intersections(compile_scene(SceneSpec(body=bodies)))
+    problems = overlaps(compile_scene(SceneSpec(body=bodies)))
     remedies = " ".join(problem.remedy for problem in problems)
     moves = {name: np.array(by.split(", "), float) for name, by in re.findall(r"'(\w+)' by \((.*?)\)", remedies)}
     moved = [{**one, "position": one["position"] + moves[one["name"]]} if one["name"] in moves else one for one in bodies]
-    assert problems and find_initial_intersections(compile_scene(SceneSpec(body=moved))) == []
+    assert problems and overlaps(compile_scene(SceneSpec(body=moved))) == []
 
 
 def test_remedies_without_room_do_not_claim_to_free_the_body():
     walls = [box("left", 0, 0, 0, **STATIC), box("right", 1.8, 0, 0, **STATIC)]
-    problems = find_initial_intersections(compile_scene(SceneSpec(body=[*walls, box("b", 0.9, 0, 0)])))
+    problems = overlaps(compile_scene(SceneSpec(body=[*walls, box("b", 0.9, 0, 0)])))
     assert len(problems) == 2 and all("may not free it from others" in problem.remedy for problem in problems)

@@ -30,12 +30,6 @@ def free_start(model: Model) -> Model:
     return replace(model, bodies=bodies, notes=[*model.notes, *notes], free_start=apart)
 
 
-def find_initial_intersections(model: Model) -> list[Problem]:
-    """Return the overlaps at t = 0 as problems."""
-    surveyor, q = Surveyor(model), model.bodies.q
-    return overlap_problems(surveyor, q, surveyor.survey(q), "at t = 0")
-
-
 def free_states(model: Model, q: np.ndarray, when: str) -> tuple[np.ndarray, list[str]]:
     """Return states (n, 12) without intersections, `q` itself if it has none, and a note about separated bodies.
 
