@@ -294,9 +294,9 @@ def test_body_with_rotation_only_can_be_set():
     np.testing.assert_allclose(outcome.q[0, :3], model.bodies.q[0, :3], atol=1e-15)
 
 
-def test_setter_takes_degrees_and_clears_requests():
+def test_setter_clears_requests():
     setter = CoordinateSetter(chain(2, seed=0).compile())
-    setter.request_deg("joint0", "theta", 90.0)
+    setter.request("joint0", "theta", 0.5 * np.pi)
     setter.clear_requests()
-    outcome = setter.set_coordinates_deg({("joint1", 0): 270.0})
+    outcome = setter.set_coordinates({("joint1", 0): 1.5 * np.pi})
     np.testing.assert_allclose(outcome.values, [0.0, 1.5 * np.pi], atol=1e-13)

@@ -8,7 +8,6 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joints.closure.assembly import Assembly, assemble
-from abd.joints.measures.measures import Measure
 from abd.joints.types import TYPES
 from abd.model import Model
 
@@ -38,13 +37,12 @@ class CoordinateSetter:
         Raises:
             SceneError: there is no such joint or coordinate, or the value is not finite.
         """
-        k, one = self._coordinate(joint, coordinate)
-        self.requests[k, one.name] = _finite(value)
-
-    def request_deg(self, joint: int | str, coordinate: int | str, value: float) -> None:
-        """`request` with angles in degrees; lengths stay in metres."""
-        k, one = self._coordinate(joint, coordinate)
-        self.requests[k, one.name] = _finite(np.radians(value) if one.rotary else value)
+        k = _index_of("joint", joint, self._joints)
+        names = [one.name for one in self._coordinates[k]]
+        name = names[_index_of(f"coordinate of joint '{self._joints[k]}'", coordinate, names)]
+        if not np.isfinite(value):
+            raise SceneError([Problem("a coordinate must be a finite number", key="value", value=value)])
+        self.requests[k, name] = float(value)
 
     def clear_requests(self) -> None:
         """Remove all requests."""
@@ -72,23 +70,6 @@ class CoordinateSetter:
         for (joint, coordinate), value in values.items():
             self.request(joint, coordinate, value)
         return self.solve()
-
-    def set_coordinates_deg(self, values: Mapping[tuple[int | str, int | str], float]) -> Assembly:
-        """`set_coordinates` with angles in degrees."""
-        for (joint, coordinate), value in values.items():
-            self.request_deg(joint, coordinate, value)
-        return self.solve()
-
-    def _coordinate(self, joint: int | str, coordinate: int | str) -> tuple[int, Measure]:
-        k = _index_of("joint", joint, self._joints)
-        names = [one.name for one in self._coordinates[k]]
-        return k, self._coordinates[k][_index_of(f"coordinate of joint '{self._joints[k]}'", coordinate, names)]
-
-
-def _finite(value: float) -> float:
-    if not np.isfinite(value):
-        raise SceneError([Problem("a coordinate must be a finite number", key="value", value=value)])
-    return float(value)
 
 
 def _index_of(kind: str, given: int | str, known: list[str]) -> int:
