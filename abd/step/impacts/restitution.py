@@ -28,7 +28,7 @@ keeps the supports of a body with an impact. The impulses are rigid ones, which 
 Friction acts with the added impulses, at the centres of the pair's contacts on the surfaces of both bodies, against their slip.
 With the friction of the step it is at most ``mu (1 + s_k) |P_k|``. Other forces act on v for the part of the step before the
 impact: they change the velocities by ``v' - v - W I``, with the impulses I of contacts and their friction in the step. The added
-twists are scaled where they would increase the energy.
+twists of connected bodies are scaled where they would increase their energy.
 """
 
 from __future__ import annotations
