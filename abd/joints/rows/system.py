@@ -123,10 +123,13 @@ class JointSystem:
 
     @cached_property
     def hard_limits(self) -> np.ndarray:
-        """Rows (b,) of active barriers, and of ropes and other gaps as stiff as their joint."""
+        """Rows (b,) of active barriers of coordinates that no lock holds, and of ropes and other gaps as stiff as their joint."""
         a = self.row_laws
         stiff_gaps = (a.law == Law.ONE_SIDED) & (a.mass_stiffness > 0.0)
-        return np.flatnonzero(a.active & ((a.law == Law.BARRIER) | stiff_gaps))
+        rows = np.flatnonzero(a.active & ((a.law == Law.BARRIER) | stiff_gaps))
+        locks = np.flatnonzero(a.active & (a.role == Role.LOCK) & (a.law == Law.QUADRATIC))
+        locked = {(a.joint[row], a.name[row]) for row in locks}
+        return np.array([row for row in rows if (a.joint[row], a.name[row]) not in locked], dtype=int)
 
     @cached_property
     def stiff_drives(self) -> list[int]:
