@@ -1,10 +1,10 @@
 """Transfer of the state of a simulation to a changed scene: `Simulation.recompiled`.
 
 Bodies, joints, couplings and materials are matched by name; joints must also connect the same bodies and have the same type and
-coordinates, and couplings must couple the same joints. Matched objects keep
-their state: poses, velocities, histories of contacts, friction, joints and integrator, changes made while running, loads and
-switches. The integrator restarts for articulations with changed bodies, joints or couplings. Time and work continue. New bodies
-start in their pose of the scene; new prescribed bodies start in the pose of their motion at the current time.
+coordinates, and couplings must couple the same joints. Matched objects keep their state: poses, velocities, histories of
+contacts, friction, joints and integrator, changes made while running, loads and switches. The integrator restarts for
+articulations with changed bodies, joints or couplings. Time and work continue. New bodies start in their pose of the scene; new
+prescribed bodies start in the pose of their motion at the current time.
 
 Scales that depend on all bodies (tolerances, reach of limits, kappa of bodies without joints) keep their values unless the
 new scene defines them. Distant bodies therefore do not affect the others.
@@ -107,6 +107,10 @@ class Matches:
         before = {(one.name, *_coupled(one)): k for k, one in enumerate(self.old.couplings)}
         now = ((one.name, *(int(self.joint[k]) for k in _coupled(one))) for one in self.new.couplings)
         return np.array([before.get(key, -1) for key in now], dtype=np.int64)
+
+    def joint_names(self) -> set[str]:
+        """Return the names of the matched joints."""
+        return {self.new.joints.names[k] for k in _pairs(self.joint)[0].tolist()}
 
     def jumping(self) -> np.ndarray:
         """Return a mask (n,) of the new bodies whose forces jump.
@@ -237,7 +241,7 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     """Transfer the state of a simulation to a simulation of a changed scene; see `Simulation.recompiled`."""
     saved = old.checkpoint()
     joints, switches, match = saved["joints"], saved["switches"], Matches(old.model, new.model)
-    same = {new.model.joints.names[k] for k in _pairs(match.joint)[0].tolist()}
+    same = match.joint_names()
     for key in ("changes", "broken", "fast"):
         joints[key] = {name: value for name, value in joints[key].items() if name.split("\n")[0] in same}
     coupled = {new.model.couplings[k].name for k in _pairs(match.coupling)[0].tolist()}
@@ -253,8 +257,7 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
         switches[key] = _rows_with(new.bodies, {"body": switches[key]})["body"]
     restore_joints(new, joints)
     match = Matches(old.model, new.model)  # with springs
-    same = [new.model.joints.names[k] for k in _pairs(match.joint)[0].tolist()]
-    switches["suspended"] = np.intersect1d(switches["suspended"], np.array(same, dtype=str))
+    switches["suspended"] = np.intersect1d(switches["suspended"], np.array([*match.joint_names()], dtype=str))
     if len(efforts["last"]):
         joints["efforts"]["last"] = _by_coordinate(match, old, new, efforts["last"], new.control.efforts.constant)
     q, qd = new.stepper.q, new.stepper.qd

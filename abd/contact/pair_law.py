@@ -79,6 +79,10 @@ class PairLaw:
         """(m,) keys of pairs of bodies."""
         return np.minimum(i, j).astype(np.int64) * self.n + np.maximum(i, j)
 
+    def bodies_of(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,), (m,) bodies of keys."""
+        return np.divmod(key, self.n)
+
     def regular(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """(m,) activations [m] without parameters of single pairs: upper bounds of those with parameters."""
         return np.minimum(self.d_hat[i], self.d_hat[j])

@@ -9,8 +9,9 @@ be removed, but never becomes attractive.
 
 A pair with friction has two further rows, which follow in each sweep: their p is its slip, their y is the friction impulse that
 is added to `spent`, that of the step, along two tangents. With the limit ``l = mu_k (1 + x_k) size_k``, friction first opposes
-the slip `before` the impact (direction e), which it would change to ``p_1 = p - A_yy (spent + y + l e)``. For the part f of the
-impact, this slip is closest to zero. In the rest, each pair in turn stops its slip within what is left of Coulomb's cone
+the slip `before` the impact (direction e). At its end, that slip would be ``p_1 = p - A_yy (spent + y + l e)``; it changes in
+proportion to the impulse, and is closest to zero after the part f of the impact. For the rest of the impact, each pair in turn
+stops its slip within what is left of Coulomb's cone
 (Routh 1860; Keller 1986, "Impact with friction"),
 
     f = min(max(before . (before - p_1) / |before - p_1|^2, 0), 1),

@@ -57,13 +57,13 @@ def find_parameters(backend, bodies: np.ndarray | None = None) -> tuple[InitialC
         the statistics of the contacts, and (n,) 1 for bodies that are within their activation distance.
     """
     touch, law = backend.touch, backend.pair_law
-    kept = PairParameters() if bodies is None else law.own[~np.isin(np.divmod(law.own.key, law.n), bodies).any(axis=0)]
+    kept = PairParameters() if bodies is None else law.own[~np.isin(law.bodies_of(law.own.key), bodies).any(axis=0)]
     touch.set_pair_parameters(kept)
     touch.list_contacts()
     touching = touch.touching()
     found = starting_parameters(law, *touch.pair_gaps(exact=True))
     if bodies is not None:
-        found = found[np.isin(np.divmod(found.key, law.n), bodies).any(axis=0)]
+        found = found[np.isin(law.bodies_of(found.key), bodies).any(axis=0)]
     if len(found):
         touch.set_pair_parameters(merged(kept, found))
         touch.list_contacts()
@@ -129,7 +129,7 @@ class ContactStiffness:
         factor = law.own.factor.copy()
         factor[at[is_known]] = np.minimum(growth[is_known] * factor[at[is_known]], LARGEST_FACTOR)
         new = key[~is_known]
-        usual = law.regular(*np.divmod(new, law.n))
+        usual = law.regular(*law.bodies_of(new))
         added = PairParameters(new, usual, growth[~is_known], usual)
         backend.touch.set_pair_parameters(merged(replace(law.own, factor=factor), added))
         backend.iteration.evaluate()
@@ -142,7 +142,7 @@ class ContactStiffness:
         law, own = backend.pair_law, backend.pair_law.own
         if not len(own):
             return
-        way = self.rate * np.broadcast_to(h, law.n)[np.divmod(own.key, law.n)[0]]
+        way = self.rate * np.broadcast_to(h, law.n)[law.bodies_of(own.key)[0]]
         activation = np.minimum(own.home, own.activation + way)
         if (activation != own.activation).any():
             backend.touch.set_pair_parameters(replace(own, activation=activation))
@@ -160,7 +160,7 @@ class ContactStiffness:
         gap = _gaps_of(own.key, law, pairs, gaps)
         if ((gap >= 1.0) & (gap < np.inf)).any():  # gaps beyond the activation may be bounds
             gap = _gaps_of(own.key, law, *backend.touch.pair_gaps(exact=True))
-        first, second = np.divmod(own.key, law.n)
+        first, second = law.bodies_of(own.key)
         usual, h = law.regular(first, second), np.broadcast_to(h, law.n)[first]
         is_near = gap * law.activation(first, second) < np.maximum(usual, own.activation)
         factor = np.where(gap > FADING_GAP, np.maximum(1.0, own.factor * 2.0 ** (-h / FADING_TIME)), own.factor)
@@ -187,7 +187,7 @@ def _with_impacts(
 ) -> PairParameters:
     """Return parameters after impacts of pairs of bodies (k, 2), from the gaps (m,) [activations] of the listed pairs (m, 2)."""
     key = np.unique(law.keys(*impact_pairs.T))
-    first, second = np.divmod(key, law.n)
+    first, second = law.bodies_of(key)
     usual, now = law.regular(first, second), law.activation(first, second)
     gap = np.minimum(_gaps_of(key, law, pairs, gaps), 1.0) * now
     at, is_known = own.places(key)

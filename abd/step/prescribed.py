@@ -90,10 +90,8 @@ class Prescribed:
         return out
 
     def with_mean_rates(self, q: np.ndarray, qd: np.ndarray, previous_q: np.ndarray, h: PerBody) -> np.ndarray:
-        """Return velocities (n, 12) with the mean ones of kinematic bodies in the last substep, of h [s], from `previous_q` to q
-        (n, 12).
-
-        First substeps (h = 0) have the present ones qd (n, 12)."""
+        """Return velocities (n, 12): of kinematic bodies the means over the last substep of h [s] from `previous_q` to q (n, 12),
+        of others, and before the first substep (h = 0), the present ones qd (n, 12)."""
         length = np.broadcast_to(h, len(q))[:, None]
         moved = (length > 0.0) & self._mask(self.bodies)[:, None]
         return np.where(moved, (q - previous_q) / np.where(moved, length, 1.0), qd)

@@ -92,14 +92,14 @@ def sweep_cone(a: System, cones: Cones, j: wp.int32) -> wp.float64:
     p = wp.vec2d(slip_of(a, 2 * j), slip_of(a, 2 * j + 1))
     before = cones.before[j]
     against = before / wp.max(wp.length(before), LEAST)
-    lost = before - p + cones.own[j] * (total + limit * against)
-    part = wp.clamp(wp.dot(before, lost) / wp.max(wp.dot(lost, lost), LEAST), ZERO, ONE)
+    change = before - p + cones.own[j] * (total + limit * against)
+    part = wp.clamp(wp.dot(before, change) / wp.max(wp.dot(change, change), LEAST), ZERO, ONE)
     first = -(part * limit) * against
     rest = total - first - cones.inverse[j] * p
     rest = rest * wp.min(ONE, (ONE - part) * limit / wp.max(wp.length(rest), LEAST))
     found = first + rest - cones.spent[j]
-    change = wp.abs(set_factor(a, row, found[0])) * a.diagonal[row]
-    return wp.max(change, wp.abs(set_factor(a, row + 1, found[1])) * a.diagonal[row + 1])
+    by_first = wp.abs(set_factor(a, row, found[0])) * a.diagonal[row]
+    return wp.max(by_first, wp.abs(set_factor(a, row + 1, found[1])) * a.diagonal[row + 1])
 
 
 @wp.kernel

@@ -29,8 +29,9 @@ class ImpactFriction:
     def of(
         cls, part: ImpactPairs, q: np.ndarray, before: np.ndarray, changes: np.ndarray, fresh: np.ndarray
     ) -> ImpactFriction:
-        """Return the friction of pairs in states q (n, 12), whose surfaces have the twists `before` (6 n,) the impacts, with
-        `changes` (6 n,) at `fresh` pairs (k,) bool."""
+        """Return the friction of pairs in states q (n, 12).
+
+        before: (6 n,) twists of the surfaces before the impacts; changes: (6 n,) added to them at `fresh` pairs (k,) bool."""
         pair = np.flatnonzero(part.mu > 0.0)
         pairs, normal = part.pairs[pair], part.impulses[pair, 0, :3] / part.size[pair, None]
         across = tangents(normal)

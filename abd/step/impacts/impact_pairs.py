@@ -64,7 +64,7 @@ class ImpactPairs(Table):
             points[:, side] = q[body, :3] + arm - (model.bodies.radius[body] / size)[:, None] * f
             impulses.append(wrenches(on, q[body]))
         of = tuple(model.bodies.material[pairs].T)
-        of_materials = materials.restitution[of], materials.mu[of]
+        of_materials = materials.restitution[of], materials.mu[of] * (model.settings.friction_iterations != 0)
         impulses, zero = np.stack(impulses, axis=1), np.zeros((len(size), 3))
         return cls(pairs, impulses, points, zero, size, *of_materials, row=np.full(len(size), -1))
 

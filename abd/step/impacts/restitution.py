@@ -114,7 +114,6 @@ class Restitution:
         self.turns = np.sort(model.bodies.moment, axis=1)[:, 1] > 0.0  # not points and rods, whose rotations are fixed
         self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
         self._built_for, self._warned = None, False
-        self._has_friction = self.settings.friction_iterations != 0
 
     def speeds(self, *velocities: np.ndarray) -> np.ndarray:
         """Return (n,) the largest speed of a point of each body [m/s] in several states with velocities (n, 12)."""
@@ -223,41 +222,30 @@ class Restitution:
         impacts = impacts[mobility.chosen]
         part, left, opens, size = impacts.impact_pairs, impacts.left, impacts.opens, impacts.impact_pairs.size
         P, moving = part.rows(len(q)), self._surface_twists(q)
-        rows = P
-        has_friction = self._has_friction and (part.mu > 0.0).any()
-        if has_friction:
-            friction = ImpactFriction.of(part, q, step.then.ravel() + moving, step.changes.ravel(), impacts.fresh)
-            rows = sparse.vstack([P, friction.rows], format="csr")
+        friction = ImpactFriction.of(part, q, step.then.ravel() + moving, step.changes.ravel(), impacts.fresh)
+        rows = sparse.vstack([P, friction.rows], format="csr")
         if mobility.coupling_size(rows) > LARGEST_COUPLING:
             self._warn_too_many(mobility, len(part.pairs))
             return None
         blocks, A_all = Blocks.of(mobility.of_pairs), mobility.pair_matrix(rows)
         A = A_all[: len(part), : len(part)]
-        of_step = P.sum(axis=0) + (friction.rows.T @ friction.cones.spent.ravel() if has_friction else 0.0)
-        of_step = np.asarray(of_step).ravel()
+        of_step = P.T @ np.ones(len(part)) + friction.rows.T @ friction.cones.spent.ravel()
         others = np.where(np.repeat(self.dynamic, 6), now - step.then.ravel() - mobility.apply(of_step), 0.0)
         powers = self._impact_powers(impacts, P @ others)
         target, in_impact = reflect(sweep, A, powers, part.restitution, impacts.least, size, blocks)
         law = target, opens, in_impact, size, blocks
-        by_pair, pull, work = np.zeros((len(part), 3)), np.zeros(6 * len(q)), 0.0
         given = np.where(np.repeat(self.kinematic, 6), now, 0.0)
-        if has_friction:
-            powers = np.concatenate([left, friction.rows @ (now + moving)])
-            s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(part)])
-            pull, by_pair = friction.rows.T @ impulses, friction.on_first(impulses, len(part))
-        else:
-            s = solve_factors(sweep, A, left, *law)
-        lost = left + s * (P @ given)
-        if has_friction:
-            lost += friction.power(now + moving, given + moving, impulses, len(part))
-        impulse = P.T @ s + pull
+        powers = np.concatenate([left, friction.rows @ (now + moving)])
+        s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(part)])
+        by_pair = friction.on_first(impulses, len(part))
+        lost = left + s * (P @ given) + friction.power(now + moving, given + moving, impulses, len(part))
+        impulse = P.T @ s + friction.rows.T @ impulses
         added = mobility.apply(impulse)
         fraction = self._within_energy(step, mobility, blocks, lost, added)
         scale, of_pair = np.append(fraction, 0.0)[np.repeat(blocks.places(mobility.of_bodies), 6)], blocks.each(fraction)
-        if has_friction:
-            pair, slips = friction.cones.pair, [friction.rows @ (one + moving) for one in (now + scale * added, now)]
-            limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
-            work = friction.work(A_all, limit, np.repeat(of_pair[pair], 2) * impulses, *slips)
+        pair, slips = friction.cones.pair, [friction.rows @ (one + moving) for one in (now + scale * added, now)]
+        limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
+        work = friction.work(A_all, limit, np.repeat(of_pair[pair], 2) * impulses, *slips)
         impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, of_pair[:, None] * by_pair)
         reactions = functools.partial(self._reactions, mobility, scale * impulse)
         return (scale * added).reshape(-1, 6), work, impulses, reactions
@@ -287,7 +275,7 @@ class Restitution:
             )  # fmt: skip
 
     def _impact_powers(self, impacts: Impacts, change: np.ndarray) -> np.ndarray:
-        """Return normal powers (k,) at the impact, with forces that `change` (k,) them in a step acting before it."""
+        """Return normal powers (k,) at the impact; other forces act until it, and change them by `change` (k,) in a step."""
         change = np.where(np.abs(change) > NEGLIGIBLE * np.abs(impacts.closing), change, 0.0)
         falls = impacts.closing + change
         waits = np.clip(impacts.left / np.where(falls < 0.0, falls, -1.0), 0.0, 1.0)

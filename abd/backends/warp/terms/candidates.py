@@ -200,7 +200,7 @@ class Candidates(ListCapacities):
         New pairs, and pairs whose margin does not last for `reserve` such paths, are searched.
 
         Args:
-            margin: margin [m].
+            margin: of all worlds [m].
 
         Raises:
             StepFailure: the list would exceed its memory limit.
