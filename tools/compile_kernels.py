@@ -38,7 +38,7 @@ NVRTC = "nvidia-cuda-nvrtc"
 MAX_REGISTERS = 200
 """Largest number of registers per thread of a kernel of a step."""
 EXEMPT = ("cuda_kernels.contact.pressing",)
-"""Modules without kernels of a step."""
+"""Modules whose kernels run at most once in a step."""
 WARP_OPTIONS = (
     "--device-as-default-execution-space",
     "--extra-device-vectorization",

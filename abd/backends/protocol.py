@@ -258,9 +258,6 @@ class Readings(Protocol):
     def contact_statistics(self) -> tuple[float, int, float]:
         """Energy [J], number of active contacts, and smallest gap [m] of the contacts of `Touch.list_contacts`."""
 
-    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Body pairs (k, 2) in contact at the end of the step, and the affine impulses (k, 12) of their contacts on both."""
-
     def pressing(self) -> Pressing:
         """Active contact points at the current iterate."""
 

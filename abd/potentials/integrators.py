@@ -94,14 +94,10 @@ class Scheme:
         """(n, 18) of `motion` by rows (n,)."""
         return self.motion[row]
 
-    def impulse_of(self, pairs: np.ndarray) -> float:
-        """`impulse` of pairs of bodies (k, 2)."""
-        return self.impulse
-
     @property
     def impulse(self) -> float:
         """Change of momentum by the gradient of a contact at the end of an implicit Euler step [1/s]."""
-        return float(self.motion[Mode.DISSIPATIVE, Motion.M_NEW]) / self.ch2
+        return self.h / self.ch2
 
 
 def _of_bodies(name: str) -> property:
@@ -127,10 +123,6 @@ class Schemes:
     def rows(self, row: np.ndarray) -> np.ndarray:
         """(n, 18) of `Scheme.motion` by rows (n,)."""
         return np.stack([one.motion for one in self.each])[self.of, row]
-
-    def impulse_of(self, pairs: np.ndarray) -> np.ndarray:
-        """(k, 1) `impulse` of pairs of bodies (k, 2); both bodies belong to one world."""
-        return self.impulse[pairs[:, :1].astype(int)]
 
 
 def longest(h: float | np.ndarray) -> float:

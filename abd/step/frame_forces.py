@@ -10,11 +10,12 @@ import numpy as np
 
 from abd.contact.forces import FrictionPoints, Pressing, impact_friction
 from abd.contact.pair_law import PairParameters
-from abd.contact.pair_rows import keys, places
+from abd.contact.pair_rows import keys
 from abd.joint_list import JointList
 from abd.joints.rows.forces import linear_forces, row_forces
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rows import residual
+from abd.potentials.sticking import nearest
 from abd.step.impacts.impact_pairs import Rebound
 
 
@@ -112,10 +113,8 @@ class FrameForces:
             return pressing, friction
         contact = self.rebound.impulses[self.rebound.impulses.row < 0]
         n, h = len(stepper.q), np.broadcast_to(stepper.previous_h, len(stepper.q))
-        order = np.argsort(key := keys(contact.pairs, n))
-        at, is_known = places(key[order], keys(pressing.pair, n))
-        factor = np.ones(len(at))
-        factor[is_known] = contact.factor[order[at[is_known]]]
+        patch = nearest(keys(contact.pairs, n), contact.place, keys(pressing.pair, n), pressing.point)
+        factor = np.append(contact.factor, 1.0)[patch]  # -1: no impact
         added = impact_friction(contact.pairs, contact.points, contact.friction / h[contact.pairs[:, 0], None], stepper.q)
         return pressing.scaled(factor), FrictionPoints.joined(friction, added)
 

@@ -1,4 +1,4 @@
-"""Contact forces per point for output (`abd.contact.forces`); no step needs them."""
+"""Contact forces per point (`abd.contact.forces`), for impacts and output."""
 
 import warp as wp
 

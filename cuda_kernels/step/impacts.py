@@ -73,29 +73,52 @@ def sweep_normals(
 
 @wp.struct
 class Cones:
-    """Friction of pairs as in `abd.potentials.sweeps.ConeRows`, with the diagonal blocks of A and their inverses."""
+    """Friction of pairs and its arrays as in `abd.potentials.sweeps.ConeRows`."""
 
     pair: wp.array(dtype=wp.int32)
     limit: wp.array(dtype=wp.float64)
     spent: wp.array(dtype=wp.vec2d)
     before: wp.array(dtype=wp.vec2d)
-    own: wp.array(dtype=wp.mat22d)
+    against: wp.array(dtype=wp.vec2d)
+    of_bodies: Rows
     inverse: wp.array(dtype=wp.mat22d)
+
+
+@wp.func
+def friction_of(a: System, cones: Cones, j: wp.int32) -> wp.vec2d:
+    """Return the friction impulse of a pair, with that of the step."""
+    row = a.power.shape[0] + 2 * j
+    return cones.spent[j] + wp.vec2d(a.x[row], a.x[row + 1])
+
+
+@wp.func
+def most_friction(a: System, cones: Cones, j: wp.int32) -> wp.vec2d:
+    """Return the largest friction impulse of a pair in the direction of its slip before the impact."""
+    return cones.limit[j] * (ONE + a.x[cones.pair[j]]) * cones.against[j]
+
+
+@wp.func
+def opposed_slip(a: System, cones: Cones, row: wp.int32, slip: wp.float64) -> wp.float64:
+    """Return a slip if all friction of the two bodies opposed the slip before the impact."""
+    for e in range(cones.of_bodies.begin[row], cones.of_bodies.begin[row + 1]):
+        j = cones.of_bodies.column[e] / 2
+        most = friction_of(a, cones, j) + most_friction(a, cones, j)
+        slip -= cones.of_bodies.value[e] * most[cones.of_bodies.column[e] % 2]
+    return slip
 
 
 @wp.func
 def sweep_cone(a: System, cones: Cones, j: wp.int32) -> wp.float64:
     """Stop the slip of a pair within Coulomb's cone; return the change of its slip."""
     row = a.power.shape[0] + 2 * j
-    total = cones.spent[j] + wp.vec2d(a.x[row], a.x[row + 1])
-    limit = cones.limit[j] * (ONE + a.x[cones.pair[j]])
     p = wp.vec2d(slip_of(a, 2 * j), slip_of(a, 2 * j + 1))
     before = cones.before[j]
-    against = before / wp.max(wp.length(before), LEAST)
-    change = before - p + cones.own[j] * (total + limit * against)
+    change = before - wp.vec2d(opposed_slip(a, cones, 2 * j, p[0]), opposed_slip(a, cones, 2 * j + 1, p[1]))
     part = wp.clamp(wp.dot(before, change) / wp.max(wp.dot(change, change), LEAST), ZERO, ONE)
-    first = -(part * limit) * against
-    rest = total - first - cones.inverse[j] * p
+    most = most_friction(a, cones, j)
+    first = -part * most
+    rest = friction_of(a, cones, j) - first - cones.inverse[j] * p
+    limit = cones.limit[j] * (ONE + a.x[cones.pair[j]])
     rest = rest * wp.min(ONE, (ONE - part) * limit / wp.max(wp.length(rest), LEAST))
     found = first + rest - cones.spent[j]
     by_first = wp.abs(set_factor(a, row, found[0])) * a.diagonal[row]

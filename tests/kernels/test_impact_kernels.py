@@ -22,7 +22,7 @@ def impacts_of(seed: int, frictional: int, slip: float = 1.0):
     A = sparse.csr_matrix(rows @ rows.T)
     A.sort_indices()
     spent, before = 0.05 * rng.normal(size=(frictional, 2)), slip * rng.normal(size=(frictional, 2))
-    friction = sweeps.ConeRows(pair, rng.uniform(0.1, 0.5, frictional), spent, before)
+    friction = sweeps.ConeRows(pair, rng.uniform(0.1, 0.5, frictional), spent, before, pair // 2)
     power, target = rng.normal(size=len(rows)), rng.uniform(0.0, 0.5, PAIRS)
     low, high = np.zeros(PAIRS), np.where(rng.random(PAIRS) < 0.5, np.inf, target)
     starts, size = np.array([0, 5, PAIRS]), rng.uniform(0.5, 2.0, PAIRS)
@@ -46,7 +46,7 @@ def test_powers_are_in_their_bounds_and_friction_in_its_cone_opposes_the_slip(se
     limit, size = friction.limit * (1.0 + factor[friction.pair]), np.linalg.norm(impulse, axis=1)
     assert (size <= limit + 1e-9).all()
     assert np.abs(slip[size < limit - 1e-7]).max(initial=0.0) < 1e-6
-    stop = (friction.blocks(A)[1] @ slip[:, :, None])[:, :, 0]
+    stop = (friction.inverses(A) @ slip[:, :, None])[:, :, 0]
     assert (np.sum(impulse * stop, axis=1) < 1e-9).all()
 
 
@@ -62,7 +62,7 @@ def test_friction_of_a_pair_is_that_of_its_integrated_impact(swept, mu, slip):
     # an impulse of 1e-6 N s in the step, scaled by its factor: the impact is 1 + x of it
     first, scale, along = 1e-6 * G[0], np.diag([1e-6, 1.0, 1.0]), np.array([slip, 0.0])
     A = scale @ np.pad(G, (0, 1), constant_values=0.0) @ scale + np.diag([0.0, 0.0, 1.0])
-    friction = sweeps.ConeRows(np.array([0]), np.array([1e-6 * mu]), np.zeros((1, 2)), along[None])
+    friction = sweeps.ConeRows(np.array([0]), np.array([1e-6 * mu]), np.zeros((1, 2)), along[None], np.zeros(1, dtype=int))
     power, zero = scale @ [-2.83 + first[0], slip + first[1], 0.0], np.zeros(1)
     x = swept(sparse.csr_matrix(A), power, zero, zero, zero + 1e-6, zero + 3.0, np.array([0, 1]), np.array([0]), friction)
     np.testing.assert_allclose([1e-6 * (1.0 + x[0]), x[1]], P, rtol=1e-3, atol=2e-3)

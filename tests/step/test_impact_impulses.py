@@ -186,3 +186,42 @@ def test_a_smooth_rod_that_hits_a_peg_gets_no_spin_about_its_axis(radius: float,
         simulation.step()
     assert np.abs(spins).max() < 1.0
     assert max(energies) < 1.001 * energies[0] and energies[-1] < 0.4 * energies[0]
+
+
+@pytest.mark.parametrize("dt", [2e-3, 2e-4])
+def test_a_face_that_lands_flat_does_not_tilt_and_stops_its_spin(dt: float, device: str):
+    """Friction mu (1 + e) times the approach speed acts on the cube that slides; its front edge carries the tilting moment.
+
+    That on the cube that spins, at 0.7 of half of the diagonal, is three times what stops it."""
+    scene, speed, mu, e = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt}), 2.0, 0.3, 0.5
+    scene.add_material("default", mu=mu, restitution=e)
+    scene.add_body("floor", half_space={})
+    scene.add_body("slides", box=(0.1,) * 3, position=(0, 0, 0.056), velocity=(1, 0, -speed))
+    scene.add_body("spins", box=(0.1,) * 3, position=(0, 1, 0.056), velocity=(0, 0, -speed), angular_velocity=(0, 0, 10))
+    simulation = abd.Simulation(scene, device=device)
+    simulation.run(duration=8e-3)
+    slides, spins = (simulation.bodies[name] for name in ("slides", "spins"))
+    assert slides.linear_velocity == pytest.approx([1.0 - mu * (1.0 + e) * speed, 0.0, e * speed], abs=0.02)
+    assert spins.linear_velocity == pytest.approx([0.0, 0.0, e * speed], abs=0.02)
+    assert np.abs([slides.angular_velocity, spins.angular_velocity]).max() < 0.02
+
+
+@pytest.mark.parametrize("dt", [2e-3, 5e-4])
+def test_a_rocking_block_loses_what_housner_derived(dt: float, device: str):
+    """The angular velocity falls by the factor 1 - 1.5 sin^2 a, a the angle between diagonal and side, when the edge changes."""
+    width, height, angle = 0.1, 0.3, np.radians(1.5)
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_material("default", mu=1.0)
+    scene.add_body("floor", half_space={})
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    x, z = np.array([0.0, 6e-4]) - turn @ [0.5 * width, -0.5 * height]
+    scene.add_body("block", box=(width, 0.1, height), position=(x, 0, z), axis_angle={"axis": (0, 1, 0), "degrees": 1.5})
+    scene.body("block").angular_velocity, scene.body("block").velocity = (0, -1.2, 0), (-1.2 * z, 0, 1.2 * x)
+    simulation = abd.Simulation(scene, device=device)
+    rates = []
+    for _ in range(round(0.04 / dt)):
+        simulation.step()
+        rates.append(simulation.bodies["block"].angular_velocity[1])
+    fastest = int(np.argmin(rates))
+    lost = 1.5 * np.sin(np.arctan(width / height)) ** 2
+    assert rates[fastest + 1] / rates[fastest] == pytest.approx(1.0 - lost, abs=0.02)

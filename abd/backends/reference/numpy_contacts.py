@@ -108,15 +108,6 @@ class NumpyContacts:
             parts.positions(q), parts, self.part_parameters, inertia, self.regularisations(parts), self.weights(q)
         )
 
-    def pair_gradients(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return body pairs (k, 2) with active candidates in the state q (n, 12), and gradients (k, 12) by both bodies."""
-        elements = self.elements(q)
-        pairs, place = np.unique(np.stack(body_pair(self.parts, elements), axis=1), axis=0, return_inverse=True)
-        sums = np.zeros((2, len(pairs), 12))
-        for total, gradient in zip(sums, elements.gradients(), strict=True):
-            np.add.at(total, place.ravel(), gradient)
-        return pairs, *sums
-
     def regularisations(self, candidates: contact.Contacts) -> np.ndarray:
         """Return (m,) weights of the bounds of contacts, those of their dynamic bodies."""
         return self.regularisation[owners_of(candidates, self.model)]

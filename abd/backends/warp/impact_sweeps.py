@@ -25,9 +25,9 @@ def swept(
         setattr(system, name, shared(one))
     first_cone, pairs, host = np.searchsorted(friction.pair, starts), np.diff(first), wp.get_device("cpu")
     sweeps, cones = (most_sweeps(pairs), sweeps_with_friction(pairs, np.diff(first_cone))), impacts.Cones()
-    own, inverse = friction.blocks(A)
-    cones.pair, cones.limit = shared(_int32(friction.pair)), shared(friction.limit)
-    for name, one in {"spent": friction.spent, "before": friction.before, "own": own, "inverse": inverse}.items():
+    cones.pair, cones.limit, cones.of_bodies = shared(_int32(friction.pair)), shared(friction.limit), _rows(friction.of_bodies(A))
+    inverse, against = friction.inverses(A), friction.against
+    for name, one in {"spent": friction.spent, "before": friction.before, "against": against, "inverse": inverse}.items():
         kind = wp.vec2d if one.ndim == 2 else wp.mat22d
         setattr(cones, name, wp.array(_float64(one), dtype=kind, device=host, copy=False))
     inputs = [

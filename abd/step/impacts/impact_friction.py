@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sparse
 
+from abd.contact.pair_rows import keys
 from abd.potentials.rolling import tangents
 from abd.potentials.sweeps import ConeRows, first_part
 from abd.step.impacts.impact_pairs import ImpactPairs
@@ -44,7 +45,8 @@ class ImpactFriction:
         rows = sparse.csr_matrix((lever.ravel(), (row.ravel(), column.ravel())), shape=(2 * len(pair), 6 * len(q)))
         spent = (both @ part.friction[pair][:, :, None])[:, :, 0]
         slip = rows @ before + np.where(np.repeat(fresh[pair], 2), rows @ changes, 0.0)
-        return cls(ConeRows(pair, part.mu[pair] * part.size[pair], spent, slip.reshape(-1, 2)), both, rows)
+        cones = ConeRows(pair, part.mu[pair] * part.size[pair], spent, slip.reshape(-1, 2), keys(pairs, len(q)))
+        return cls(cones, both, rows)
 
     def on_first(self, impulses: np.ndarray, count: int) -> np.ndarray:
         """Return impulses (count, 3) on the first bodies of all pairs from friction impulses (2 m,) [N s]."""
@@ -66,6 +68,9 @@ class ImpactFriction:
             after, step: (2 m,) slips after the impacts and in the step [m/s]."""
         cones, after, step = self.cones, after.reshape(-1, 2), step.reshape(-1, 2)
         total = cones.spent + added.reshape(-1, 2)
-        first, _, middle = first_part(cones.blocks(A)[0], cones.before, after, total, limit)
+        most = limit[:, None] * cones.against
+        opposed = after - (cones.of_bodies(A) @ (total + most).ravel()).reshape(-1, 2)
+        part = first_part(cones.before, opposed)
+        first, middle = -part * most, cones.before + part * (opposed - cones.before)
         each = first * (cones.before + middle) + (total - first) * (middle + after)
         return float((0.5 * each - cones.spent * step).sum())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sparse
 
-from abd.contact.forces import wrenches
+from abd.contact.forces import Pressing
 from abd.joint_list import JointList
 from abd.joints.rows import laws
 from abd.joints.rows.forces import Applied
@@ -20,12 +20,13 @@ from abd.tables import Table
 
 @dataclass(frozen=True)
 class ImpactPairs(Table):
-    """k pairs of bodies with the impulses of their contacts.
+    """k pairs of bodies with the impulses of their contacts: of single points, or of patches of points.
 
     Attributes:
         pairs: (k, 2) bodies i, j.
         impulses: (k, 2, 6) on i and j: impulse [N s] and its moment about the centre of mass [N m s], world axes.
         points: (k, 2, 3) means of the contact points on the surfaces of i and j, weighted by the normal impulses [m].
+        place: (k, 3) place of a patch [m]; every contact point of two bodies is in the nearest one.
         friction: (k, 3) impulse of friction on i in the step [N s].
         size: (k,) magnitudes of the impulses [N s]; a power over its size is a speed [m/s].
         restitution, mu: (k,) of the pairs.
@@ -35,6 +36,7 @@ class ImpactPairs(Table):
     pairs: np.ndarray
     impulses: np.ndarray
     points: np.ndarray
+    place: np.ndarray
     friction: np.ndarray
     size: np.ndarray
     restitution: np.ndarray
@@ -47,26 +49,27 @@ class ImpactPairs(Table):
         return self.row < 0
 
     @classmethod
-    def of_contacts(
-        cls, model: Model, pairs: np.ndarray, on_i: np.ndarray, on_j: np.ndarray, q: np.ndarray
-    ) -> ImpactPairs:
-        """Create pairs from affine impulses (k, 12) on bodies i and j in the state q (n, 12), without those of zero.
-
-        Their friction is 0."""
-        if not (some := np.linalg.norm(on_i[:, :3], axis=1) > 0.0).all():
-            pairs, on_i, on_j = (one[some] for one in (pairs, on_i, on_j))
-        i, j = pairs.T
-        size, impulses, materials = np.linalg.norm(on_i[:, :3], axis=1), [], model.materials
-        points = np.zeros((len(size), 2, 3))
-        for side, (body, on) in enumerate(((i, on_i), (j, on_j))):
-            f, F, A = on[:, :3], on[:, 3:].reshape(-1, 3, 3), q[body, 3:].reshape(-1, 3, 3)
-            arm = np.einsum("ki,kij->kj", f, F @ A.transpose(0, 2, 1)) / (size * size)[:, None]
-            points[:, side] = q[body, :3] + arm - (model.bodies.radius[body] / size)[:, None] * f
-            impulses.append(wrenches(on, q[body]))
-        of = tuple(model.bodies.material[pairs].T)
+    def of_contacts(cls, model: Model, points: Pressing, h: float | np.ndarray) -> ImpactPairs:
+        """Create a pair for every contact point at the end of a step of h [s], scalar or (n,). Their friction is 0."""
+        wrenches = [np.concatenate(one, axis=1) for one in ((points.force, points.torque_i), (-points.force, points.torque_j))]
+        lengths = np.broadcast_to(h, len(model.bodies))[points.pair[:, 0]]
+        impulses = lengths[:, None, None] * np.stack(wrenches, axis=1)
+        half = 0.5 * (points.gap + model.settings.minimum_separation)[:, None] * points.normal
+        places, size = np.stack([points.point + half, points.point - half], axis=1), np.linalg.norm(impulses[:, 0, :3], axis=1)
+        of, materials = tuple(model.bodies.material[points.pair].T), model.materials
         of_materials = materials.restitution[of], materials.mu[of] * (model.settings.friction_iterations != 0)
-        impulses, zero = np.stack(impulses, axis=1), np.zeros((len(size), 3))
-        return cls(pairs, impulses, points, zero, size, *of_materials, row=np.full(len(size), -1))
+        row, zero = np.full(len(size), -1), np.zeros((len(size), 3))
+        return cls(points.pair, impulses, places, points.point, zero, size, *of_materials, row)
+
+    def summed(self, patch: np.ndarray, first: np.ndarray) -> ImpactPairs:
+        """Return m pairs with the sums of the impulses of patches, by the patch (k,) of every pair; first: (m,) pairs at their
+        places. A sum may be zero."""
+        sums = sparse.csr_matrix((np.ones(len(patch)), (patch, np.arange(len(patch)))), shape=(len(first), len(patch)))
+        impulses = (sums @ self.impulses.reshape(-1, 12)).reshape(-1, 2, 6)
+        weight = np.einsum("ki,ki->k", self.impulses[:, 0, :3], impulses[patch, 0, :3])
+        points, size2 = sums @ (weight[:, None] * self.points.reshape(-1, 6)), sums @ weight
+        points = (points / np.where(size2 > 0.0, size2, 1.0)[:, None]).reshape(-1, 2, 3)
+        return replace(self[first], impulses=impulses, points=points, size=np.linalg.norm(impulses[:, 0, :3], axis=1))
 
     @classmethod
     def of_limits(
@@ -91,7 +94,8 @@ class ImpactPairs(Table):
         length = np.where(a.rotary[rows], JointList.of(model.joints).column("length")[a.joint[rows]], 1.0)
         impulses, zero = impulse[:, None, None] * np.stack(twists, axis=1), np.zeros((len(rows), 3))
         pairs, size = np.stack([child, parent], axis=1), np.abs(impulse) / length
-        return cls(pairs, impulses, np.zeros((len(rows), 2, 3)), zero, size, a.restitution[rows], np.zeros(len(rows)), rows)
+        points, mu = np.zeros((len(rows), 2, 3)), np.zeros(len(rows))
+        return cls(pairs, impulses, points, zero, zero, size, a.restitution[rows], mu, rows)
 
     def power(self, twists: np.ndarray) -> np.ndarray:
         """Return (k,) powers ``P_k . v`` [J] of twists (n, 6)."""
@@ -124,14 +128,15 @@ class Impulses(Table):
     Attributes:
         pairs: (k, 2) bodies i, j; row: (k,) row of a joint limit, -1 for contacts.
         factor: (k,) impulse with the impact over the impulse of the converged step.
-        points: (k, 2, 3) mean contact points on the surfaces of i and j [m]; friction: (k, 3) added friction on i, its
-            negative on j [N s].
+        points: (k, 2, 3) mean contact points on the surfaces of i and j, place: (k, 3) of patches [m], as in `ImpactPairs`.
+        friction: (k, 3) added friction on i, its negative on j [N s].
     """
 
     pairs: np.ndarray
     row: np.ndarray
     factor: np.ndarray
     points: np.ndarray
+    place: np.ndarray
     friction: np.ndarray
 
 

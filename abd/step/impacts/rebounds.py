@@ -9,15 +9,15 @@ import numpy as np
 from abd.backends.answers import NO_PAIRS
 from abd.by_bodies import PerBody
 from abd.contact.forces import FrictionPoints, friction_points
-from abd.contact.pair_rows import PairRows, keys, places
+from abd.contact.pair_rows import are_among, keys
 from abd.joints.rows.laws import Law
 from abd.model import Model
 from abd.step.contact_parameters import became_active
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.impact_pairs import ImpactPairs, Rebound
+from abd.step.impacts.patches import patches
 from abd.step.impacts.restitution import Restitution, Step
 from abd.step.integrators import Articulations
-from cuda_kernels.shared.contact import SLIDE
 
 
 class Rebounds:
@@ -55,12 +55,13 @@ class Rebounds:
             before = tuple(np.where(inactive[:, None], end, begin) for begin, end in zip(before, after, strict=True))
         if not (has_contact & (self.restitution.speeds(before[1], after[1]) > self.settings.tolerance)).any():
             return None
-        pairs = ImpactPairs.of_contacts(model, *backend.readings.contact_impulses(), after[0])
+        step = self.restitution.step(before, after, then - earlier, h)
+        pairs, fresh = self._contacts(step, h)
         if len(joints.hard_limits) and limited.any():
             limits = ImpactPairs.of_limits(model, joints, self.copies.memory, self.copies.applied, after[0], h)
             pairs = self._with_limits(pairs, limits)
-        step = self.restitution.step(before, after, then - earlier, h)
-        impacts, is_seed = self.restitution.impacts(pairs, step, h, self._are_fresh(pairs, step, h))
+            fresh = np.append(fresh, self._closing(pairs[len(fresh) :], step) > 2.0 * self.settings.tolerance)
+        impacts, is_seed = self.restitution.impacts(pairs, step, h, fresh)
         if not is_seed.any():
             return None
         impacts = replace(impacts, impact_pairs=replace(pairs, friction=self._friction(pairs, after[0], h)))
@@ -81,14 +82,35 @@ class Rebounds:
         pair, *lagged = self.backend.readings.frozen_friction()
         return friction_points(pair, *lagged, q, self.backend.at.eps[pair[:, 0].astype(int)], self.settings.eps_v)
 
+    def _contacts(self, step: Step, h: float | np.ndarray) -> tuple[ImpactPairs, np.ndarray]:
+        """Return the contacts of bodies at the end of a step of h [s], in patches (k) of bodies with an impact, and (k,) bool,
+        those that became active in the step."""
+        pressing, n = self.backend.readings.pressing(), len(step.then)
+        pressing = pressing[(pressing.force != 0.0).any(axis=1)]
+        load, points = np.einsum("ki,ki->k", pressing.force, pressing.normal), ImpactPairs.of_contacts(self.model, pressing, h)
+
+        def in_patches(divided: np.ndarray) -> ImpactPairs:
+            pairs = points.summed(*patches(points.pairs, points.place, load, divided, n))
+            return pairs[pairs.size > 0.0]
+
+        whole = in_patches(np.zeros(len(points), dtype=bool))
+        fresh = self._are_fresh(whole, step, h)
+        _, is_seed = self.restitution.impacts(whole, step, h, fresh)
+        in_impact = np.isin(np.arange(n), whole.pairs[is_seed]) & self.restitution.dynamic
+        pairs = in_patches(in_impact[points.pairs].any(axis=1))
+        return pairs, are_among(keys(pairs.pairs, n), keys(whole.pairs[fresh], n))
+
+    def _closing(self, pairs: ImpactPairs, step: Step) -> np.ndarray:
+        """Return (k,) closing speeds of new contacts at the beginning of a step [m/s]."""
+        return -pairs.power(step.then + step.changes) / pairs.size
+
     def _are_fresh(self, pairs: ImpactPairs, step: Step, h: float | np.ndarray) -> np.ndarray:
-        """Return (k,) bool, pairs that became active in a step of h [s], scalar or (n,), and closed; record those of bodies."""
-        closing = -pairs.power(step.then + step.changes) / pairs.size
-        fresh = closing > 2.0 * self.settings.tolerance
-        if (contacts := fresh & pairs.is_contact).any():
-            some, lengths = pairs.pairs[contacts], np.broadcast_to(h, len(step.then))
-            fresh[contacts] = became_active(self.backend, some, closing[contacts] * lengths[some[:, 0]])
-            self.impact_pairs = pairs.pairs[fresh & pairs.is_contact]
+        """Return (k,) bool, pairs that became active in a step of h [s], scalar or (n,), and closed; record these."""
+        closing = self._closing(pairs, step)
+        if (fresh := closing > 2.0 * self.settings.tolerance).any():
+            some, lengths = pairs.pairs[fresh], np.broadcast_to(h, len(step.then))
+            fresh[fresh] = became_active(self.backend, some, closing[fresh] * lengths[some[:, 0]])
+            self.impact_pairs = pairs.pairs[fresh]
         return fresh
 
     def _with_limits(self, contacts: ImpactPairs, limits: ImpactPairs) -> ImpactPairs:
@@ -100,14 +122,9 @@ class Rebounds:
 
     def _friction(self, pairs: ImpactPairs, q: np.ndarray, h: float | np.ndarray) -> np.ndarray:
         """Return (k, 3) impulses of friction on the first bodies of pairs in the last step, of h [s], scalar or (n,) [N s]."""
-        points, n = self.friction_points(q), len(q)
-        points = points[points.kind == SLIDE]
-        sliding, out = PairRows(points.pair, n), np.zeros((len(pairs), 3))
-        forces, lengths = sliding.sums(points.force), np.broadcast_to(h, n)[pairs.pairs[:, 0]]
-        for sign, each in ((1.0, pairs.pairs), (-1.0, pairs.pairs[:, ::-1])):
-            at, is_known = places(sliding.key, keys(each, n))
-            is_known &= pairs.is_contact
-            out[is_known] += sign * lengths[is_known, None] * forces[at[is_known]]
+        out, contact = np.zeros((len(pairs), 3)), pairs[pairs.is_contact]
+        lengths = np.broadcast_to(h, len(q))[contact.pairs[:, 0]]
+        out[pairs.is_contact] = lengths[:, None] * self.friction_points(q).at_points(contact.pairs, contact.place)[0]
         return out
 
     def _set_velocity(self, velocity: np.ndarray, change: np.ndarray) -> float:

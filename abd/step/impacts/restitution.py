@@ -1,7 +1,8 @@
 """Restitution of impacts, added to the velocities once a step has converged.
 
-A step is inelastic: at its end, bodies with an impact between them move together. For every pair k of bodies in contact, and
-every joint limit and taut rope (`ImpactPairs.of_limits`), P_k is its impulse in the step as a pair of wrenches;
+A step is inelastic: at its end, bodies with an impact between them move together. For every patch k of the contact of two bodies
+(`abd.step.impacts.patches`), every joint limit and taut rope (`ImpactPairs.of_limits`), P_k is its impulse in the step as a pair
+of wrenches;
 ``P_k . v`` is its normal velocity times the size of the impulse. A pair has an *impact* if it closes faster than
 ``max(2 |g| h, 2 tolerance)``, without restitution and active since this step than ``2 tolerance``; slower pairs are in resting
 contact.
@@ -25,7 +26,7 @@ so that other forces of the step remain. An impact ends in the step in which con
 momentum: the remaining gap is not closed. The second line removes the velocity with which a compressed contact opens, the third
 keeps the supports of a body with an impact. The impulses are rigid ones, which excite no strain.
 
-Friction acts with the added impulses, at the centres of the pair's contacts on the surfaces of both bodies, against their slip.
+Friction acts with the added impulses, at the centres of the contacts on the surfaces of both bodies, against their slip.
 With the friction of the step it is at most ``mu (1 + s_k) |P_k|``. Other forces act on v for the part of the step before the
 impact: they change the velocities by ``v' - v - W I``, with the impulses I of contacts and their friction in the step. The added
 twists of connected bodies are scaled where they would increase their energy.
@@ -246,7 +247,7 @@ class Restitution:
         pair, slips = friction.cones.pair, [friction.rows @ (one + moving) for one in (now + scale * added, now)]
         limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
         work = friction.work(A_all, limit, np.repeat(of_pair[pair], 2) * impulses, *slips)
-        impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, of_pair[:, None] * by_pair)
+        impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, part.place, of_pair[:, None] * by_pair)
         reactions = functools.partial(self._reactions, mobility, scale * impulse)
         return (scale * added).reshape(-1, 6), work, impulses, reactions
 

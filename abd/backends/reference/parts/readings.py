@@ -43,10 +43,6 @@ class Readings:
     def contact_statistics(self) -> tuple[float, int, float]:
         return float(self.contacts.energy(self.at.q).sum()), self.contact_count(), self.smallest_gap()
 
-    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        pairs, *gradients = self.contacts.pair_gradients(self.at.q)
-        return pairs, *(-self.steps.scheme.rule.impulse_of(pairs) * gradient for gradient in gradients)
-
     def contact_count(self) -> int:
         return int(np.count_nonzero(self.touch.relative_gaps() < 1.0))
 

@@ -40,7 +40,7 @@ class Readings:
     ):  # fmt: skip
         self.potential, self.states, self.trial_path, self.touch = potential, states, trial_path, touch
         self.scheme, self.totals, self.scratch = scheme, totals, scratch
-        self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
+        self.device, self.at, self.n = potential.device, potential.at, potential.n
         self.contacts, self.friction = potential.contacts, potential.friction
 
     def _exact_gap(self) -> float:
@@ -52,12 +52,6 @@ class Readings:
         count = self.contacts.candidates.count
         energy, gap = self.device.read_all(*((one, count) for one in self.contacts.arrays("current")[:2]))
         return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()
-
-    def contact_impulses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        self.potential.evaluate_contacts()
-        self.islands.clear_done()
-        pairs, *gradients = self.contacts.pair_gradients(self.at.current)
-        return pairs, *(-self.scheme.rule.impulse_of(pairs) * gradient for gradient in gradients)
 
     def pressing(self) -> Pressing:
         self.potential.evaluate_contacts()

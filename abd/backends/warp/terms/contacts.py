@@ -23,6 +23,7 @@ from cuda_kernels.contact.ccd import Limits, Query
 from cuda_kernels.contact.contact_blocks import contact_blocks
 from cuda_kernels.contact.contact_elements import contact_elements
 from cuda_kernels.contact.minima import PARTS
+from cuda_kernels.contact.pressing import Points, press
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
@@ -242,9 +243,7 @@ class Contacts:
         return self.smallest(self.arrays("current")[1], np.inf)
 
     def pressing(self, pose: Pose) -> Pressing:
-        """Return the points of active contacts at the current pose, on the host. The first call compiles the kernel."""
-        from cuda_kernels.contact.pressing import Points, press
-
+        """Return the points of active contacts at the current pose, on the host."""
         c, device, get = self.candidates, self.device, self._reading.get
         if c.count == 0:
             return Pressing.nothing()
@@ -308,28 +307,6 @@ class Contacts:
             r.sum_elements()
         else:
             self.device.launch(contact_blocks, runs, *query, parts, *listed, r.items, r.sums, grain=4)
-
-    def pair_gradients(self, pose: Pose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return body pairs (k, 2) with active candidates at the current pose, and the gradients (k, 12) of their contact
-        energy with respect to bodies i and j, on the host. Cannot be recorded."""
-        empty = np.zeros((0, 2), dtype=np.int32), np.zeros((0, 12)), np.zeros((0, 12))
-        if self.candidates.count == 0:
-            return empty
-        r, c = self.reduction, self.candidates
-        self.follow_list()
-
-        def linearize() -> None:
-            self.linearize(pose)
-            r.join_runs()
-
-        c.graphs.run(("linearize", pose.p.ptr), linearize)
-        if r.lacks_capacity():
-            c.graphs.run(("linearize", pose.p.ptr), linearize)
-        if r.pairs == 0:
-            return empty
-        found = r.coupling.row, r.coupling.column, r.sums.g_i, r.sums.g_j
-        row, column, *gradients = self.device.read_all(*((array, r.pairs) for array in found))
-        return np.stack([row, column], axis=1), *gradients
 
     def reduce(self, gradient, diagonal) -> None:
         """Add the sums of `linearize` to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""

@@ -1,0 +1,57 @@
+"""Patches of contact points: parts of the contact of two bodies, each with its own impulse in an impact.
+
+A body that lands flat and slides would tilt by friction if its impulses did not move towards the front edge, which one impulse
+at the centre cannot. The contacts of bodies with an impact are therefore divided into up to four patches per pair. Their places
+are points far from each other, the corners of a rectangular face; other points belong to the nearest place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from abd.contact.pair_rows import PairRows, keys
+from abd.potentials.sticking import nearest
+
+PATCHES = 4
+"""Largest number of patches of two bodies."""
+
+
+def patches(
+    pairs: np.ndarray, place: np.ndarray, load: np.ndarray, divided: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the patch (k,) of every contact point, and (m,) the points at the places of patches.
+
+    Args:
+        pairs: (k, 2) bodies of every point, of n; place: (k, 3) [m]; load: (k,) normal forces, negative ones attract.
+        divided: (k,) bool, points of pairs with several patches. A pair with a patch that would attract has only one.
+    """
+    rows, key = PairRows(pairs, n), keys(pairs, n)
+    pair, attracts = np.searchsorted(rows.key, key), load <= 0.0
+    divided = np.bincount(pair, weights=divided, minlength=len(rows.key)) > 0.0
+    while True:
+        first = _places(rows, place, attracts, divided)
+        patch = nearest(key[first], place[first], key, place)
+        wrong = divided[pair[first]] & (np.bincount(patch, weights=load, minlength=len(first)) <= 0.0)
+        if not wrong.any():
+            return patch, first
+        divided[pair[first[wrong]]] = False
+
+
+def _places(rows: PairRows, place: np.ndarray, attracts: np.ndarray, divided: np.ndarray) -> np.ndarray:
+    """Return the points at the places of patches, sorted by pair. The first one is farthest from the mean, each other one from
+    the places before."""
+    points, places = rows.taken(np.arange(len(place))), rows.taken(place)
+    owner = np.repeat(np.arange(len(rows.key)), rows.counts)
+    origin = (rows.sums(place) / rows.counts[:, None])[owner]
+    chosen, nearby = [], np.full(len(places), np.inf)
+    for number in range(PATCHES):
+        distance = np.einsum("ki,ki->k", places - origin, places - origin)
+        nearby = distance if number == 1 else np.minimum(nearby, distance)
+        rank = np.where(rows.taken(attracts), -1.0, nearby)
+        most = np.maximum.reduceat(rank, rows.starts)[owner]
+        at = np.flatnonzero(rank == most)
+        _, each = np.unique(owner[at], return_index=True)
+        far = at[each]
+        chosen.append(far if number == 0 else far[divided & (most[rows.starts] > 0.0)])
+        origin = places[far][owner]
+    return points[np.sort(np.concatenate(chosen))]
