@@ -65,7 +65,7 @@ class Contacts(PairTable):
         self._model, self._q, self._pressing, self._friction = model, q, pressing, friction
         self.names = model.bodies.names
         self.pair, self.point, self.normal, self.gap = pressing.pair, pressing.point, pressing.normal, pressing.gap
-        self.normal_force = np.einsum("ci,ci->c", pressing.force, pressing.normal)
+        self.normal_force = pressing.load
 
     @property
     def friction(self) -> np.ndarray:

@@ -60,6 +60,11 @@ class Pressing(_Points):
     torque_i: np.ndarray
     torque_j: np.ndarray
 
+    @property
+    def load(self) -> np.ndarray:
+        """(c,) normal forces [N], negative where a point attracts."""
+        return np.einsum("ci,ci->c", self.force, self.normal)
+
     @classmethod
     def nothing(cls) -> Pressing:
         """Empty set of points."""

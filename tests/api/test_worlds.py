@@ -65,7 +65,7 @@ def test_world_equals_a_single_run_bitwise(monkeypatch, device, dt, worlds, boxe
         assert_same_work(many, alone, {"friction": 1e-12, "integration": 1e-3})
 
 
-@pytest.mark.parametrize(("seeds", "steps"), [((18, 62), 24), ((5, 26), 27)])
+@pytest.mark.parametrize(("seeds", "steps"), [((18, 62), 24), ((45, 26), 26)])
 def test_substeps_of_a_world_do_not_affect_other_worlds(seeds, steps):
     """In the last step one of the worlds takes two substeps."""
     many, alone = side_by_side([heap(seed) for seed in seeds], "cpu")

@@ -1,5 +1,7 @@
 """Factors of impact impulses and their friction: the kernel against the definition, and both against their conditions."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sparse
@@ -54,11 +56,12 @@ def test_powers_are_in_their_bounds_and_friction_in_its_cone_opposes_the_slip(se
 @pytest.mark.parametrize("mu, slip", [(0.5, 3.88), (0.5, 3.5), (0.8, 3.88), (0.2, 3.88), (0.5, -3.88), (0.5, 0.0)])
 def test_friction_of_a_pair_is_that_of_its_integrated_impact(swept, mu, slip):
     """Routh's method: friction opposes the slip of the moment, until the normal velocity is zero."""
-    G, v, P, step = np.array([[2.186, -3.273], [-3.273, 4.909]]), np.array([-2.83, slip]), np.zeros(2), 2e-5
-    while v[0] < 0.0:
-        stick = np.clip(-G[0, 1] / G[1, 1], -mu, mu)
-        by = step * np.array([1.0, stick if abs(v[1]) < 2e-4 else -mu * np.sign(v[1])])
-        P, v = P + by, v + G @ by
+    G, normal, tangent, P, step = np.array([[2.186, -3.273], [-3.273, 4.909]]), -2.83, slip, [0.0, 0.0], 2e-5
+    (a, b), (_, c) = G.tolist()
+    while normal < 0.0:
+        by = max(-mu, min(mu, -b / c)) if abs(tangent) < 2e-4 else -math.copysign(mu, tangent)
+        P = [P[0] + step, P[1] + step * by]
+        normal, tangent = normal + step * (a + b * by), tangent + step * (b + c * by)
     # an impulse of 1e-6 N s in the step, scaled by its factor: the impact is 1 + x of it
     first, scale, along = 1e-6 * G[0], np.diag([1e-6, 1.0, 1.0]), np.array([slip, 0.0])
     A = scale @ np.pad(G, (0, 1), constant_values=0.0) @ scale + np.diag([0.0, 0.0, 1.0])

@@ -34,7 +34,9 @@ class ImpactFriction:
 
         before: (6 n,) twists of the surfaces before the impacts; changes: (6 n,) added to them at `fresh` pairs (k,) bool."""
         pair = np.flatnonzero(part.mu > 0.0)
-        pairs, normal = part.pairs[pair], part.impulses[pair, 0, :3] / part.size[pair, None]
+        pairs, normal = part.pairs[pair], part.impulses[pair, 0, :3]
+        length = np.linalg.norm(normal, axis=1, keepdims=True)  # zero where forces of two bodies on each other cancel
+        normal = np.where(length > 0.0, normal, (0.0, 0.0, 1.0)) / np.where(length > 0.0, length, 1.0)
         across = tangents(normal)
         both = np.stack([across, np.cross(normal, across)], axis=1)
         arm = part.points[pair] - q[pairs, :3]

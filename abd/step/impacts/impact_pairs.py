@@ -28,7 +28,7 @@ class ImpactPairs(Table):
         points: (k, 2, 3) means of the contact points on the surfaces of i and j, weighted by the normal impulses [m].
         place: (k, 3) place of a patch [m]; every contact point of two bodies is in the nearest one.
         friction: (k, 3) impulse of friction on i in the step [N s].
-        size: (k,) magnitudes of the impulses [N s]; a power over its size is a speed [m/s].
+        size: (k,) sums of the normal impulses of the points [N s]; a power over its size is a mean speed [m/s].
         restitution, mu: (k,) of the pairs.
         row: (k,) row of a joint limit or rope, -1 for contacts of two bodies.
     """
@@ -55,7 +55,7 @@ class ImpactPairs(Table):
         lengths = np.broadcast_to(h, len(model.bodies))[points.pair[:, 0]]
         impulses = lengths[:, None, None] * np.stack(wrenches, axis=1)
         half = 0.5 * (points.gap + model.settings.minimum_separation)[:, None] * points.normal
-        places, size = np.stack([points.point + half, points.point - half], axis=1), np.linalg.norm(impulses[:, 0, :3], axis=1)
+        places, size = np.stack([points.point + half, points.point - half], axis=1), lengths * points.load
         of, materials = tuple(model.bodies.material[points.pair].T), model.materials
         of_materials = materials.restitution[of], materials.mu[of] * (model.settings.friction_iterations != 0)
         row, zero = np.full(len(size), -1), np.zeros((len(size), 3))
@@ -63,13 +63,16 @@ class ImpactPairs(Table):
 
     def summed(self, patch: np.ndarray, first: np.ndarray) -> ImpactPairs:
         """Return m pairs with the sums of the impulses of patches, by the patch (k,) of every pair; first: (m,) pairs at their
-        places. A sum may be zero."""
-        sums = sparse.csr_matrix((np.ones(len(patch)), (patch, np.arange(len(patch)))), shape=(len(first), len(patch)))
-        impulses = (sums @ self.impulses.reshape(-1, 12)).reshape(-1, 2, 6)
-        weight = np.einsum("ki,ki->k", self.impulses[:, 0, :3], impulses[patch, 0, :3])
-        points, size2 = sums @ (weight[:, None] * self.points.reshape(-1, 6)), sums @ weight
-        points = (points / np.where(size2 > 0.0, size2, 1.0)[:, None]).reshape(-1, 2, 3)
-        return replace(self[first], impulses=impulses, points=points, size=np.linalg.norm(impulses[:, 0, :3], axis=1))
+        places."""
+        order = np.argsort(patch, kind="stable")
+        starts = np.searchsorted(patch[order], np.arange(len(first)))
+
+        def sums(values: np.ndarray) -> np.ndarray:
+            return np.add.reduceat(values[order], starts, axis=0) if len(first) else values
+
+        size = sums(self.size)
+        points = sums(self.size[:, None, None] * self.points) / size[:, None, None]
+        return replace(self[first], impulses=sums(self.impulses), points=points, size=size)
 
     @classmethod
     def of_limits(

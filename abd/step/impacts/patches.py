@@ -11,27 +11,23 @@ import numpy as np
 
 from abd.contact.pair_rows import PairRows, keys
 from abd.potentials.sticking import nearest
+from abd.step.impacts.impact_pairs import ImpactPairs
 
 PATCHES = 4
 """Largest number of patches of two bodies."""
 
 
-def patches(
-    pairs: np.ndarray, place: np.ndarray, load: np.ndarray, divided: np.ndarray, n: int
-) -> tuple[np.ndarray, np.ndarray]:
+def patches(points: ImpactPairs, in_impact: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the patch (k,) of every contact point, and (m,) the points at the places of patches.
 
-    Args:
-        pairs: (k, 2) bodies of every point, of n; place: (k, 3) [m]; load: (k,) normal forces, negative ones attract.
-        divided: (k,) bool, points of pairs with several patches. A pair with a patch that would attract has only one.
-    """
-    rows, key = PairRows(pairs, n), keys(pairs, n)
-    pair, attracts = np.searchsorted(rows.key, key), load <= 0.0
-    divided = np.bincount(pair, weights=divided, minlength=len(rows.key)) > 0.0
+    Bodies `in_impact` (n,) bool have several patches per pair, unless one of these would attract."""
+    n = len(in_impact)
+    rows, key, attracts = PairRows(points.pairs, n), keys(points.pairs, n), points.size <= 0.0
+    pair, divided = np.searchsorted(rows.key, key), in_impact[rows.pairs].any(axis=1)
     while True:
-        first = _places(rows, place, attracts, divided)
-        patch = nearest(key[first], place[first], key, place)
-        wrong = divided[pair[first]] & (np.bincount(patch, weights=load, minlength=len(first)) <= 0.0)
+        first = _places(rows, points.place, attracts, divided)
+        patch = nearest(key[first], points.place[first], key, points.place)
+        wrong = divided[pair[first]] & (np.bincount(patch, weights=points.size, minlength=len(first)) <= 0.0)
         if not wrong.any():
             return patch, first
         divided[pair[first[wrong]]] = False

@@ -9,7 +9,7 @@ import numpy as np
 from abd.backends.answers import NO_PAIRS
 from abd.by_bodies import PerBody
 from abd.contact.forces import FrictionPoints, friction_points
-from abd.contact.pair_rows import are_among, keys
+from abd.contact.pair_rows import keys
 from abd.joints.rows.laws import Law
 from abd.model import Model
 from abd.step.contact_parameters import became_active
@@ -56,14 +56,23 @@ class Rebounds:
         if not (has_contact & (self.restitution.speeds(before[1], after[1]) > self.settings.tolerance)).any():
             return None
         step = self.restitution.step(before, after, then - earlier, h)
-        pairs, fresh = self._contacts(step, h)
+        pressing, n = backend.readings.pressing(), len(step.then)
+        pressing = pressing[(pressing.force != 0.0).any(axis=1)]
+        points = ImpactPairs.of_contacts(model, pressing, h)
+        _, first, pair = np.unique(keys(points.pairs, n), return_index=True, return_inverse=True)
+        contacts, limits = points.summed(pair, first), points[:0]
         if len(joints.hard_limits) and limited.any():
             limits = ImpactPairs.of_limits(model, joints, self.copies.memory, self.copies.applied, after[0], h)
-            pairs = self._with_limits(pairs, limits)
-            fresh = np.append(fresh, self._closing(pairs[len(fresh) :], step) > 2.0 * self.settings.tolerance)
-        impacts, is_seed = self.restitution.impacts(pairs, step, h, fresh)
+            limits = self._with_contacts(limits, contacts)
+        fresh = self._are_fresh(contacts, step, h), self._closing(limits, step) > 2.0 * self.settings.tolerance
+        pairs = ImpactPairs.joined(contacts, limits)
+        _, is_seed = self.restitution.impacts(pairs, step, h, np.concatenate(fresh))
         if not is_seed.any():
             return None
+        in_impact = np.isin(np.arange(n), pairs.pairs[is_seed]) & self.restitution.dynamic
+        patch, places = patches(points, in_impact)
+        pairs = ImpactPairs.joined(points.summed(patch, places), limits)
+        impacts, is_seed = self.restitution.impacts(pairs, step, h, np.append(fresh[0][pair[places]], fresh[1]))
         impacts = replace(impacts, impact_pairs=replace(pairs, friction=self._friction(pairs, after[0], h)))
         rebound = self.restitution.rebound(impacts, is_seed, step, joints, backend.sweep)
         if rebound is not None:
@@ -82,30 +91,12 @@ class Rebounds:
         pair, *lagged = self.backend.readings.frozen_friction()
         return friction_points(pair, *lagged, q, self.backend.at.eps[pair[:, 0].astype(int)], self.settings.eps_v)
 
-    def _contacts(self, step: Step, h: float | np.ndarray) -> tuple[ImpactPairs, np.ndarray]:
-        """Return the contacts of bodies at the end of a step of h [s], in patches (k) of bodies with an impact, and (k,) bool,
-        those that became active in the step."""
-        pressing, n = self.backend.readings.pressing(), len(step.then)
-        pressing = pressing[(pressing.force != 0.0).any(axis=1)]
-        load, points = np.einsum("ki,ki->k", pressing.force, pressing.normal), ImpactPairs.of_contacts(self.model, pressing, h)
-
-        def in_patches(divided: np.ndarray) -> ImpactPairs:
-            pairs = points.summed(*patches(points.pairs, points.place, load, divided, n))
-            return pairs[pairs.size > 0.0]
-
-        whole = in_patches(np.zeros(len(points), dtype=bool))
-        fresh = self._are_fresh(whole, step, h)
-        _, is_seed = self.restitution.impacts(whole, step, h, fresh)
-        in_impact = np.isin(np.arange(n), whole.pairs[is_seed]) & self.restitution.dynamic
-        pairs = in_patches(in_impact[points.pairs].any(axis=1))
-        return pairs, are_among(keys(pairs.pairs, n), keys(whole.pairs[fresh], n))
-
     def _closing(self, pairs: ImpactPairs, step: Step) -> np.ndarray:
-        """Return (k,) closing speeds of new contacts at the beginning of a step [m/s]."""
+        """Return (k,) closing speeds of new pairs at the beginning of a step [m/s]."""
         return -pairs.power(step.then + step.changes) / pairs.size
 
     def _are_fresh(self, pairs: ImpactPairs, step: Step, h: float | np.ndarray) -> np.ndarray:
-        """Return (k,) bool, pairs that became active in a step of h [s], scalar or (n,), and closed; record these."""
+        """Return (k,) bool, pairs of bodies that became active in a step of h [s], scalar or (n,), and closed; record these."""
         closing = self._closing(pairs, step)
         if (fresh := closing > 2.0 * self.settings.tolerance).any():
             some, lengths = pairs.pairs[fresh], np.broadcast_to(h, len(step.then))
@@ -113,11 +104,11 @@ class Rebounds:
             self.impact_pairs = pairs.pairs[fresh]
         return fresh
 
-    def _with_limits(self, contacts: ImpactPairs, limits: ImpactPairs) -> ImpactPairs:
-        """Join the pairs of contacts and limits, without ropes of articulations that have no other pair."""
+    def _with_contacts(self, limits: ImpactPairs, contacts: ImpactPairs) -> ImpactPairs:
+        """Return limits, and then ropes of articulations that have other pairs."""
         is_rope = self.backend.system.row_laws.law[limits.row] == Law.ONE_SIDED
-        others, ropes = ImpactPairs.joined(contacts, limits[~is_rope]), limits[is_rope]
-        bodies = np.isin(np.arange(len(self.articulations.dynamic)), others.pairs)
+        others, ropes = limits[~is_rope], limits[is_rope]
+        bodies = np.isin(np.arange(len(self.articulations.dynamic)), np.concatenate([contacts.pairs, others.pairs]))
         return ImpactPairs.joined(others, ropes[self.articulations.containing(bodies)[ropes.pairs[:, 0]]])
 
     def _friction(self, pairs: ImpactPairs, q: np.ndarray, h: float | np.ndarray) -> np.ndarray:
