@@ -6,6 +6,7 @@ kernels have the mark `quick`.
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import warp as wp
@@ -47,6 +48,13 @@ def pytest_configure(config: pytest.Config) -> None:
         except DeviceError as error:
             raise pytest.UsageError(f"--device {name}: {error}") from error
     os.environ["ABD_TEST_DEVICE"] = name
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import modules without quick tests for `-m quick`."""
+    if config.getoption("markexpr") != "quick" or collection_path.suffix != ".py":
+        return None
+    return collection_path.relative_to(Path(__file__).parent).with_suffix("").as_posix() not in QUICK or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

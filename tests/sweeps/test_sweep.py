@@ -21,7 +21,6 @@ trimesh = pytest.importorskip("trimesh")
 MU = "material.default.mu"
 
 
-@pytest.mark.quick
 def test_points_are_all_combinations_and_samples():
     read = read_parameters([f"{MU}=0.1:0.5:3", "solver.dt=0.01,0.005", "body.box.kind=dynamic"])
     assert read[MU] == pytest.approx([0.1, 0.3, 0.5]) and read["body.box.kind"] == ("dynamic",)
@@ -41,7 +40,6 @@ def test_points_are_all_combinations_and_samples():
             assert sorted(int((point[key] - low) / width) for point in sampled) == list(range(8))
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     "texts, sample, words",
     [
@@ -59,7 +57,6 @@ def test_wrong_parameters_are_refused(texts, sample, words):
         points(read_parameters(texts), sample=sample)
 
 
-@pytest.mark.quick
 def test_a_misspelt_key_is_refused_before_the_first_run(tmp_path, capsys):
     out = tmp_path / "sweep"
     assert main(["sweep", "falling_box", "--grid", "solver.dtt=0.01,0.005", "--steps", "1", "--out", str(out)]) == 2
