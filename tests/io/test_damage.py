@@ -40,9 +40,9 @@ def whole(scene, tmp_path_factory):
 
 
 def limited(command: list[str], most: int) -> subprocess.CompletedProcess:
-    """The command where no file may have more than so many bytes."""
+    """The command where no file may have more than so many bytes; it writes no bytecode, which would be cut off as well."""
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most))
-    return subprocess.run([sys.executable, "-m", "abd.cli", *command], preexec_fn=limit, capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-B", "-m", "abd.cli", *command], preexec_fn=limit, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("percent", [2, 40, 120])
