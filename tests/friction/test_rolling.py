@@ -154,7 +154,7 @@ FLOORS = {
 
 @pytest.mark.parametrize("stick", ["viscous", "elastic"])
 @pytest.mark.parametrize("floor", FLOORS)
-@pytest.mark.parametrize("turn", [0.1, 0.3, 0.9, 2.5])
+@pytest.mark.parametrize("turn", [0.3, 0.9, 2.5])
 def test_spinning_box_is_braked_at_its_corners(turn, floor, stick):
     """It slows by ``mu g h r m / I`` from the second step on; chords give 0.906 of that at 0.9 rad per step.
 
