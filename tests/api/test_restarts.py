@@ -59,7 +59,6 @@ CHANGES = {
     "effort of some steps": lambda sim: shoulder(sim).apply_force(5.0, steps=6),
     "target": lambda sim: shoulder(sim).set_target(0.3),
     "lock": lambda sim: shoulder(sim).lock(),
-    "range": lambda sim: shoulder(sim).set_range(-1.0, 0.05),
     "soft range": lambda sim: (shoulder(sim).set_range(-1.0, 0.05), shoulder(sim).set_limit(compliance=1e-3, damping=5.0)),
     "range without the present value": lambda sim: shoulder(sim).set_range(-2.0, -0.03),
     "frames": move_frames,
