@@ -100,7 +100,7 @@ class _Source:
         starts = self._starts(k, kind, constrained, rotation, dict(zip(names, self.q[coordinate:])))
         tables = {}
         for i, name in enumerate(names):
-            values = self._settings(first + i, coordinate + i, starts[name], i >= linear)
+            values = self._settings(first + i, coordinate + i, starts[name], i >= linear, f"{table['name']}.{name}")
             drive = self._drive(first + i)
             if drive:
                 values["drive"] = drive
@@ -136,31 +136,34 @@ class _Source:
             different.append(helper)
         rotation = np.stack(different, axis=1)
         if np.linalg.det(rotation) < 0.0:
-            rotation[:, 2] *= -1.0
+            rotation = rotation[:, [0, 2, 1]]
         found = []
         for i, axis in enumerate(unit):
             place = int(np.argmax(np.abs(axis @ rotation)))
             if axis @ rotation[:, place] < 0.0:
-                raise ModelError(f"joint '{self.labels[k]}': axis {axis.tolist()} makes its axes left-handed")
+                raise ModelError(f"joint '{self.labels[k]}': axis {axis.tolist()} is opposite to another of its axes")
             names = ("rx", "ry", "rz") if i >= linear else ("x", "y", "z")
             found.append(names[place])
         turning = found[linear:]
         if turning != sorted(turning):
-            raise ModelError(f"joint '{self.labels[k]}': its angles must have the order of its axes")
+            raise ModelError(f"joint '{self.labels[k]}': its three axes of rotation must be right-handed")
         return rotation, found
 
-    def _settings(self, dof: int, coordinate: int, start: float, rotary: bool) -> dict:
+    def _settings(self, dof: int, coordinate: int, start: float, rotary: bool, name: str) -> dict:
         """Laws of a degree of freedom in addition to its drive."""
         values: dict = self._laws(dof)
         if rotary and abs(start) > COUNTED:
             values["initial"] = start
         low, high = float(self.limit_lower[dof]), float(self.limit_upper[dof])
         low, high = (low if low > -FAR else -np.inf), (high if high < FAR else np.inf)
-        if low < high and (np.isfinite(low) or np.isfinite(high)):
+        inside, stiffness = low - SAME_VALUE <= start <= high + SAME_VALUE, float(self.limit_ke[dof])
+        if low < high and (np.isfinite(low) or np.isfinite(high)) and not (inside or stiffness > 0.0):
+            self.out.notes.append(f"range of '{name}' is ignored: it starts outside, and limit_ke is 0")
+        elif low < high and (np.isfinite(low) or np.isfinite(high)):
             values["range"] = (low, high)
-            if not low - SAME_VALUE <= start <= high + SAME_VALUE:
-                stiffness, damping = float(self.limit_ke[dof]), float(self.limit_kd[dof])
-                values |= {"limit": "compliant", "limit_compliance": 1.0 / stiffness if stiffness > 0.0 else 0.0}
+            if not inside:
+                damping = float(self.limit_kd[dof])
+                values |= {"limit": "compliant", "limit_compliance": 1.0 / stiffness}
                 values |= {"limit_damping": damping} if damping > 0.0 else {}
         elif low == high:
             values |= {"locked": True, "lock_value": low}

@@ -61,6 +61,8 @@ def translate(
     shapes = _Shapes(newton, model, out)
     for k in range(model.body_count):
         colliders = shapes.of_body(k)
+        if world[k] < 0 and colliders and model.world_count > 1:
+            raise ModelError(f"body '{names[k]}' collides in all worlds: SolverABD needs one such body in each world")
         material = materials.of(names[k], shapes.numbers(k))
         table: dict = material | enlarged(keys(colliders), materials.margin(names[k], shapes.numbers(k)))
         T = transform_matrix(body_q[k])
@@ -93,14 +95,16 @@ def translate(
     return out
 
 
-def refuse_soft(model) -> None:
-    """Raise `ModelError` if the model has more than rigid bodies."""
+def require_rigid_bodies(model) -> None:
+    """Raise `ModelError` if the model has no bodies, or others than rigid bodies."""
     for name, what in (
         ("particle_count", "particles"), ("tri_count", "triangles of cloth"), ("tet_count", "tetrahedra"),
         ("spring_count", "springs between particles"), ("muscle_count", "muscles"),
     ):  # fmt: skip
         if int(getattr(model, name, 0) or 0):
             raise ModelError(f"the model has {getattr(model, name)} {what}: SolverABD supports rigid bodies only")
+    if not model.body_count:
+        raise ModelError("the model has no bodies: SolverABD needs at least one")
 
 
 def _gravity(model) -> tuple[float, float, float]:

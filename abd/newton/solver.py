@@ -18,7 +18,7 @@ from abd.joint_list import JointList
 from abd.joints.rows.change import settings_of, with_settings
 from abd.model import Kind, affine_state
 from abd.newton.model_values import transform_matrix
-from abd.newton.scene import refuse_soft, translate
+from abd.newton.scene import require_rigid_bodies, translate
 from abd.optional import required
 from abd.rotations import polar
 
@@ -41,7 +41,7 @@ class SolverABD(newton.solvers.SolverBase):
         solver: keys of the scene's table solver, such as ``tolerance=1e-4``; `abd schema` lists them.
 
     Raises:
-        ModelError: the model has particles, cloth, or other non-rigid objects.
+        ModelError: the model has no bodies, or particles, cloth, or other non-rigid objects.
 
     Attributes:
         simulation: the `abd.Simulation`, None before the first step; report: that of the last step.
@@ -52,7 +52,7 @@ class SolverABD(newton.solvers.SolverBase):
         self, model, device: str | None = None, enforcement: str = "exact", allow_overlaps: bool = False, **solver
     ):
         super().__init__(model)
-        refuse_soft(model)
+        require_rigid_bodies(model)
         where = str(model.device)
         self._device = device or ("cpu" if where == "cpu" else where)
         self._enforcement, self._allow_overlaps, self._settings = enforcement, allow_overlaps, solver

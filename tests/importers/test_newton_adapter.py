@@ -194,6 +194,13 @@ def test_limits_are_never_exceeded(upper):
     assert upper - 0.01 < max(seen) < upper + 1e-6
 
 
+def test_a_range_without_stiffness_is_ignored_outside():
+    model = pendulum(gravity=0.0, limit_lower=0.1, limit_upper=0.4, limit_ke=0.0)
+    solver, state = simulate(model, 3)
+    assert abs(state.joint_q.numpy()[0]) < 1e-6
+    assert any("limit_ke" in note for note in solver.notes)
+
+
 LIMITS = {"limit_lower": -0.5, "limit_upper": 6.0}
 
 
@@ -289,15 +296,17 @@ def test_ball_fixed_and_distance_joints_hold():
     assert np.linalg.norm(q[c, :3] - q[b, :3]) == pytest.approx(0.5, abs=1e-5)
 
 
-def test_d6_joint_of_two_slides_and_a_turn():
+@pytest.mark.parametrize("slides, turn", [((0, 1), 2), ((0, 2), 1)])
+def test_d6_joint_of_two_slides_and_a_turn(slides, turn):
     builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
-    x, y, z = (newton.ModelBuilder.JointDofConfig(axis=axis) for axis in np.eye(3).tolist())
+    axes = [newton.ModelBuilder.JointDofConfig(axis=axis) for axis in np.eye(3).tolist()]
     body = builder.add_link(**matter(2.0))
-    model = finished(builder, builder.add_joint_d6(-1, body, linear_axes=[x, y], angular_axes=[z]))
+    joint = builder.add_joint_d6(-1, body, linear_axes=[axes[k] for k in slides], angular_axes=[axes[turn]])
     push = np.array([[1.0, 2.0, 5.0, 0.3, 0.3, 0.4]], dtype=np.float32)
-    _, state = simulate(model, 50, each=lambda k, state, _: state.body_f.assign(push))
-    np.testing.assert_allclose(state.body_q.numpy()[body, :3], [0.0625, 0.125, 0.0], atol=2e-5)
-    np.testing.assert_allclose(state.joint_q.numpy(), [0.0625, 0.125, 0.5], atol=1e-4)
+    _, state = simulate(finished(builder, joint), 50, each=lambda k, state, _: state.body_f.assign(push))
+    moved = 0.0625 * push[0, slides]
+    np.testing.assert_allclose(state.body_q.numpy()[body, slides], moved, atol=2e-5)
+    np.testing.assert_allclose(state.joint_q.numpy(), [*moved, 1.25 * push[0, 3 + turn]], atol=1e-4)
 
 
 def test_efforts_of_joints_act():
@@ -365,6 +374,17 @@ def test_worlds_share_the_ground_and_do_not_collide():
     assert len(solver.simulation.model.bodies) == 6
 
 
+def test_bodies_of_all_worlds_are_refused():
+    from abd.newton.model_values import ModelError
+
+    one, builder = newton.ModelBuilder(), newton.ModelBuilder()
+    one.add_body(xform=at(1.0), **matter())
+    builder.add_shape_sphere(builder.add_body(label="all"), radius=0.1)
+    builder.replicate(one, 2)
+    with pytest.raises(ModelError, match=r"'all'.*each world"):
+        simulate(finished(builder), 1)
+
+
 def test_overlaps_are_refused_unless_filtered_or_allowed():
     builder = newton.ModelBuilder()
     bodies = [builder.add_body(xform=at(0.05 * k, 0, 1)) for k in range(2)]
@@ -386,6 +406,8 @@ def test_soft_bodies_are_refused():
     builder.add_particle((0, 0, 0), (0, 0, 0), 1.0)
     with pytest.raises(ModelError, match="1 particles"):
         abd.newton.SolverABD(finished(builder))
+    with pytest.raises(ModelError, match="no bodies"):
+        abd.newton.SolverABD(finished(newton.ModelBuilder()))
 
 
 def test_change_of_model_or_step_restarts_the_solver():
