@@ -109,6 +109,13 @@ class Loads:
         self._is_empty = False
         return load
 
+    def set_constant(self, force: np.ndarray, torque: np.ndarray) -> None:
+        """Replace the constant loads of the scene by forces and torques (n, 3) from the next step on."""
+        changed = np.logical_or(*((one != old).any(axis=1) for one, old in zip((force, torque), self._constant, strict=True)))
+        if changed.any():
+            self._constant, self._is_empty = (force.copy(), torque.copy()), False
+            self._stepper.sleep.disturb(np.flatnonzero(changed))
+
     def keep(self, chosen: Callable[[Load], bool]) -> None:
         """Remove all other loads."""
         self._stepper.sleep.disturb([one.body for one in self._entries if not chosen(one)])

@@ -105,7 +105,7 @@ class _Source:
             if drive:
                 values["drive"] = drive
                 self.out.drives.append((table["name"], name, target + i, first + i, drive["mode"] == "pd"))
-            self.out.coordinates.append((table["name"], name, coordinate + i))
+            self.out.coordinates.append((table["name"], name, coordinate + i, first + i))
             tables |= {name: values} if values else {}
         return table | ({"coordinate": tables} if tables else {})
 

@@ -24,14 +24,14 @@ class Translated:
 
     Attributes:
         scene: with a body for every body of the model, in order, and static shapes behind.
-        coordinates: (joint name, coordinate, its place in Newton's joint_q) of joints with axes.
+        coordinates: (joint name, coordinate, its place in Newton's joint_q, number of the degree of freedom) of joints with axes.
         drives: (joint name, coordinate, number of the coordinate's target, number of the degree of freedom, with a position).
         single: joints of one coordinate: number, name and coordinate.
         notes: on changes and ignored parts.
     """
 
     scene: Scene
-    coordinates: list[tuple[str, str, int]] = field(default_factory=list)
+    coordinates: list[tuple[str, str, int, int]] = field(default_factory=list)
     drives: list[tuple[str, str, int, int, bool]] = field(default_factory=list)
     single: list[dict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

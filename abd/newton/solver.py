@@ -2,7 +2,7 @@
 
 The first step creates the simulation from its input state, since `newton.eval_fk` may correct the poses of the model before. The
 simulation then keeps its state in double precision. A body takes the input state only if it differs from the last output, after a
-change by the user or a reset.
+change by the user or a reset. Kinematic bodies go to their poses in the input state, and keep their velocities there.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 from dataclasses import replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from abd.api.simulation import Simulation
 from abd.energies import spin
@@ -78,7 +79,7 @@ class SolverABD(newton.solvers.SolverBase):
             self._target[:], self._rate[:] = control.joint_target_q.numpy(), control.joint_target_qd.numpy()
         self._set_loads(state_in, control, body_q)
         self.report = self.simulation.step()
-        self._write(state_out, body_q)
+        self._write(state_out, body_q, body_qd)
 
     def notify_model_changed(self, flags) -> None:
         """Create the simulation again in the next step, after any change of the model."""
@@ -87,7 +88,7 @@ class SolverABD(newton.solvers.SolverBase):
     # start ---------------------------------------------------------------------------------------------------------------
 
     def _start(self, state, body_q: np.ndarray, body_qd: np.ndarray, dt: float) -> None:
-        model, self._dt = self.model, dt
+        model = self.model
         joint_q = np.zeros(int(model.joint_coord_count)) if state.joint_q is None else state.joint_q.numpy().astype(float)
         made = translate(newton, model, body_q, body_qd, joint_q, dt, self._enforcement, self._settings)
         if self._allow_overlaps:
@@ -101,12 +102,11 @@ class SolverABD(newton.solvers.SolverBase):
         for note in made.notes:
             _log.warning(note)
         self.simulation = Simulation(made.scene.set_free(compiled), self._device)
-        self.simulation.stepper.loads = self._loads
-        reader = self.simulation.reader
-        found = [(reader.joints.names.find(joint), name, place) for joint, name, place in made.coordinates]
-        self._places = np.array([place for *_, place in found], dtype=int)
-        self._columns = np.array([reader.starts[k] + reader.names[reader.of(k)].index(name) for k, name, _ in found], dtype=int)
-        self._ends = reader.joints.bodies[[k for k, *_ in found]]
+        self._dt, reader = dt, self.simulation.reader
+        found = [(reader.joints.names.find(joint), name) for joint, name, *_ in made.coordinates]
+        self._places, self._dofs = np.array([one[2:] for one in made.coordinates], dtype=int).reshape(-1, 2).T
+        self._columns = np.array([reader.starts[k] + reader.names[reader.of(k)].index(name) for k, name in found], dtype=int)
+        self._ends, self._efforts = reader.joints.bodies[[k for k, _ in found]], np.zeros(len(found))
 
     def _driven(self, compiled, drives) -> JointList:
         """Return the joints with drives that use the targets of Newton's control."""
@@ -166,73 +166,55 @@ class SolverABD(newton.solvers.SolverBase):
             simulation.set_velocities(qd)
 
     def _set_loads(self, state, control, body_q: np.ndarray) -> None:
-        """Forces on bodies and joints, as wrenches at centres of mass."""
-        wrench = np.zeros((len(self.simulation.model.bodies), 6))
+        """Set the forces on bodies, as wrenches at centres of mass, and the efforts on joints with axes."""
+        simulation, wrench = self.simulation, np.zeros((len(self.simulation.model.bodies), 6))
         if state.body_f is not None:
-            wrench[: self.model.body_count] += state.body_f.numpy()
-        effort = control.joint_f
-        effort = np.zeros(0) if effort is None else effort.numpy().astype(float)
+            wrench[: self.model.body_count] = state.body_f.numpy()
+        effort = np.zeros(int(self.model.joint_dof_count)) if control.joint_f is None else control.joint_f.numpy().astype(float)
         if effort.any():
             self._add_efforts(wrench, effort, body_q)
-        self._wrench = wrench
+        if (change := effort[self._dofs] - self._efforts).any():
+            total = simulation.control.efforts.constant
+            total[self._columns] += change
+            with_row = np.isin(np.arange(len(total)), self._columns)
+            simulation.control.efforts.set_constant(total, with_row)
+            self._efforts += change
+        simulation.loads.set_constant(wrench[:, :3], wrench[:, 3:])
 
     def _add_efforts(self, wrench: np.ndarray, effort: np.ndarray, body_q: np.ndarray) -> None:
-        """Efforts along degrees of freedom as wrenches on the child, and opposite ones on the parent."""
+        """Add the efforts on free, distance and ball joints."""
         model, types = self.model, newton.JointType
-        arrays = (model.joint_type, model.joint_parent, model.joint_child, model.joint_qd_start, model.joint_dof_dim,
-                  model.joint_axis, model.joint_X_p, model.joint_X_c, model.joint_enabled)  # fmt: skip
-        kind, parent, child, start, dims, axis, X_p, X_c, enabled = (array.numpy() for array in arrays)
-        q = self.simulation.stepper.q
-        for k in range(model.joint_count):
-            first, (linear, angular) = int(start[k]), (int(count) for count in dims[k])
-            own = effort[first : first + linear + angular]
-            if not own.any() or not enabled[k]:
-                continue
-            i, j = int(parent[k]), int(child[k])
-            if kind[k] in (types.FREE, types.DISTANCE):
-                wrench[j] += own
-                continue
+        arrays = (model.joint_type, model.joint_parent, model.joint_child, model.joint_qd_start, model.joint_axis)
+        kind, parent, child, start, axis = (array.numpy() for array in arrays)
+        enabled, X_p = model.joint_enabled.numpy().astype(bool), model.joint_X_p.numpy()
+        free = np.flatnonzero(enabled & np.isin(kind, (types.FREE, types.DISTANCE)))
+        np.add.at(wrench, child[free], effort[start[free, None] + np.arange(6)])
+        for k in np.flatnonzero(enabled & (kind == types.BALL)):
+            i, span = int(parent[k]), slice(start[k], start[k] + 3)
             frame = transform_matrix(X_p[k])
             frame = frame if i < 0 else transform_matrix(body_q[i]) @ frame
-            axes = frame[:3, :3] @ axis[first : first + linear + angular].astype(float).T
-            force, torque = axes[:, :linear] @ own[:linear], axes[:, linear:] @ own[linear:]
-            point = (transform_matrix(body_q[j]) @ transform_matrix(X_c[k]))[:3, 3]
-            for body, sign in ((i, -1.0), (j, 1.0)):
-                if body >= 0:
-                    wrench[body, :3] += sign * force
-                    wrench[body, 3:] += sign * (torque + np.cross(point - q[body, :3], force))
-
-    def _loads(self, _time: float, _h: float):
-        """Forces and torques (n, 3) of a substep; None if there are none and were none before."""
-        loads, is_loaded = self.simulation.loads, self._wrench.any()
-        if not (is_loaded or loads.force.any() or loads.torque.any()):
-            return None
-        loads.force[:], loads.torque[:] = self._wrench[:, :3], self._wrench[:, 3:]
-        if is_loaded:
-            self.simulation.stepper.sleep.disturb()
-        return loads.force.copy(), loads.torque.copy()
+            torque = frame[:3, :3] @ axis[span].astype(float).T @ effort[span]
+            wrench[child[k], 3:] += torque
+            if i >= 0:
+                wrench[i, 3:] -= torque
 
     # results -------------------------------------------------------------------------------------------------------------
 
-    def _write(self, state, body_q: np.ndarray) -> None:
-        """Poses and velocities of the bodies, and coordinates of the joints."""
+    def _write(self, state, body_q: np.ndarray, body_qd: np.ndarray) -> None:
+        """Write poses and velocities of the bodies, and coordinates of the joints, after a step from `body_q` and `body_qd`."""
         simulation, count = self.simulation, self.model.body_count
-        stepper, bodies = simulation.stepper, simulation.model.bodies
+        stepper, prescribed = simulation.stepper, simulation.stepper.prescribed
         poses = simulation.model.user_transform(stepper.q)[:count]
         turning = spin(stepper.q[:count], stepper.qd[:count])
         q, qd = np.empty((count, 7), dtype=np.float32), np.empty((count, 6), dtype=np.float32)
-        if count:
-            from scipy.spatial.transform import Rotation
-
-            q[:, :3], q[:, 3:] = poses[:, :3, 3], Rotation.from_matrix(polar(poses[:, :3, :3])).as_quat()
-            qd[:, :3], qd[:, 3:] = stepper.qd[:count, :3], turning
-            fixed = bodies.kind[:count] != Kind.DYNAMIC
-            arm = np.einsum("nij,nj->ni", poses[fixed, :3, :3], self.model.body_com.numpy()[fixed])
-            qd[fixed, :3] += np.cross(turning[fixed], arm)
-            q[fixed] = body_q[fixed]
-            q[:, 3:] *= np.where(np.einsum("ni,ni->n", q[:, 3:], body_q[:, 3:]) < 0.0, -1.0, 1.0)[:, None]
-            state.body_q.assign(q)
-            state.body_qd.assign(qd)
+        q[:, :3], q[:, 3:] = poses[:, :3, 3], Rotation.from_matrix(polar(poses[:, :3, :3])).as_quat()
+        qd[:, :3], qd[:, 3:] = stepper.qd[:count, :3], turning
+        bodies = prescribed.bodies
+        on_time = bodies[(stepper.q[bodies] == prescribed.target_poses(stepper.time)).all(axis=1)]
+        q[on_time], qd[bodies] = body_q[on_time], body_qd[bodies]
+        q[:, 3:] *= np.where(np.einsum("ni,ni->n", q[:, 3:], body_q[:, 3:]) < 0.0, -1.0, 1.0)[:, None]
+        state.body_q.assign(q)
+        state.body_qd.assign(qd)
         self._written = q.astype(float), qd.astype(float)
         if self.model.joint_count and state.joint_q is not None:
             newton.eval_ik(self.model, state, state.joint_q, state.joint_qd)

@@ -318,6 +318,35 @@ def test_efforts_of_joints_act():
     assert state.joint_qd.numpy()[0] == pytest.approx(0.2 * 0.5 / INERTIA, rel=1e-3)
 
 
+def test_efforts_act_about_turned_axes():
+    """The first angle of a universal joint turns the axis of the second by 90 degrees."""
+    builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    axes = [newton.ModelBuilder.JointDofConfig(axis=axis) for axis in np.eye(3).tolist()]
+    joint = builder.add_joint_d6(-1, builder.add_link(**matter()), angular_axes=axes[:2])
+    builder.joint_q[:] = [0.5 * np.pi, 0.0]
+    model = finished(builder, joint)
+    control = model.control()
+    control.joint_f.assign(np.array([0.0, 0.2], dtype=np.float32))
+    _, state = simulate(model, 20, control=control)
+    np.testing.assert_allclose(state.joint_qd.numpy(), [0.0, 0.2 * 0.2 / 0.1], atol=1e-5)
+
+
+def test_loads_jump_and_add_to_those_of_the_simulation():
+    builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    builder.add_body(**matter(), label="body")
+    speeds = []
+
+    def push(k, state, solver):
+        state.body_f.assign([[float(k >= 3), 0, 0, 0, 0, 0]])
+        speeds.append(state.body_qd.numpy()[0, :2].copy())
+        if k == 6:
+            solver.simulation.bodies["body"].apply_force((0, 2, 0), steps=1)
+
+    simulate(finished(builder), 9, each=push)
+    np.testing.assert_allclose(np.array(speeds)[:, 0], 0.01 * np.maximum(np.arange(9) - 3, 0), atol=1e-7)
+    np.testing.assert_allclose(np.array(speeds)[5:, 1], [0, 0, 0.02, 0.02], atol=1e-7)
+
+
 def test_a_pile_comes_down_without_overlaps():
     """Boxes and balls fall on each other."""
     builder = newton.ModelBuilder()
@@ -350,17 +379,34 @@ def test_values_set_by_the_user_are_used():
         q, qd = state.body_q.numpy(), state.body_qd.numpy()
         if k == 5:
             q[first, :3], qd[second] = (0, 0, 7), (0, 2, 0, 0, 0, 1)
-            state.body_qd.assign(qd)
-        q[mover, 0] = 0.1 * (k + 1)
+        q[mover, 0], qd[mover] = 0.1 * (k + 1), (10, 0, 0, 0, 0, 0)
         state.body_q.assign(q)
+        state.body_qd.assign(qd)
 
     solver, state = simulate(model, 15, each=touch)
     q = state.body_q.numpy()
     np.testing.assert_allclose(q[first, :3], [0, 0, 7], atol=1e-6)
     np.testing.assert_allclose(q[second, :3], [1, 0.2, 0], atol=1e-5)
     assert q[mover, 0] == pytest.approx(1.5)
+    np.testing.assert_array_equal(state.body_qd.numpy()[mover], [10, 0, 0, 0, 0, 0])
     body = solver.simulation.bodies[model.body_label[mover].replace("/", ".")]
     assert body.position[0] == pytest.approx(1.5, abs=1e-6)
+
+
+def test_a_blocked_kinematic_body_is_reported_where_it_is():
+    builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    builder.add_shape_box(-1, xform=at(0.5), hx=0.1, hy=1.0, hz=1.0)
+    for x, is_kinematic in ((0.18, False), (-0.03, True)):
+        builder.add_shape_box(builder.add_body(xform=at(x), is_kinematic=is_kinematic), hx=0.1, hy=0.1, hz=0.1)
+
+    def push(k, state, _):
+        q = state.body_q.numpy()
+        q[1, 0] = 0.02 * k - 0.03
+        state.body_q.assign(q)
+
+    _, state = simulate(finished(builder), 10, each=push, kinematic_block="lag")
+    box, mover = state.body_q.numpy()[:, 0]
+    assert 0.2 < box - mover < 0.21 and mover < 0.1
 
 
 def test_worlds_share_the_ground_and_do_not_collide():
@@ -423,3 +469,19 @@ def test_change_of_model_or_step_restarts_the_solver():
         solver.step(state, other, None, None, 0.01 if k < 10 else 0.02)
         state, other = other, state
     assert state.body_qd.numpy()[body, 2] == pytest.approx(-G * 0.3, rel=1e-4)
+
+
+def test_a_failed_restart_keeps_the_time_step():
+    builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    for k in range(2):
+        builder.add_shape_sphere(builder.add_body(xform=at(float(k))), radius=0.1)
+    model = finished(builder)
+    solver, state, other = abd.newton.SolverABD(model), model.state(), model.state()
+    state.body_qd.assign([[0, 1, 0, 0, 0, 0]] * 2)
+    solver.step(state, other, None, None, 0.01)
+    overlapping = model.state()
+    overlapping.body_q.assign(np.tile(other.body_q.numpy()[0], (2, 1)))
+    with pytest.raises(SceneError):
+        solver.step(overlapping, model.state(), None, None, 0.02)
+    solver.step(other, state, None, None, 0.02)
+    assert state.body_q.numpy()[0, 1] == pytest.approx(0.03, abs=1e-6)
