@@ -293,3 +293,16 @@ def test_efforts_may_begin_at_zero():
         sim.joints["pin 0"].coordinate("theta").apply_force(0.1 * k)
         tape.step()
     assert tape.gradient(q=np.ones((4, 12))).efforts[:, 0].all()
+
+
+def test_gradients_by_friction_exclude_the_brake():
+    """Friction and a brake act like friction of the same sum."""
+    found = []
+    for friction, drive in ((0.02, {"drive": {"mode": "brake", "effort": 0.05}}), (0.07, {})):
+        scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-11})
+        scene.add_body("bar", box=(0.3, 0.05, 0.05), mass=1.0, position=(0.15, 0, 0), angular_velocity=(0, 0.4, 0))
+        scene.add_hinge("pin", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), coordinate={"theta": {"friction": friction, **drive}})
+        tape = abd.Tape(abd.Simulation(scene, device="numpy"))
+        tape.step()
+        found.append(tape.gradient(qd=np.ones((1, 12))).coordinates["friction"][0])
+    assert found[0] == pytest.approx(found[1], rel=1e-6) and found[0] != 0.0

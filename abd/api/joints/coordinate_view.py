@@ -249,7 +249,7 @@ class CoordinateView(KnownAttributes):
     @property
     def friction_force(self) -> float:
         """Effort of friction, or of a brake with limited effort, in the last step."""
-        return self._force(Role.FRICTION)
+        return self._force(Role.FRICTION, Role.BRAKE)
 
     @property
     def wrench(self) -> tuple[np.ndarray, np.ndarray]:

@@ -218,7 +218,7 @@ class Builder:
         elif drive.mode == "force":
             self.add(along, Role.FORCE, Law.LINEAR, effort=effort, target_of=drive.target)
         elif brakes and np.isfinite(effort):
-            self.add(along, Role.FRICTION, Law.FRICTION, effort=effort)
+            self.add(along, Role.BRAKE, Law.FRICTION, effort=effort)
         elif brakes:
             self._stiff(along, Role.LOCK, follows=True)
         elif drive.mode == "pd":

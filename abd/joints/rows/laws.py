@@ -54,7 +54,9 @@ class Role(IntEnum):
     ARMATURE = 9
     COUPLING = 10
     APPLIED = 11
-    COORDINATE = 12
+    BRAKE = 12
+    """With limited effort."""
+    COORDINATE = 13
     """Read-out only (`abd.joints.rows.rigid_rows`)."""
 
 
