@@ -24,8 +24,8 @@ from abd.derivatives.step import STATE, Constants, StepDerivatives, StepRecord
 from abd.errors import NotDifferentiable
 from abd.joints.rows import table
 from abd.joints.rows.laws import Role
-from abd.model import WORLD
-from abd.potentials.integrators import Scheme
+from abd.model import WORLD, Kind
+from abd.potentials.integrators import Scheme, Schemes
 from abd.tables import copied
 
 COORDINATES = {
@@ -89,19 +89,24 @@ class Tape:
         sim, stepper, backend = self._simulation, self._simulation.stepper, self._simulation.backend
         sim.control.efforts.before_step()
         start, previous_h, rows = (stepper.q.copy(), stepper.qd.copy()), stepper.previous_h, len(backend.system.rows)
-        if self.steps and not all(map(np.array_equal, start, self.steps[-1].record.end)):
+        if self.steps and not (all(map(np.array_equal, start, self.steps[-1].record.end)) and np.all(previous_h)):
             raise NotDifferentiable("the state has changed since the last recorded step: begin a new tape")
         if self.steps and rows != len(self.steps[-1].system.rows):
             raise NotDifferentiable("joints have changed since the last recorded step, or got a first effort: begin a new tape")
         forces, memory = backend.states.read_forces(), copied(stepper.memory)
         own, anchors = backend.pair_law.own, copied(backend.friction.read_anchors())
+        # a reset, a restart and new velocities set the previous state to the present one
+        is_first = (start[0] == stepper.previous_q).all(axis=1) & (start[1] == stepper.previous_qd).all(axis=1)
+        is_first = (is_first | (sim.model.bodies.kind != Kind.DYNAMIC)) & (not self.steps)
         report = sim.step()
-        self._check(report, start)
+        h = stepper.previous_h
+        rule = stepper.modes.rule(h, np.where(np.equal(previous_h, 0.0), h, previous_h))
+        self._check(report, start, rule)
         record = StepRecord(
-            rule=stepper.modes.rule(stepper.previous_h, previous_h), mode=stepper.modes.last, time=stepper.time,
+            rule=rule, mode=stepper.modes.last, time=stepper.time,
             start=start, end=(stepper.q.copy(), stepper.qd.copy()), forces=forces, memory=memory, end_memory=stepper.memory,
             own=(own, stepper.forces.own), anchors=anchors, mobile=backend.inactive.mobile & ~backend.inactive.sleeping,
-            is_first=not np.any(previous_h),
+            is_first=is_first,
         )  # fmt: skip
         given, known = (sim.model, sim._switches.present(sim.model), backend.system), self._constants
         if known is None or not all(map(is_, given, (known.model, known.touching.model, known.system))):
@@ -109,10 +114,9 @@ class Tape:
         self.steps.append(StepDerivatives(self._constants, sim.reader.table, record))
         return report
 
-    def _check(self, report: StepReport, start: tuple[np.ndarray, np.ndarray]) -> None:
-        """Raise `NotDifferentiable` with the reason if the last step has no derivative here."""
-        sim, stepper = self._simulation, self._simulation.stepper
-        system, rule = sim.backend.system, stepper.modes.rule(stepper.previous_h, stepper.previous_h)
+    def _check(self, report: StepReport, start: tuple[np.ndarray, np.ndarray], rule: Scheme | Schemes) -> None:
+        """Raise `NotDifferentiable` with the reason if the last step, by `rule`, has no derivative here."""
+        sim, stepper, system = self._simulation, self._simulation.stepper, self._simulation.backend.system
         reasons = {
             f"it had {report.substeps} substeps: reduce solver.dt": report.substeps > 1,
             "an impact changed velocities: begin a tape after it": stepper.forces.rebound is not None,

@@ -66,8 +66,9 @@ class JointDerivatives:
         found = springs.pulls(self.system, self.resolved, self.weight, q, self.reference)
         return np.where((self.record.mode == Mode.DISSIPATIVE)[:, None], 0.0, found)
 
-    def add_to(self, equations: Equations, coordinates: MeasureTable) -> None:
-        """Add the equations of all rows, their forces on the bodies, and those of efforts on coordinates."""
+    def add_to(self, equations: Equations, coordinates: MeasureTable, active: np.ndarray) -> None:
+        """Add the equations of all rows, their forces on the bodies, and those of efforts on coordinates, of joints that are
+        active (c,)."""
         self._add_linear(equations)
         if len(self.system.rows):
             self._add_values(equations)
@@ -76,7 +77,7 @@ class JointDerivatives:
             self._add_pulls(equations)
         _, *gradients = table.linearize(coordinates, self.record.end[0])
         for body, gradient in zip((coordinates.child, coordinates.parent), gradients, strict=True):
-            inner = np.flatnonzero(body != WORLD)
+            inner = np.flatnonzero((body != WORLD) & active)
             by_effort = -self.record.rule.ch2 * gradient[inner, :, None]
             equations.add("q", "efforts", body_columns(body[inner]), inner[:, None], by_effort)
 
@@ -110,15 +111,17 @@ class JointDerivatives:
         equations.add_diagonal("rows", "start rows", -w[RATE_OLD], R)
         equations.add_diagonal("rows", "start rows", w[RATE_NEW] * w[REST_RATE], R, R)
         equations.add_diagonal("rows", "start rows", -one, 2 * R, R)
-        if not self.record.is_first:
+        if not self.record.is_first.any():
             return
+        first = np.append(self.record.is_first, True)[np.stack(self.system.row_bodies)].all(axis=0).astype(float)
         equations.add_diagonal("start rows", "start rows", 1.0)
-        equations.add_diagonal("start rows", "now", -one)
+        equations.add_diagonal("start rows", "now", -first)
         q, qd = self.record.start
         _, slopes, (row, body, gradient), _ = self.ends[0]
         rows = self.system.rows
-        columns, H = self._hessians(rows.term_measure, q, slopes)
+        columns, H = self._hessians(rows.term_measure, q, first[rows.term_row] * slopes)
         by_q = np.einsum("kij,kj->ki", H, qd.ravel()[columns])
+        gradient = first[row, None] * gradient
         for place in (R, 2 * R):
             equations.add("start rows", "start qd", place + row[:, None], body_columns(body), -gradient[:, None, :])
             equations.add("start rows", "start q", place + rows.term_row[:, None], columns, -by_q[:, None, :])

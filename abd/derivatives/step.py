@@ -29,6 +29,7 @@ from abd.contact.path import straight
 from abd.derivatives.equations import Equations, body_columns, jacobian
 from abd.derivatives.pairs import LaggedFriction, Parts
 from abd.derivatives.rows import PARAMETERS, JointDerivatives
+from abd.joint_list import JointList
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.sizes import turning_arms
 from abd.joints.rows.springs import resolved
@@ -54,7 +55,7 @@ class StepRecord:
         rule: scheme; mode: (n,) of the bodies; time: at the end [s].
         start, end: (q, qd), each (n, 12), at the start and at the end; forces: (n, 12) acceleration history at the start.
         memory, end_memory: of the joints; own: parameters of pairs at the start and in the step; anchors: at the start.
-        mobile: (n,) bool; is_first: whether the simulation starts with this step.
+        mobile: (n,) bool; is_first: (n,) bool, whose history starts with this step.
     """
 
     rule: Scheme
@@ -68,7 +69,7 @@ class StepRecord:
     own: tuple[PairParameters, PairParameters]
     anchors: Anchors
     mobile: np.ndarray
-    is_first: bool
+    is_first: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ class StepDerivatives:
 
     Unknowns are the state at the end: q, qd, forces (n, 12), rows (3, R), anchors (l, 3). Inputs are the state at the start, with
     the same names after "start ", and parameters: wrench (n, 6), mu (m, m) of ordered pairs, efforts (c,) on coordinates, and
-    target, stiffness, damping, effort (R,) of joint rows. In the first step, "start rows" follow from "start q" and "start qd".
+    target, stiffness, damping, effort (R,) of joint rows. If the history of a body starts with the step, "start rows" are
+    unknowns: those of such bodies follow from "start q" and "start qd", others are constant.
 
     Args:
         coordinates: table of the c coordinates.
@@ -122,14 +124,15 @@ class StepDerivatives:
         inputs = {f"start {name}": size for name, size in state.items()}
         extra = {"target state": 12 * n, "linear": 3 * len(system.linear)} | dict.fromkeys(("now", "value", "measured"), R)
         extra |= dict.fromkeys(("pulls", "end pulls")[: len(self.pulled)], 12 * n)
-        if record.is_first:
+        if record.is_first.any():
             extra |= {"start rows": inputs.pop("start rows")}
         parameters = {"wrench": 6 * n, "mu": m * m, "efforts": len(coordinates)} | dict.fromkeys(PARAMETERS, R)
         self.equations = Equations(state | extra, inputs | parameters)
         self._add_motion(bodies, by_motion)
         self._add_bodies()
         self._add_contacts(touching)
-        self.joints.add_to(self.equations, coordinates)
+        active = JointList.of(model.joints).column("active").astype(bool)
+        self.joints.add_to(self.equations, coordinates, active[coordinates.joint])
         self.equations.factorise(projectors(self.data, ~self.moves), (model.bodies.kind != Kind.KINEMATIC).astype(float))
 
     def _motion(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

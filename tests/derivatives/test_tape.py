@@ -295,13 +295,46 @@ def test_efforts_may_begin_at_zero():
     assert tape.gradient(q=np.ones((4, 12))).efforts[:, 0].all()
 
 
+@pytest.mark.parametrize("change", ["reset", "velocities"])
+@pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
+def test_gradients_after_a_restart_of_one_world(integrator, change):
+    """They equal those after a restart of all worlds."""
+    sim = abd.Simulation(chain("numpy", integrator=integrator).scene.replicate(2), device="numpy")
+    by, found = np.zeros((2, 8, 12)), []
+    by[:, :4] = np.random.default_rng(1).normal(size=(2, 4, 12))
+    sim.run(steps=3)
+    saved = sim.checkpoint()
+    for worlds in ([0, 1], [0]):
+        sim.restore(saved)
+        if change == "reset":
+            sim.worlds.reset(worlds)
+        else:
+            sim.set_velocities(np.where(np.isin(sim.model.bodies.world, worlds)[:, None], 0.9, 1.0) * saved["qd"])
+        tape = abd.Tape(sim)
+        for _ in range(2):
+            tape.step()
+        gradient = tape.gradient(*by)
+        found.append(np.stack([gradient.q, gradient.qd])[:, :4])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6, atol=1e-8)
+
+
+def test_efforts_on_inactive_joints_have_no_effect():
+    sim = chain("numpy", integrator="bdf1")
+    sim.joints["pin 2"].active = False
+    sim.bodies["bar 0"].enabled = False
+    tape = abd.Tape(sim)
+    tape.step()
+    assert (tape.gradient(qd=np.ones((4, 12))).efforts[0] != 0.0).tolist() == [False, False, False, True]
+
+
 def test_gradients_by_friction_exclude_the_brake():
     """Friction and a brake act like friction of the same sum."""
     found = []
     for friction, drive in ((0.02, {"drive": {"mode": "brake", "effort": 0.05}}), (0.07, {})):
         scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-11})
         scene.add_body("bar", box=(0.3, 0.05, 0.05), mass=1.0, position=(0.15, 0, 0), angular_velocity=(0, 0.4, 0))
-        scene.add_hinge("pin", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), coordinate={"theta": {"friction": friction, **drive}})
+        settings = {"theta": {"friction": friction, **drive}}
+        scene.add_hinge("pin", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), coordinate=settings)
         tape = abd.Tape(abd.Simulation(scene, device="numpy"))
         tape.step()
         found.append(tape.gradient(qd=np.ones((1, 12))).coordinates["friction"][0])
