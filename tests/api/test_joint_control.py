@@ -1,9 +1,11 @@
 """Joints of a running simulation: locks, ranges, drives, forces, switching, breaking, placing, and their checkpoints."""
 
+import gc
 import logging
 
 import numpy as np
 import pytest
+import warp as wp
 from common_scenes import hinged_bars, on_ground
 from on_device import NAME
 
@@ -48,6 +50,18 @@ def test_unchanged_rows_keep_their_history_when_rows_are_added():
     reports = [sim.run(steps=1) for sim in (quiet, locked)]
     assert np.abs(quiet.stepper.q - locked.stepper.q).max() < 1e-9
     assert reports[1].newton_iterations <= reports[0].newton_iterations + 1
+
+
+def test_changes_of_joints_do_not_accumulate_tables():
+    """Of addresses, which are the only arrays of this type."""
+    sim = pendulum(3)
+    theta, counts = sim.joints["hinge1"].coordinate(), []
+    for k in range(12):
+        theta.set_range(-2.0 - 1e-4 * k, 2.0)
+        sim.step()
+        gc.collect()
+        counts.append(sum(isinstance(one, wp.array) and one.dtype is wp.uint64 for one in gc.get_objects()))
+    assert counts[-1] == counts[5]
 
 
 def test_full_turns_are_counted_across_changes():

@@ -26,16 +26,16 @@ class Cholesky:
 
     Args:
         bodies: (N,) body of every block row; n: number of all bodies. Bodies without a row are skipped.
-        couplings: number of couplings.
+        couplings: number of couplings; addresses: tables of their arrays, which factors may share.
     """
 
-    def __init__(self, device: Device, bodies: np.ndarray, n: int, couplings: int):
+    def __init__(self, device: Device, bodies: np.ndarray, n: int, couplings: int, addresses: Addresses):
         self.device, self.bodies, self.n = device, bodies, n
         self.pattern, self.sources, self.factor = Pattern(), Sources(), Factor()
         self.place = device.zeros(n, wp.int32)
         self.factor.any_failed = device.zeros(1, wp.int32)
         self._pool, self._capacity, self._least = Pool(device), 0, RESERVED if device.wide else SMALLEST_CAPACITY
-        self._couplings, self._addresses = couplings, Addresses(device)
+        self._couplings, self._addresses = couplings, addresses
         self._schedule: RangesOfPanels | LevelsOfRows | None = None
 
     def set_elimination(self, elimination: Elimination) -> None:
@@ -121,11 +121,15 @@ class Cholesky:
 class Addresses:
     """Tables of addresses of the arrays of couplings, (number, `COLUMNS`) on the device.
 
-    A table does not change, so that records may contain it; there is one for each combination of arrays."""
+    A table does not change, so that records may contain it; there is one for each combination of arrays since `clear`."""
 
     def __init__(self, device: Device):
         self.device = device
         self._tables: dict[tuple[int, ...], wp.array] = {}
+
+    def clear(self) -> None:
+        """Forget the tables, when records of them are invalid."""
+        self._tables.clear()
 
     def table(
         self, couplings: Sequence[Coupling], blocks: Sequence[wp.array] | None = None,

@@ -107,8 +107,8 @@ class LinearSolver:
         self.slot = np.where(moving, np.cumsum(moving) - 1, -1)
         self.direction, self.step = (device.zeros((self.n, 12), wp.float64) for _ in range(2))
         self.dots = device.zeros(self.n, wp.float64)
-        self.static, self._whole = (Cholesky(device, self.bodies, self.n, couplings) for _ in range(2))
         self._addresses = Addresses(device)
+        self.static, self._whole = (Cholesky(device, self.bodies, self.n, couplings, self._addresses) for _ in range(2))
         self.choice, self.factor = Choice("direct", "not chosen yet"), self.static
         self._pool = Pool(device)
         self._eliminations = lru_cache(CACHED_ELIMINATIONS)(self._eliminate)
@@ -208,8 +208,9 @@ class LinearSolver:
         if not self.joined:
             elimination = self._elimination(self._joint_keys[:0])
         self.static.set_elimination(elimination)
-        # records may hold a factor of another kind
+        # records may hold a factor of another kind, and tables of former joints
         self.device.generation += 1
+        self._addresses.clear()
         self.static.launch_find(0, joints, pairs)
 
     def _set_pattern(self, keys: np.ndarray) -> None:
