@@ -37,7 +37,7 @@ class SolverABD(newton.solvers.SolverBase):
     Args:
         model: a model of Newton with rigid bodies only.
         device: of the simulation: "cpu", "cuda", "cuda:N" or "numpy"; default: that of the model.
-        enforcement: of joints: "exact", "penalty" or "compliant".
+        enforcement: of joints: "exact" or "penalty".
         allow_overlaps: exclude contact between bodies that overlap in the first state, which is an error otherwise.
         solver: keys of the scene's table solver, such as ``tolerance=1e-4``; `abd schema` lists them.
 
