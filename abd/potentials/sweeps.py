@@ -15,7 +15,9 @@ impact. For the rest of the impact, each pair in turn stops its slip within what
 (Routh 1860; Keller 1986, "Impact with friction"),
 
     f = min(max(before . (before - p_1) / |before - p_1|^2, 0), 1),
-    spent + y = t min(1, (1 - f) l / |t|) - f l e,     t = spent + y + f l e - A_yy^-1 p.
+    spent + y = t min(1, (1 - f) l / |t|) - f l e,     t = spent + y + f l e - p / a,
+
+with the largest eigenvalue a of A_yy.
 
 Friction thus has no positive work, also where a contact that reverses its slip loads itself.
 
@@ -84,11 +86,11 @@ class ConeRows:
         """(m, 2) directions of `before`, 0 without slip."""
         return self.before / np.maximum(np.linalg.norm(self.before, axis=1, keepdims=True), LEAST)
 
-    def inverses(self, A: sparse.csr_matrix) -> np.ndarray:
-        """Return (m, 2, 2) inverses of the diagonal blocks of A; pseudoinverses of singular ones."""
+    def yields(self, A: sparse.csr_matrix) -> np.ndarray:
+        """Return (m,) largest eigenvalues of the diagonal blocks of A."""
         k, diagonal, off_diagonal = A.shape[0] - 2 * len(self.pair), A.diagonal(), A.diagonal(1)
-        block = np.stack([diagonal[k::2], off_diagonal[k::2], off_diagonal[k::2], diagonal[k + 1 :: 2]], axis=1).reshape(-1, 2, 2)
-        return np.linalg.pinv(block, rcond=1e-12, hermitian=True)
+        first, second = diagonal[k::2], diagonal[k + 1 :: 2]
+        return 0.5 * (first + second) + np.hypot(0.5 * (first - second), off_diagonal[k::2])
 
     def of_bodies(self, A: sparse.csr_matrix) -> sparse.csr_matrix:
         """Return (2 m, 2 m) slips by friction impulses between the same two bodies."""
@@ -132,7 +134,7 @@ def swept(
         rows: (r,) rows of normal impulses to sweep, in order; other factors are 0. friction: of m pairs.
     """
     diagonal, normals = A.diagonal(), len(size)
-    inverse, of_bodies, against = friction.inverses(A), friction.of_bodies(A), friction.against
+    yields, of_bodies, against = friction.yields(A), friction.of_bodies(A), friction.against
     x, power, slip = np.zeros(len(power)), power[:normals].copy(), power[normals:]
     rows, first = yielding(A, size, starts, rows)
     cones = np.searchsorted(friction.pair, starts)
@@ -166,7 +168,7 @@ def swept(
             most = friction.spent.ravel() + x[normals:] + (limits[:, None] * against).ravel()
             part = first_part(friction.before[j], p - of_bodies[both] @ most)
             first = -part * limits[j] * against[j]
-            rest = total - first - inverse[j] @ p
+            rest = total - first - p / max(yields[j], LEAST)
             left = (1.0 - float(part[0])) * limits[j]
             found = first + rest * min(1.0, left / max(float(np.linalg.norm(rest)), LEAST)) - friction.spent[j]
             largest = max(largest, *(change(normals + row, value) for row, value in zip(both, found, strict=True)))

@@ -81,7 +81,7 @@ class Cones:
     before: wp.array(dtype=wp.vec2d)
     against: wp.array(dtype=wp.vec2d)
     of_bodies: Rows
-    inverse: wp.array(dtype=wp.mat22d)
+    yields: wp.array(dtype=wp.float64)
 
 
 @wp.func
@@ -117,7 +117,7 @@ def sweep_cone(a: System, cones: Cones, j: wp.int32) -> wp.float64:
     part = wp.clamp(wp.dot(before, change) / wp.max(wp.dot(change, change), LEAST), ZERO, ONE)
     most = most_friction(a, cones, j)
     first = -part * most
-    rest = friction_of(a, cones, j) - first - cones.inverse[j] * p
+    rest = friction_of(a, cones, j) - first - p / wp.max(cones.yields[j], LEAST)
     limit = cones.limit[j] * (ONE + a.x[cones.pair[j]])
     rest = rest * wp.min(ONE, (ONE - part) * limit / wp.max(wp.length(rest), LEAST))
     found = first + rest - cones.spent[j]

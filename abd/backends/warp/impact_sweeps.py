@@ -26,10 +26,9 @@ def swept(
     first_cone, pairs, host = np.searchsorted(friction.pair, starts), np.diff(first), wp.get_device("cpu")
     sweeps, cones = (most_sweeps(pairs), sweeps_with_friction(pairs, np.diff(first_cone))), impacts.Cones()
     cones.pair, cones.limit, cones.of_bodies = shared(_int32(friction.pair)), shared(friction.limit), _rows(friction.of_bodies(A))
-    inverse, against = friction.inverses(A), friction.against
-    for name, one in {"spent": friction.spent, "before": friction.before, "against": against, "inverse": inverse}.items():
-        kind = wp.vec2d if one.ndim == 2 else wp.mat22d
-        setattr(cones, name, wp.array(_float64(one), dtype=kind, device=host, copy=False))
+    cones.yields = shared(friction.yields(A))
+    for name, one in {"spent": friction.spent, "before": friction.before, "against": friction.against}.items():
+        setattr(cones, name, wp.array(_float64(one), dtype=wp.vec2d, device=host, copy=False))
     inputs = [
         system,
         *(shared(_int32(one)) for one in (*sweeps, rows, first)),

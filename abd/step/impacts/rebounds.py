@@ -73,6 +73,8 @@ class Rebounds:
         patch, places = patches(points, in_impact)
         pairs = ImpactPairs.joined(points.summed(patch, places), limits)
         impacts, is_seed = self.restitution.impacts(pairs, step, h, np.append(fresh[0][pair[places]], fresh[1]))
+        if not is_seed.any():  # parts of a contact that turns may open before it does
+            return None
         impacts = replace(impacts, impact_pairs=replace(pairs, friction=self._friction(pairs, after[0], h)))
         rebound = self.restitution.rebound(impacts, is_seed, step, joints, backend.sweep)
         if rebound is not None:

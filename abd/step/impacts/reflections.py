@@ -26,11 +26,11 @@ SMALLEST_SPEED = 1e-300
 """Smallest reference speed [m/s]."""
 
 
-def reflect(sweep: Sweep, A, power, e, least, size, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
+def reflect(sweep: Sweep, A, power, slow, e, least, size, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
     """Reflect closing pairs until none closes; return their normal powers (k,) and a mask (k,) of the pairs with an impact.
 
     Args:
-        A: (k, k) powers per factor on the impulses; power: (k,) before.
+        A: (k, k) powers per factor on the impulses; power: (k,) before; slow: (k,) those with which slow pairs may close.
         e: (k,) restitution of pairs that close faster than `least` (k,) [m/s]; size: (k,) of the impulses [N s].
     """
     in_impact, power = np.zeros(len(power), dtype=bool), power.copy()
@@ -44,10 +44,11 @@ def reflect(sweep: Sweep, A, power, e, least, size, blocks: Blocks) -> tuple[np.
         rows &= is_active
         if not rows.any():
             break
-        factors = _solve_opening(sweep, A, power - np.where(is_impact, -e * power, 0.0), size, blocks, np.flatnonzero(rows))
+        factors = _solve_opening(sweep, A, power - np.where(is_impact, -e * power, slow), size, blocks, np.flatnonzero(rows))
         in_impact |= factors > 0.0
         np.add(power, A @ factors, out=power, where=is_active)
-    factors = _solve_opening(sweep, A, power, size, blocks, np.arange(len(power)))
+    least_power = np.where(power < -least * size, 0.0, slow)
+    factors = _solve_opening(sweep, A, power - least_power, size, blocks, np.arange(len(power)))
     return power + A @ factors, in_impact | (factors > 0.0)
 
 
@@ -60,12 +61,12 @@ def _solve_opening(sweep: Sweep, A, power, size, blocks: Blocks, rows) -> np.nda
 
 
 def solve_factors(
-    sweep: Sweep, A, power, target, high, in_impact, size, blocks: Blocks, friction: ConeRows = NO_FRICTION
+    sweep: Sweep, A, power, target, low, high, in_impact, size, blocks: Blocks, friction: ConeRows = NO_FRICTION
 ) -> np.ndarray:
     """Return (k,) factors s that give the pairs their target powers, then (2 m,) friction impulses of m pairs."""
     count = len(size)
     fastest = np.maximum(blocks.largest(np.maximum(np.abs(power[:count]), np.abs(target)) / size), SMALLEST_SPEED)
-    low, high = np.where(in_impact, target, 0.0), np.where(in_impact, target, high)
+    low, high = (np.where(in_impact, target, bound) for bound in (low, high))
     return sweep(A, power, low, high, size, fastest, blocks.starts, np.arange(count), friction)
 
 

@@ -20,11 +20,12 @@ With u_k the ``P_k . w`` after the last pass, the velocities v' at the end of th
 
     v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs with an impact, s_k >= -1,
                                       P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
-                                      P_k . v+ >= 0                  for others, s_k >= 0,
+                                      P_k . v+ >= min(0, P_k . v)    for others, s_k >= 0,
 
 so that other forces of the step remain. An impact ends in the step in which contact first acts, even if it transferred little
 momentum: the remaining gap is not closed. The second line removes the velocity with which a compressed contact opens, the third
-keeps the supports of a body with an impact. The impulses are rigid ones, which excite no strain.
+keeps the supports of a body with an impact; pairs at rest may close as slowly as before, as the facets of a body that rolls do. The
+impulses are rigid ones, which excite no strain.
 
 Friction acts with the added impulses, at the centres of the contacts on the surfaces of both bodies, against their slip.
 With the friction of the step it is at most ``mu (1 + s_k) |P_k|``. Other forces act on v for the part of the step before the
@@ -233,8 +234,9 @@ class Restitution:
         of_step = P.T @ np.ones(len(part)) + friction.rows.T @ friction.cones.spent.ravel()
         others = np.where(np.repeat(self.dynamic, 6), now - step.then.ravel() - mobility.apply(of_step), 0.0)
         powers = self._impact_powers(impacts, P @ others)
-        target, in_impact = reflect(sweep, A, powers, part.restitution, impacts.least, size, blocks)
-        law = target, opens, in_impact, size, blocks
+        slow = np.where(powers < -impacts.least * size, 0.0, np.minimum(powers, 0.0))
+        target, in_impact = reflect(sweep, A, powers, slow, part.restitution, impacts.least, size, blocks)
+        law = target, slow, opens, in_impact, size, blocks
         given = np.where(np.repeat(self.kinematic, 6), now, 0.0)
         powers = np.concatenate([left, friction.rows @ (now + moving)])
         s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(part)])
