@@ -24,7 +24,7 @@ With u_k the ``P_k . w`` after the last pass, the velocities v' at the end of th
 
 so that other forces of the step remain. An impact ends in the step in which contact first acts, even if it transferred little
 momentum: the remaining gap is not closed. The second line removes the velocity with which a compressed contact opens, the third
-keeps the supports of a body with an impact; pairs at rest may close as slowly as before, as the facets of a body that rolls do. The
+keeps the supports of a body with an impact; pairs at rest may close as slowly as before, as facets of a body that rolls do. The
 impulses are rigid ones, which excite no strain.
 
 Friction acts with the added impulses, at the centres of the contacts on the surfaces of both bodies, against their slip.
