@@ -421,6 +421,21 @@ def test_joints_at_a_bound_start_inside_their_range(tmp_path):
     assert 0 < simulation.joints["j"].coordinate("theta").value < np.pi / 2
 
 
+def test_coupled_joints_at_a_bound_start_and_stay_at_rest(tmp_path):
+    bound = '<limit lower="0" upper="1" effort="5" velocity="20"/>'
+    text = f'<robot name="r"><link name="a"/>{link("b")}{link("c")}' + "".join(
+        joint(name, "revolute", "a", child, rest, axis="0 0 1")
+        for name, child, rest in (("j", "b", bound), ("k", "c", f'{bound}<mimic joint="j" multiplier="0.5"/>'))
+    )
+    scene = load(f"{text}</robot>", tmp_path, ".urdf")
+    scene.gravity = (0, 0, 0)
+    simulation = abd.Simulation(scene, device="numpy")
+    simulation.step()
+    j, k = (simulation.joints[name].theta for name in "jk")
+    assert j.value > 0 and k.value == pytest.approx(0.5 * j.value, rel=1e-9)
+    assert (j.speed, k.speed) == pytest.approx((0, 0), abs=1e-6)
+
+
 def test_keyframes(tmp_path):
     text = arm('axis="0 1 0"', '<keyframe><key name="up" qpos="2" qvel="3"/><key qpos="1"/></keyframe>')
     assert_note(load(text, tmp_path), "--keyframe", "up, 1")

@@ -51,26 +51,31 @@ def start_of(
         mujoco.mj_resetDataKeyframe(model, data, number)
     if state is not None:
         data.qpos[:], data.qvel[:] = state
-    _follow(model, data, names, notes)
-    _move_inside(model, data, names, notes)
+    coupled = _coupled(model)
+    _move_inside(model, data, names, [first for _, (first, *_) in coupled], notes)
+    _follow(model, data, names, coupled, notes)
     mujoco.mj_normalizeQuat(model, data.qpos)
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)
     return data, [name for k, name in enumerate(keys) if k != number]
 
 
-def _follow(model, data, names: list[str], notes: list[str]) -> None:
-    """Set the coordinates that equalities of joints determine (mimics) to their values, which the pose may not have."""
-    scalar = [mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE]
+def _coupled(model) -> list[tuple[int, list[int]]]:
+    """Return the active equalities of joints with one coordinate, with their joints, the determined one first."""
     if disables(model, "EQUALITY", "CONSTRAINT"):
-        return
+        return []
+    scalar = [mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE]
+    chosen = np.flatnonzero((model.eq_type == mujoco.mjtEq.mjEQ_JOINT) & model.eq_active0).tolist()
+    pairs = [(k, [int(one) for one in (model.eq_obj1id[k], model.eq_obj2id[k]) if one >= 0]) for k in chosen]
+    return [(k, joints) for k, joints in pairs if np.isin(model.jnt_type[joints], scalar).all()]
+
+
+def _follow(model, data, names: list[str], coupled: list[tuple[int, list[int]]], notes: list[str]) -> None:
+    """Set the coordinates that equalities of joints determine (mimics) to their values, which the pose may not have."""
     given = data.qpos.copy()
-    for _ in range(model.neq):  # chains of followers in any order
-        for k in np.flatnonzero((model.eq_type == mujoco.mjtEq.mjEQ_JOINT) & model.eq_active0):
-            numbers = [int(number) for number in (model.eq_obj1id[k], model.eq_obj2id[k]) if number >= 0]
-            if not np.isin(model.jnt_type[numbers], scalar).all():
-                continue
-            first, *second = model.jnt_qposadr[numbers]
+    for _ in coupled:  # chains of followers in any order
+        for k, joints in coupled:
+            first, *second = model.jnt_qposadr[joints]
             change = (data.qpos[second] - model.qpos0[second]).sum()
             data.qpos[first] = model.qpos0[first] + np.polynomial.polynomial.polyval(change, model.eq_data[k, :5])
     moved = np.abs(data.qpos - given)[model.jnt_qposadr] > HOLDS
@@ -79,12 +84,15 @@ def _follow(model, data, names: list[str], notes: list[str]) -> None:
         notes.append(f"initial values of coupled joints follow from their equalities: {', '.join(listed)}")
 
 
-def _move_inside(model, data, names: list[str], notes: list[str]) -> None:
-    """Coordinates at an end of their range, or beyond, start a little inside: limits are barriers."""
+def _move_inside(model, data, names: list[str], coupled: list[int], notes: list[str]) -> None:
+    """Coordinates at an end of their range, or beyond, start a little inside: limits are barriers.
+
+    Coupled coordinates do not move by themselves, because they follow from others.
+    """
     if disables(model, "LIMIT", "CONSTRAINT"):
         return
     moved = []
-    for joint in np.flatnonzero(model.jnt_limited).tolist():
+    for joint in np.setdiff1d(np.flatnonzero(model.jnt_limited), coupled).tolist():
         at, (low, high) = int(model.jnt_qposadr[joint]), model.jnt_range[joint].tolist()
         value, turn = float(data.qpos[at]), np.zeros(3)
         if is_ball := int(model.jnt_type[joint]) == mujoco.mjtJoint.mjJNT_BALL:
