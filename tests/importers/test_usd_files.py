@@ -168,6 +168,11 @@ def two_targets(maker, box):
     joint.GetRelationship("physics:body0").AddTarget(other.GetPath())
 
 
+def held(*axes):
+    """A change that adds a joint of six axes with the world as its second body."""
+    return lambda maker, box: hold(maker.joint("j", UsdPhysics.Joint, box), *axes)
+
+
 BROKEN = {
     # name: change of a stage with a box, words of the message
     "mass": (lambda maker, box: apply(UsdPhysics.MassAPI, box, mass=float("nan")), "not finite"),
@@ -182,6 +187,8 @@ BROKEN = {
     "mesh": (lambda maker, box: maker.shape("mesh", UsdGeom.Mesh, **BAD_MESH), "beyond its points"),
     "joint": (lambda maker, box: maker.joint("j", UsdPhysics.RevoluteJoint, box, box, axis="Z"), "to itself"),
     "two targets": (two_targets, "physics:body0 has 2 targets"),
+    "slide that turns with body0": (held("transY", "transZ", "rotX", "rotY"), "exchange body0 and body1"),
+    "two angles": (held("transX", "transY", "transZ", "rotY"), "exchange body0 and body1"),
     "bare": (lambda maker, box: maker.frame("bare", (5, 0, 0)), "without a collider with a volume"),
 }  # fmt: skip
 

@@ -169,11 +169,6 @@ class _Joints:
         if not held and not limits and not drives:
             self.stage.notes.append(f"joint {self.path} is ignored: it has no constraint")
             return None
-        turning = [name for name in free if name.startswith("Rot")]
-        if self.sign < 0.0 and len(turning) > 1:
-            self.stage.notes.append(
-                f"joint {self.path}: parent and child were swapped; limits of its {len(turning)} angles are approximate"
-            )
         coordinates = {}
         for name, axis in free.items():
             rotary = name.startswith("Rot")
@@ -181,6 +176,10 @@ class _Joints:
             keys |= self._drive(drives[name], rotary) if name in drives else {}
             if keys:
                 coordinates[axis] = keys
+        if self.sign < 0.0 and not _is_reversible(held, coordinates):
+            message = "body1 must be a dynamic body: the free axes of the joint turn with body0"
+            self.stage.problem(message, self.path, None, "exchange body0 and body1, and correct the limits")
+            return None
         return {"type": "general", "constrained": held} | ({"coordinate": coordinates} if coordinates else {})
 
     # settings of a coordinate ------------------------------------------------------------------------------------------
@@ -277,3 +276,15 @@ class _Joints:
             )
         return out
 
+
+def _is_reversible(held: list[str], settings: dict[str, dict]) -> bool:
+    """Return whether a joint of six axes is the same with exchanged bodies and coordinates of the other sign.
+
+    A single rotation is, and so are three free ones. Beside them, translations must be all held or all free, except along a
+    single rotation's axis.
+    """
+    turning = [axis for axis in ("rx", "ry", "rz") if axis not in held]
+    slides = [axis for axis in ("x", "y", "z") if turning != [f"r{axis}"]]
+    single = len(turning) == 1 or (len(turning) == 3 and not settings.keys() & set(turning))
+    rigid = all(axis in held for axis in slides)
+    return not turning or (single and (rigid or not (set(slides) & {*held, *settings})))
