@@ -14,7 +14,7 @@ FRAMES = 7
 
 def scene(gravity=(0.0, 0.0, -9.81)) -> abd.Scene:
     """Create a scene with all shapes and with a hinge, ball joint, rope and spring."""
-    scene = abd.Scene("mixed scene", gravity=gravity, solver={"dt": 0.01}, output={"frames": FRAMES - 1})
+    scene = abd.Scene("mixed <scene>", gravity=gravity, solver={"dt": 0.01}, output={"frames": FRAMES - 1})
     scene.add_body("ground", half_space={})
     scene.add_body("box one", box=(0.3, 0.2, 0.1), position=(0, 0, 1), angular_velocity=(30, 2, 10))
     scene.add_body("box_one", box=(0.3, 0.2, 0.1), position=(0.5, 0, 1), color=(1, 0, 0, 0.5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 from pathlib import Path
 
@@ -44,6 +45,6 @@ def write_page(server, run: Recorded, view: CameraSpec, path: Path, fps: float =
     # show the last frame for a moment before the replay restarts
     recording.insert_sleep(0.5 if len(frames) > 1 else 0.0)
     text = recording.as_html()
-    title = f"<title>{run.cast.name or 'abd'}</title>"
+    title = f"<title>{html.escape(run.cast.name or 'abd')}</title>"
     path.write_text(text.replace("<title>Viser</title>", title), encoding="utf-8")
     return len(frames)

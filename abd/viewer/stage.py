@@ -139,7 +139,8 @@ class Stage:
     def _look(self, moment: Moment) -> None:
         """Set the initial camera of clients."""
         lens = self.camera.lens(moment)
-        depth, size = max(float((self.camera.middle - lens.eye) @ lens.axes[2]), 1e-3), self.camera.extent
+        size = self.camera.extent
+        depth = max(float((self.camera.middle - lens.eye) @ lens.axes[2]), 1e-3 * size)
         start = self.server.initial_camera
         start.position, start.look_at, start.up = lens.eye, lens.eye + depth * lens.axes[2], (0.0, 0.0, 1.0)
         start.near, start.far = 1e-3 * min(size, depth), 1e3 * max(size, depth)
@@ -173,9 +174,9 @@ class Stage:
     def _planes(self) -> None:
         cell, middle = self.camera.cell, self.camera.middle
         for k, (plane, rgba) in enumerate(zip(self.cast.planes, self.cast.colors[self.cast.plane_bodies])):
-            foot = middle - (plane[:3] @ middle - plane[3]) * plane[:3]
-            # lines of the grid are at multiples of the cell size
-            foot -= np.where(np.abs(plane[:3]) > 0.999, 0.0, np.mod(foot, 5.0 * cell))
+            # lines of the grid of a level plane are at multiples of the cell size
+            foot = middle - np.mod(middle, 5.0 * cell)
+            foot -= (plane[:3] @ foot - plane[3]) * plane[:3]
             (wxyz,) = from_z(plane[None, :3])
             self.server.scene.add_grid(
                 f"/planes/{k}", infinite_grid=True, cell_size=cell, section_size=5.0 * cell, wxyz=wxyz, position=foot,

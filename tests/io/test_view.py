@@ -106,6 +106,32 @@ def test_moving_bodies_of_shipped_scenes_are_beside_the_panel(scene):
     assert depth.min() > 0 and x.min() > 0 and x.max() < (1.0 - PANEL) * size[0] and y.min() > 0 and y.max() < size[1]
 
 
+def test_tilted_planes_are_drawn_at_their_half_space(server, monkeypatch):
+    from abd.viewer.stage import Stage
+
+    scene = box_in_space()
+    scene.body("box").position = (2, 1, 2)
+    normal = (-0.5, 0.0, np.sqrt(0.75))
+    scene.add_body("slope", half_space={"normal": normal, "offset": 0.3}, kind="static")
+    cast, moment = of_model(scene.compile())
+    drawn = []
+    monkeypatch.setattr(server.scene, "add_grid", lambda name, **keys: drawn.append(keys))
+    Stage(server, cast, CameraSpec(), [moment])
+    assert drawn[0]["position"] @ normal == pytest.approx(0.3)
+    np.testing.assert_allclose(matrices(drawn[0]["wxyz"][None])[0, :, 2], normal, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-5])
+def test_the_first_view_is_centred_at_any_scale(server, size):
+    from abd.viewer.stage import Stage
+
+    scene = abd.Scene()
+    scene.add_body("box", box=(size, size, size))
+    cast, moment = of_model(scene.compile())
+    Stage(server, cast, CameraSpec(), [moment])
+    assert np.linalg.norm(server.initial_camera.look_at) < 0.2 * size
+
+
 class Watched:
     """A simulation with a `LiveView`, advanced step by step; `looking`: whether a browser is connected."""
 
@@ -198,7 +224,7 @@ def test_a_replay_is_one_file_that_needs_nothing_else(folder, tmp_path, capsys):
     assert main(["view", str(folder), "--html", str(target), "--fps", "100", "--port", "8310"]) == 0
     assert "7 of 7 frames" in capsys.readouterr().out
     text = target.read_text()
-    assert "<title>mixed scene</title>" in text and "__VISER_EMBED_DATA__" in text
+    assert "<title>mixed &lt;scene&gt;</title>" in text and "__VISER_EMBED_DATA__" in text
     assert 'src="http' not in text and 'href="http' not in text
 
 
