@@ -426,6 +426,16 @@ def test_instances_of_a_point_instancer_have_the_poses_of_usd(maker):
         assert told in notes
 
 
+def test_instancers_within_prototypes_have_instances_in_each_instance(maker):
+    path = f"{WORLD}/rows"
+    for one, step in ((path, (0, 5, 0)), (f"{path}/row", (1, 0, 0))):
+        many = create(UsdGeom.PointInstancer.Define(maker.stage, one), protoIndices=[0, 0], positions=[(0, 0, 0), step])
+        many.CreatePrototypesRel().SetTargets([f"{path}/row" if one == path else f"{one}/brick"])
+    maker.shape("brick", at=(0, 0, 2), parent=f"{path}/row", size=0.2)
+    found = sorted(tuple(body.position) for body in maker.load().spec.body)
+    assert found == [(0, 0, 2), (0, 5, 2), (1, 0, 2), (1, 5, 2)]
+
+
 @pytest.mark.parametrize("kind", ["Mesh", "Cube", "Sphere", "Capsule", "Cylinder", "Cone"])
 def test_mirrored_colliders_keep_their_outer_side_and_mass(maker, kind):
     keys = {"Cube": {"size": 0.4}, "Sphere": {"radius": 0.2}}.get(kind, {"radius": 0.1, "height": 0.3, "axis": "Z"})

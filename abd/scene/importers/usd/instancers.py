@@ -25,29 +25,48 @@ MOST = 1_000_000
 
 
 def place_instances(stage: Stage, bodies: Bodies) -> None:
-    """Put the instances of all point instancers in the place of their prototypes' bodies."""
+    """Put the instances of all point instancers in the place of their prototypes' bodies, those within prototypes first."""
     prims = Usd.PrimRange(stage.usd.GetPseudoRoot(), Usd.TraverseInstanceProxies())
-    instancers = [UsdGeom.PointInstancer(prim) for prim in prims if prim.IsA(UsdGeom.PointInstancer)]
-    prototypes: dict[str, Body] = {}
-    for instancer in instancers:
-        prototypes |= _add_instances(stage, bodies, instancer)
-    hidden = hidden_prototypes(stage.usd)
-    prototypes = {path: body for path, body in prototypes.items() if any(_below(path, root) for root in hidden)}
-    bodies.prototypes = set(prototypes)
-    bodies.all = [body for body in bodies.all if prototypes.get(body.path) is not body]
+    instancers = {str(prim.GetPath()): UsdGeom.PointInstancer(prim) for prim in prims if prim.IsA(UsdGeom.PointInstancer)}
+    prototypes: dict[str, list[Body]] = {}
+    places: dict[int, str] = {}
+
+    def place(path: str) -> None:
+        if path in prototypes:
+            return
+        prototypes[path] = []
+        roots = [str(root) for root in instancers[path].GetPrototypesRel().GetForwardedTargets()]
+        inner = [other for other in instancers if any(_below(other, root) for root in roots)]
+        for other in inner:
+            place(other)
+        replaced = {id(body) for other in inner for body in prototypes[other]}
+        others, count = [body for body in bodies.all if id(body) not in replaced], len(bodies.all)
+        found = [[body for body in others if _below(body.path, root)] for root in roots]
+        prototypes[path] = _add_instances(stage, bodies, instancers[path], roots, found)
+        places.update((id(body), path) for body in bodies.all[count:])
+
+    for path in instancers:
+        place(path)
+    roots = hidden_prototypes(stage.usd)
+    used = [body for own in prototypes.values() for body in own]
+    hidden = {id(body) for body in used if any(_below(places.get(id(body), body.path), root) for root in roots)}
+    bodies.prototypes = {body.path for body in bodies.all if id(body) in hidden}
+    bodies.all = [body for body in bodies.all if id(body) not in hidden]
     for table in (bodies.by_path, bodies.of_collider):
-        for path in [path for path, body in table.items() if prototypes.get(body.path) is body]:
+        for path in [path for path, body in table.items() if id(body) in hidden]:
             del table[path]
 
 
-def _add_instances(stage: Stage, bodies: Bodies, instancer) -> dict[str, Body]:
-    """Add the bodies of the instances of one instancer; return those of the prototypes by their paths."""
+def _add_instances(stage: Stage, bodies: Bodies, instancer, roots: list[str], found: list[list[Body]]) -> list[Body]:
+    """Add the bodies of the instances of one instancer; return those of the prototypes.
+
+    Args:
+        roots: paths of its prototypes; found: their bodies.
+    """
     path = str(instancer.GetPath())
-    roots = [str(root) for root in instancer.GetPrototypesRel().GetForwardedTargets()]
-    found = [[body for body in bodies.all if _below(body.path, root)] for root in roots]
     if not any(found):
         stage.notes.append(f"instances of {path} without bodies and colliders are ignored")
-        return {}
+        return []
     indices = np.array(instancer.GetProtoIndicesAttr().Get() or [], dtype=int)
     time = Usd.TimeCode.EarliestTime()
     maps = instancer.ComputeInstanceTransformsAtTime(
@@ -57,7 +76,7 @@ def _add_instances(stage: Stage, bodies: Bodies, instancer) -> dict[str, Body]:
     if len(maps) != len(indices) or len(indices) > MOST or (indices >= len(roots)).any() or (indices < 0).any():
         message = "positions, orientations, scales and prototypes of the instances must have the same length"
         stage.problem(message, path, len(indices), "correct the stage")
-        return {}
+        return []
     here, skipped = stage.to_world(path), 0
     for number, (root, one) in enumerate(zip(indices.tolist(), maps)):
         if (len(shown) and not shown[number]) or not found[root]:
@@ -79,7 +98,7 @@ def _add_instances(stage: Stage, bodies: Bodies, instancer) -> dict[str, Body]:
         stage.notes.append(f"collision groups and filters of prototypes of {path} are ignored for their instances")
     if instancer.GetVelocitiesAttr().HasAuthoredValue():
         stage.notes.append(f"velocities of the instances of {path} are ignored: they are for motion blur")
-    return {body.path: body for own in found for body in own}
+    return [body for own in found for body in own]
 
 
 def _instance(stage: Stage, bodies: Bodies, body: Body, number: int, move: np.ndarray) -> Body:
