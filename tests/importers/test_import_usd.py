@@ -525,6 +525,16 @@ def test_joint_to_the_world_on_either_side_has_the_same_range_and_target(maker, 
     assert simulation.bodies["arm"].position[2] < -0.005, "turned by the drive about +y"
 
 
+@pytest.mark.parametrize("kind", [UsdGeom.Cube, UsdGeom.Plane])
+def test_bodies_do_not_collide_with_the_static_collider_of_their_joint(maker, kind):
+    base = maker.shape("base", kind, (0, 0, 1), (0, 0, 90), body=False)
+    arm = maker.shape("arm", at=(0, 1.4, 1), size=1.0)
+    maker.joint("j", UsdPhysics.RevoluteJoint, base, arm, (1, 0, 0), (0, -0.4, 0), axis="Z")
+    simulation = abd.Simulation(maker.load(), device="numpy")
+    simulation.step()
+    np.testing.assert_allclose(simulation.bodies["arm"].position, (0, 1.4, 1), atol=1e-6)
+
+
 def test_ball_with_a_cone_fixed_rod_and_rope(maker):
     a, b = pair(maker)
     c, d, e = (maker.shape(name, at=(2 + k, 0, 1), size=0.2) for k, name in enumerate("cde"))

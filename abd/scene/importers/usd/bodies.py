@@ -115,7 +115,8 @@ class Bodies:
             place = stage.placed(stage.finite(stage.to_world(path), path, "its transform"))
             body = None if shape.plane else self._disabled_above(path)
             if body is None:
-                body = Body(stage.free_name(path, self.names), path, place, dynamic=False, keys={"kind": "static"})
+                own = np.eye(4) if shape.plane else place  # half-spaces have the frame of the world
+                body = Body(stage.free_name(path, self.names), path, own, dynamic=False, keys={"kind": "static"})
                 self.all.append(body)
             local = pose(rotation_of(one.localRot), np.array(one.localPos, dtype=float) * stage.length)
             shape.place = np.linalg.inv(body.pose) @ place @ np.linalg.inv(local) @ shape.place
@@ -138,8 +139,8 @@ class Bodies:
         stage = self.stage
         planes = [one for one in body.colliders if one.plane]
         if planes:
-            normal = body.pose[:3, :3] @ planes[0].place[:3, :3] @ np.array([0.0, 0.0, 1.0])
-            point = body.pose[:3, 3]
+            frame = body.pose @ planes[0].place
+            normal, point = frame[:3, 2], frame[:3, 3]
             body.keys["half_space"] = {"normal": normal.tolist(), "offset": float(normal @ point)}
         else:
             body.keys |= keys(body.colliders) | frame_keys(body.pose)

@@ -98,8 +98,10 @@ class _Joints:
                 stage.notes.append(f"joint {path} is ignored: it connects the prototype {body} of a point instancer")
                 return None
             known = bodies.by_path.get(str(body))
-            if known is None and (known := bodies.by_path.get(str(target))) is not None:
-                place = np.linalg.inv(known.pose) @ place  # the parser replaces a disabled body by the world
+            if known is None:  # the parser reports the frame in a static collider, or else in the world
+                known = bodies.by_path.get(str(target)) or bodies.of_collider.get(str(body))
+                place = stage.placed(stage.to_world(body)) @ place if stage.prim(body) else place
+                place = np.linalg.inv(known.pose) @ place if known is not None else place
             if known is None and str(target) and not stage.prim(target):
                 stage.problem(f"there is no body {target}", path, str(target), "correct the relationship")
                 return None
