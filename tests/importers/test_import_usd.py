@@ -296,6 +296,22 @@ def test_kinematic_bodies_follow_the_time_samples(maker, name):
         np.testing.assert_allclose(model.motions[0](time)[:3, 3], expected[:3, 3], atol=2e-5)
 
 
+def test_poses_that_are_only_time_samples_are_those_at_the_start(maker):
+    lift = UsdGeom.Xform.Define(maker.stage, f"{WORLD}/lift")
+    forms = [lift, *(UsdGeom.Xformable(maker.shape(name, body=dynamic, parent=f"{WORLD}/lift", size=0.2))
+                     for name, dynamic in (("box", True), ("wall", False)))]  # fmt: skip
+    for form, x in zip(forms, (0, 1, 3)):
+        form.ClearXformOpOrder()
+        move = form.AddTranslateOp(opSuffix="late")
+        for code in (0, 10, 34):
+            move.Set(Gf.Vec3d(x, 0, code), code)
+    maker.stage.SetStartTimeCode(10)
+    maker.stage.SetEndTimeCode(34)
+    scene = maker.load()
+    assert [scene.body(name).position for name in ("box", "wall")] == [(1, 0, 20), (3, 0, 20)]
+    assert any("time samples" in note and "lift/box" in note and "lift/wall" in note for note in scene.notes)
+
+
 def test_disabled_body_with_a_plane_and_a_box(maker):
     base = maker.frame("base", (0, 0, 1))
     UsdPhysics.RigidBodyAPI(base).CreateRigidBodyEnabledAttr(False)

@@ -69,8 +69,8 @@ class Bodies:
 
     def _add_rigid(self, one) -> None:
         stage, path = self.stage, str(one.primPath)
-        position = stage.finite(one.position, path, "its position") * stage.length
-        body = Body(stage.free_name(path, self.names), path, pose(rotation_of(one.rotation), position))
+        place = stage.placed(stage.finite(stage.to_world(path), path, "its transform"))
+        body = Body(stage.free_name(path, self.names), path, place)
         body.dynamic = one.rigidBodyEnabled and not one.kinematicBody
         rotation = body.pose[:3, :3]
         velocity = rotation @ stage.finite(one.linearVelocity, path, "its velocity") * stage.length

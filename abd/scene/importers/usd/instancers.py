@@ -67,8 +67,8 @@ def _add_instances(stage: Stage, bodies: Bodies, instancer, roots: list[str], fo
     if not any(found):
         stage.notes.append(f"instances of {path} without bodies and colliders are ignored")
         return []
-    indices = np.array(instancer.GetProtoIndicesAttr().Get() or [], dtype=int)
-    time = Usd.TimeCode.EarliestTime()
+    time = Usd.TimeCode(stage.usd.GetStartTimeCode())
+    indices = np.array(instancer.GetProtoIndicesAttr().Get(time) or [], dtype=int)
     maps = instancer.ComputeInstanceTransformsAtTime(
         time, time, UsdGeom.PointInstancer.IncludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
     )

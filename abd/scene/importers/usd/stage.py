@@ -58,9 +58,10 @@ class Stage:
         """A prim by its path."""
         return self.usd.GetPrimAtPath(path)
 
-    def to_world(self, path, time: float = 0.0) -> np.ndarray:
-        """(4, 4) map from a prim to the world, in units of the stage."""
-        return np.array(UsdGeom.XformCache(time).GetLocalToWorldTransform(self.prim(path)), dtype=float).T
+    def to_world(self, path, time: float | None = None) -> np.ndarray:
+        """(4, 4) map from a prim to the world, in units of the stage; by default at the start time code."""
+        code = self.usd.GetStartTimeCode() if time is None else time
+        return np.array(UsdGeom.XformCache(code).GetLocalToWorldTransform(self.prim(path)), dtype=float).T
 
     def placed(self, matrix: np.ndarray) -> np.ndarray:
         """(4, 4) pose [m] of a map to the world (4, 4), without its scale."""
@@ -240,6 +241,8 @@ def note_ignored(stage: Stage) -> None:
     schemas, attributes, types = Counter(), Counter(), Counter()
     moved = []
     bodies = {str(one.primPath) for one in stage.of("RigidBody") if not one.kinematicBody}
+    colliders = [one for kind in stage.found if kind.endswith("Shape") for one in stage.of(kind)]
+    bodies |= {str(one.primPath) for one in colliders if not str(one.rigidBody)}
     for prim in Usd.PrimRange(stage.usd.GetPseudoRoot(), Usd.TraverseInstanceProxies()):
         kind = str(prim.GetTypeName())
         if kind.lower().startswith(FOREIGN):
@@ -252,12 +255,19 @@ def note_ignored(stage: Stage) -> None:
             name = attribute.GetName()
             if name.lower().startswith(FOREIGN) and name not in stage.consumed and ":" in name:
                 attributes[name] += 1
-        if str(prim.GetPath()) in bodies and UsdGeom.Xformable(prim).TransformMightBeTimeVarying():
+        if str(prim.GetPath()) in bodies and _is_animated(prim):
             moved.append(str(prim.GetPath()))
     for one in stage.of("CustomJoint"):
         stage.notes.append(f"joint {one.primPath} is ignored: custom joint types are not supported")
     for what, found in (("prims of type", types), ("schema", schemas), ("attribute", attributes)):
         stage.notes += [f"{what} {name} is ignored ({count} times)" for name, count in sorted(found.items())]
     if moved:
-        stage.notes.append(f"time samples of dynamic bodies are ignored: {', '.join(moved[:5])}"
+        stage.notes.append(f"time samples of dynamic bodies and static colliders are ignored: {', '.join(moved[:5])}"
                            + (f" and {len(moved) - 5} more" if len(moved) > 5 else ""))  # fmt: skip
+
+
+def _is_animated(prim) -> bool:
+    """Return whether a prim has a transform with time samples, or is below one."""
+    while prim and not (prim.IsA(UsdGeom.Xformable) and UsdGeom.Xformable(prim).TransformMightBeTimeVarying()):
+        prim = prim.GetParent()
+    return bool(prim)
