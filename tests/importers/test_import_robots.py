@@ -640,6 +640,13 @@ def test_mocap_bodies_are_kinematic(tmp_path):
     np.testing.assert_allclose(simulation.bodies["held"].position, (0, 0.009, 1), atol=1e-9)
 
 
+@pytest.mark.parametrize("keys", ["", 'contype="0" conaffinity="0"'])
+def test_links_without_mass_that_collide_remain(keys, tmp_path):
+    inner = '<body name="c"><joint axis="0 1 0"/><geom size="0.1" pos="0.5 0 0"/></body>'
+    scene = load(mjcf(f'<body name="b"><joint axis="0 0 1"/><geom size="0.1" mass="0" {keys}/>{inner}</body>'), tmp_path)
+    assert [body.name for body in scene.spec.body] == (["c"] if keys else ["b", "c"])
+
+
 def test_a_free_base(tmp_path):
     text = mjcf('<body name="base"><geom type="box" size="0.1 0.1 0.1"/></body>')
     assert load(text, tmp_path).body("base").kind == "static"

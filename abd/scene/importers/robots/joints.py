@@ -63,7 +63,7 @@ class Joints:
         """Merge the joints of massless links with those of their only child link, if this gives fewer joints.
 
         Args:
-            massless: their names; needed: links with references other than joints.
+            massless: their names; needed: links that collide, or have references other than joints.
         """
         children: dict[int, list[int]] = {}
         for index, link in enumerate(self.links[1:], start=1):

@@ -96,7 +96,8 @@ class Robot:
             notes,
         )
         massless = {names[mujoco.mj_name2id(model, kinds.mjOBJ_BODY, name)] for name in self.compiled.massless}
-        joints.absorb(massless, self._tied(of_body))
+        colliding = {k for k, link in enumerate(self.links) if any(map(contacts.touches, self.geoms.get(link.name, ())))}
+        joints.absorb(massless, self._tied(of_body) | colliding)
         joints.note_massless(massless)
         bodies = [body for body in bodies if body["name"] not in {self.links[k].name for k in joints.absorbed}]
         collide = disables(model, "FILTERPARENT")
