@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import trimesh
-from robot_samples import joint, link, mjcf, vertices, write_sample
+from robot_samples import arms, joint, link, mjcf, vertices, write_sample
 
 import abd
 from abd.cli import main
@@ -434,6 +434,14 @@ def test_coupled_joints_at_a_bound_start_and_stay_at_rest(tmp_path):
     j, k = (simulation.joints[name].theta for name in "jk")
     assert j.value > 0 and k.value == pytest.approx(0.5 * j.value, rel=1e-9)
     assert (j.speed, k.speed) == pytest.approx((0, 0), abs=1e-6)
+
+
+def test_an_equality_of_one_tendon_locks_its_length(tmp_path):
+    """MuJoCo uses the constant of the polynomial only."""
+    tendons = "".join(f'<fixed name="{name}"><joint joint="{name}" coef="2"/></fixed>' for name in ("j0", "j1"))
+    rest = f'<tendon>{tendons}</tendon><equality><tendon tendon1="j0" polycoef="0.3 0 0.5 0 0"/></equality>'
+    scene = load(mjcf(arms(["", 'ref="30"']), rest), tmp_path)
+    assert not scene.spec.coupling and scene.joint("j0").coordinate["theta"].lock_value == pytest.approx(0.15)
 
 
 def test_keyframes(tmp_path):

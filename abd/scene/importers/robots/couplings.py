@@ -146,17 +146,16 @@ class Ties:
         model, name = self.model, self.equality_names[k]
         first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
         sums = [self._sum(tendon) if tendon >= 0 else [] for tendon in (first, second)]
-        coefficients = model.eq_data[k, :5]
+        coefficients = model.eq_data[k, :5 if second >= 0 else 1]
         if sums[0] is None or sums[1] is None:
             self.notes.append(f"equality '{name}' is ignored: tendons over sites are not supported")
             return
         if coefficients[2:].any():
             self._curved(k, sums[0], sums[1], coefficients.tolist())
             return
-        constant = float(coefficients[0] + model.tendon_length0[first])
-        constant -= float(coefficients[1] * model.tendon_length0[second]) if second >= 0 else 0.0
-        parts = [(one, -weight) for one, weight in sums[0][1:]]
-        parts += [(one, float(coefficients[1]) * weight) for one, weight in sums[1]]
+        slope = float(coefficients[1]) if second >= 0 else 0.0
+        constant = float(coefficients[0] + model.tendon_length0[first] - slope * model.tendon_length0[second])
+        parts = [(one, -weight) for one, weight in sums[0][1:]] + [(one, slope * weight) for one, weight in sums[1]]
         led, lead = sums[0][0]
         terms, value = _solved(led, lead, parts, constant)
         if not terms:
