@@ -23,6 +23,8 @@ from abd.scene.schema.schema import CameraSpec
 CAMERA_FRAMES = 24
 """Number of frames of a film that determine the camera position."""
 GIF_COLORS = 255
+GIF_RATE = 50.0
+"""Largest number of pictures per second of a gif: viewers show shorter delays than 0.02 s as 0.1 s."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def write_film(
     """Write an mp4 or a gif of frames; on failure no file remains.
 
     Raises:
-        MissingLibrary: the library for mp4 is not installed. PictureError: mp4 does not support the size.
+        MissingLibrary: the library for mp4 is not installed. PictureError: the size or the rate is not possible.
     """
     writer = _write_mp4 if kind == "mp4" else _write_gif
     with replacing(path) as part:
@@ -135,11 +137,14 @@ def _write_gif(path: Path, studio: Studio, frames: np.ndarray, report) -> None:
     """Write a gif with one palette, of its first, middle and last picture; one palette per picture would flicker."""
     from PIL import Image
 
+    fps = studio.film.fps
+    if fps > GIF_RATE:
+        raise PictureError(f"gif has at most {GIF_RATE:g} pictures per second, not {fps:g}: use --fps {GIF_RATE:g}, or mp4")
     some = [frames[0], frames[len(frames) // 2], frames[-1]]
     chosen = np.concatenate([studio.draw(studio.run.moment(int(k)), 0.5 * place) for place, k in enumerate(some)])
     colors = Image.fromarray(chosen).quantize(GIF_COLORS, method=Image.Quantize.MEDIANCUT)
     dither = Image.Dither.FLOYDSTEINBERG
     pictures = (Image.fromarray(one).quantize(palette=colors, dither=dither) for one in studio.film_of(frames, report))
-    # gif delays are in hundredths of a second; viewers treat less than two as ten
-    pause = max(2, round(100.0 / studio.film.fps)) * 10
-    next(pictures).save(path, format="GIF", save_all=True, append_images=pictures, duration=pause, loop=0)
+    # delays are in hundredths of a second, which their sums round
+    pauses = (10 * np.diff(np.round(np.arange(len(frames) + 1) * (100.0 / fps)))).astype(int).tolist()
+    next(pictures).save(path, format="GIF", save_all=True, append_images=pictures, duration=pauses, loop=0)

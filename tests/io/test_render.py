@@ -206,6 +206,10 @@ def test_the_command_writes_pictures_and_films(folder, tmp_path, capsys):
     assert main(["render", str(folder), "--out", str(tmp_path / "a.gif"), *size, *speed]) == 0
     with Image.open(tmp_path / "a.gif") as film:
         assert film.n_frames == 7 and film.info["duration"] == 20
+    assert main(["render", str(folder), "--out", str(tmp_path / "b.gif"), *size, "--fps", "30", "--speed", "0.2"]) == 0
+    with Image.open(tmp_path / "b.gif") as film:
+        duration = sum(film.seek(k) or film.info["duration"] for k in range(film.n_frames))
+    assert duration == pytest.approx(10 * 1000 / 30, abs=5)
     ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="needs imageio-ffmpeg: pip install 'abd-solver[film]'")
     assert main(["render", str(folder), "--out", str(tmp_path / "a.mp4"), *size, *speed]) == 0
     assert ffmpeg.count_frames_and_secs(str(tmp_path / "a.mp4"))[0] == 7
@@ -222,6 +226,7 @@ def test_the_command_writes_pictures_and_films(folder, tmp_path, capsys):
         (["--follow", "bal"], "'ball'"),
         (["--to", "mp4", "--frame", "1"], "--to png"),
         (["--to", "mp4", "--size", "65x36"], "65x36"),
+        (["--to", "gif", "--fps", "60"], "use --fps 50"),
         (["--out", "a.jpg"], "--to"),
     ],
 )
