@@ -631,6 +631,19 @@ def test_groups_and_filtered_pairs(maker):
     assert sorted(tuple(one.bodies) for one in scene.spec.contact_filter) == [("a", "c"), ("a", "d"), ("b", "c")]
 
 
+def test_a_group_without_contact_within_it_is_one_filter_of_whole_bodies(maker):
+    """Of the colliders of the last body only one belongs to the group."""
+    prims = [maker.shape(name, at=(k, 0, 1), size=0.2) for k, name in enumerate("abc")]
+    last = maker.frame("d", (4, 0, 1))
+    inner, _ = (maker.shape(f"d{k}", at=(0, 0, k), body=False, parent=f"{WORLD}/d", size=0.2) for k in (0, 1))
+    group = UsdPhysics.CollisionGroup.Define(maker.stage, f"{WORLD}/group")
+    group.GetCollidersCollectionAPI().CreateIncludesRel().SetTargets([one.GetPath() for one in (*prims, inner)])
+    group.CreateFilteredGroupsRel().SetTargets([group.GetPath()])
+    scene = maker.load()
+    assert [tuple(one.bodies) for one in scene.spec.contact_filter] == [("a", "b", "c")]
+    assert sum("filters between some colliders" in note and str(last.GetPath()) in note for note in scene.notes) == 3
+
+
 @pytest.mark.parametrize("body_first", [True, False])
 def test_a_filter_of_one_of_several_colliders_is_reported(maker, body_first):
     whole, other = maker.frame("whole", (0, 0, 1)), maker.shape("other", at=(9, 0, 1), size=0.2)

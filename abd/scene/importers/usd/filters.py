@@ -10,7 +10,7 @@ from abd.scene.importers.usd.stage import Stage, UsdPhysics
 def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
     """Tables of contact filters, between bodies: a pair is filtered if all of its colliders are."""
     pairs: set[frozenset[str]] = set()
-    filtered, owners = _between_colliders(stage, bodies), bodies.of_collider
+    (filtered, whole), owners = _between_colliders(stage, bodies), bodies.of_collider
     # filters of single colliders count where the bodies have no others
     names = {body.name: body for body in bodies.all}
     partly = {frozenset(owners[path].name for path in pair if path in owners) for pair in filtered}
@@ -22,23 +22,26 @@ def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
             stage.notes.append(
                 f"filters between some colliders of {a.path} and {b.path} are ignored: filters apply to whole bodies"
             )
-    tables = [{"bodies": sorted(pair)} for pair in sorted(pairs, key=sorted)]
+    tables = [{"bodies": sorted(names)} for names in (*whole, *sorted(pairs, key=sorted))]
     return tables + _articulations(stage, bodies)
 
 
-def _between_colliders(stage: Stage, bodies: Bodies) -> set[frozenset[str]]:
-    """Paths of colliders that do not collide, by groups or by filters of their own."""
+def _between_colliders(stage: Stage, bodies: Bodies) -> tuple[set[frozenset[str]], list[set[str]]]:
+    """Return the paths of colliders that do not collide, by groups or by filters of their own.
+
+    Also returns the names of bodies in each group without contact within it, in place of the pairs of their colliders."""
     groups = {
         str(one.primPath): [str(group) for group in one.collisionGroups] for kind in KINDS for one in stage.of(kind)
     }
     out: set[frozenset[str]] = set()
+    whole: list[set[str]] = []
     for kind in ("RigidBody", *KINDS):
         for one in stage.of(kind):
             for other in one.filteredCollisions:
                 others = _colliders(bodies, str(other))
                 out.update(frozenset((path, end)) for path in _colliders(bodies, str(one.primPath)) for end in others)
     if not any(groups.values()):
-        return out
+        return out, whole
     table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(stage.usd)
     members: dict[str, list[str]] = {}
     for path, own in groups.items():
@@ -47,8 +50,14 @@ def _between_colliders(stage: Stage, bodies: Bodies) -> set[frozenset[str]]:
     for first in sorted(members):
         for second in sorted(members):
             if first <= second and not table.IsCollisionEnabled(first, second):
-                out.update(frozenset((a, b)) for a in members[first] for b in members[second] if a != b)
-    return out
+                ends = members[first]
+                if first == second:
+                    inside = {path: bodies.of_collider.get(path) for path in ends}
+                    names = {body.name for body in inside.values() if body and {one.path for one in body.colliders} <= {*inside}}
+                    whole += [names] if len(names) > 1 else []
+                    ends = [path for path, body in inside.items() if body and body.name not in names]
+                out.update(frozenset((a, b)) for a in ends for b in members[second] if a != b)
+    return out, whole
 
 
 def _colliders(bodies: Bodies, path: str) -> list[str]:
