@@ -444,6 +444,18 @@ def test_an_equality_of_one_tendon_locks_its_length(tmp_path):
     assert not scene.spec.coupling and scene.joint("j0").coordinate["theta"].lock_value == pytest.approx(0.15)
 
 
+def test_velocity_servos_are_velocity_drives(tmp_path):
+    scene = load(arm('axis="0 1 0"', '<actuator><velocity joint="j" kv="2" forcerange="-9 9"/></actuator>'), tmp_path)
+    drive = scene.joint("j").coordinate["theta"].drive
+    assert (drive.mode, drive.target, drive.damping, drive.effort) == ("velocity", 0.0, 2.0, 9.0)
+
+
+def test_velocity_limits_of_joints_with_changed_names_act(tmp_path):
+    bounds = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
+    text = f'<robot name="r"><link name="a"/>{link("b")}{joint("j ", "revolute", "a", "b", bounds)}</robot>'
+    assert load(text, tmp_path, ".urdf").joint("j").coordinate["theta"].velocity_limit == 2.0
+
+
 def test_keyframes(tmp_path):
     text = arm('axis="0 1 0"', '<keyframe><key name="up" qpos="2" qvel="3"/><key qpos="1"/></keyframe>')
     assert_note(load(text, tmp_path), "--keyframe", "up, 1")
@@ -609,6 +621,10 @@ UNSUPPORTED = {
         + joint("j", "continuous", "base", "a") + joint("k", "fixed", "a", "b") + joint("l", "continuous", "b", "c")
         + "</robot>",
         ("without mass", "'a' (48 kg), 'b' (48 kg)"),
+    ),
+    "several actuators with limits": (
+        arm("", '<actuator><motor joint="j" forcerange="-5 5"/><velocity name="v" joint="j" forcerange="-5 5"/></actuator>'),
+        ("ignored: v", "several actuators of a joint with force limits"),
     ),
     "asymmetric force range": (arm("", SERVO), ("'s'", "range -1 .. 3 is not symmetric")),
     "asymmetric effort range": (

@@ -59,7 +59,8 @@ def add_drives(model, data, names: list[str], coordinates: dict[int, Coordinate]
         if len(efforts) > 1 and any(np.isfinite(effort.limit) for _, effort in efforts):
             own = efforts[:1]
             left = ", ".join(names[k] for k, _ in efforts[1:])
-            notes.append(f"actuators are ignored: {left} (their limits differ from those of '{names[efforts[0][0]]}')")
+            text = f"of several actuators of a joint with force limits the first is used, '{names[efforts[0][0]]}'"
+            notes.append(f"actuators are ignored: {left} ({text})")
         total = _Effort(
             *(sum(getattr(effort, key) for _, effort in own) for key in ("constant", "stiffness", "damping")),
             limit=own[0][1].limit,
@@ -205,8 +206,7 @@ def _drive(effort: _Effort, coordinate: Coordinate) -> dict[str, object]:
         }
         keys |= {"stiffness": effort.stiffness, "damping": effort.damping}
     elif effort.damping > 0.0:
-        rate = scaled(coordinate.sign / effort.damping)
-        keys = {"mode": "pd", "damping": effort.damping} | ({"rate": rate} if rate else {})
+        keys = {"mode": "velocity", "target": scaled(coordinate.sign / effort.damping), "damping": effort.damping}
     else:
         keys = {"mode": "force", "target": scaled(coordinate.sign)}
     keys = {key: value + 0.0 if isinstance(value, float) else value for key, value in keys.items()}

@@ -91,7 +91,7 @@ class Robot:
             self.data,
             joint_names,
             self.links,
-            self.source.velocity_limits if is_urdf else {},
+            self._velocity_limits(joint_names) if is_urdf else {},
             not is_urdf,
             notes,
         )
@@ -145,6 +145,12 @@ class Robot:
             "coupling": ties.couplings,
         }
         return tables, list(dict.fromkeys(notes))
+
+    def _velocity_limits(self, names: list[str]) -> dict[str, float]:
+        """Return the velocity limits of URDF by the names of joints here."""
+        model, limits = self.compiled.model, self.source.velocity_limits
+        given = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, k) for k in range(model.njnt)]
+        return {name: limits[old] for name, old in zip(names, given) if old in limits}
 
     def _bodies(
         self, shapes: ShapeSource, contacts: Contacts, names: list[str], notes: list[str]
