@@ -47,7 +47,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         sim: the simulation.
 
     Raises:
-        ValueError: no such coordinate, or another autoreset mode. MissingLibrary: gymnasium is not installed.
+        ValueError: no such coordinate, another autoreset mode, or a number of steps below 1.
+        MissingLibrary: gymnasium is not installed.
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     ):
         if autoreset_mode not in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
             raise ValueError(f"autoreset_mode is {autoreset_mode}; AutoresetMode.SAME_STEP and DISABLED are supported")
+        if frames < 1 or (max_steps is not None and max_steps < 1):
+            raise ValueError(f"frames ({frames}) and max_steps ({max_steps}) must be at least 1")
         self.sim = Simulation(scene.replicate(num_envs), device=device)
         self.metadata = {"autoreset_mode": autoreset_mode}
         self.num_envs, self.max_steps, self.frames = num_envs, max_steps, frames
@@ -124,7 +127,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             observations (w, o), rewards (w,), terminated (w,), truncated (w,) and information.
 
         Raises:
-            ValueError: an ended world was not reset, without autoreset, or another shape. StepFailure: no world could be stepped.
+            ValueError: an ended world was not reset, without autoreset, or actions, rewards or ends have another shape.
+            StepFailure: no world could be stepped.
         """
         if self._ended.any():
             raise ValueError(f"worlds {np.flatnonzero(self._ended).tolist()} have ended: reset them with options reset_mask")
@@ -139,8 +143,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             self.sim.step()
         self._steps += 1
         observations = self._observation()
-        rewards = np.asarray(self._reward(worlds, observations, actions), dtype=float)
-        terminated = np.asarray(self._terminate(worlds, observations), dtype=bool)
+        rewards = self._per_world("reward", self._reward(worlds, observations, actions), float)
+        terminated = self._per_world("terminate", self._terminate(worlds, observations), bool)
         truncated = np.isin(worlds.numbers, self.sim.stopped_worlds)
         if self.max_steps is not None:
             truncated |= self._steps >= self.max_steps
@@ -172,6 +176,13 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         found = np.array(self._observe(self.sim.worlds), dtype=float)
         if found.ndim != 2 or len(found) != self.num_envs:
             raise ValueError(f"observe returned the shape {found.shape}; ({self.num_envs}, o) is needed")
+        return found
+
+    def _per_world(self, name: str, values: np.ndarray, kind: type) -> np.ndarray:
+        """Return the values (w,) of a function of the user."""
+        found = np.asarray(values, dtype=kind)
+        if found.shape != (self.num_envs,):
+            raise ValueError(f"{name} returned the shape {found.shape}; ({self.num_envs},) is needed")
         return found
 
     def _columns_of(self, names: Sequence[str]) -> list[int]:

@@ -127,6 +127,14 @@ def test_the_environment_follows_gymnasium():
         abd.gym.VectorEnv(arm(), 1, {"elbow": 1.0}, None, None, None, device="numpy")
     with pytest.raises(ValueError, match="SAME_STEP and DISABLED"):
         environment(modes.NEXT_STEP)
+    with pytest.raises(ValueError, match="at least 1"):
+        environment(modes.SAME_STEP, frames=0)
+    for name, shapes in (("reward", ((2, 1), (2,))), ("terminate", ((2,), ()))):
+        reward, ends = (lambda worlds, *_, shape=shape: np.zeros(shape) for shape in shapes)
+        wrong = abd.gym.VectorEnv(arm(), 2, {"pivot.theta": 1.0}, lambda one: one.rates, reward, ends, device="numpy")
+        wrong.reset()
+        with pytest.raises(ValueError, match=f"{name} returned the shape"):
+            wrong.step(np.zeros((2, 1)))
 
 
 @pytest.mark.filterwarnings("ignore:.*WARN")
