@@ -64,6 +64,7 @@ CASES = {
     "two parents": ("r.urdf", urdf(ABC + X + hinge("y", "a", "c") + hinge("z", "b", "c")), "the child of joint 'y'"),
     "two roots": ("r.urdf", urdf(links("a", "b")), "2 links are not the child of a joint"),
     "two joints of one name": ("r.urdf", urdf(ABC + X + hinge("x", "b", "c")), "two joints have the name 'x'"),
+    "joint without name": ("r.urdf", urdf(AB + hinge("", "a", "b")), "a joint has no name"),
     "mimics itself": ("r.urdf", urdf(AB + X.replace("<child", '<mimic joint="x"/><child')), "joint 'x' mimics itself"),
     "huge position": ("r.xml", mjcf('<geom size="1" pos="1e200 0 0"/>'), "three numbers of at most 1e+50"),
     "unknown link": ("r.urdf", urdf(links("base") + hinge("x", "base", "basee")), "did you mean 'base'"),

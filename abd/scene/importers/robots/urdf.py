@@ -81,9 +81,9 @@ class Urdf:
         taken: set[str] = set()
         for joint in root.findall("joint"):
             kind, name = joint.get("type", ""), joint.get("name", "")
-            if name in taken:
-                self.tree.wrong(joint, f"two joints have the name '{name}'", name)
-            taken |= {name} - {""}
+            if name in taken or not name:
+                self.tree.wrong(joint, f"two joints have the name '{name}'" if name else "a joint has no name", name)
+            taken.add(name)
             if kind not in JOINT_TYPES:
                 remedy = did_you_mean(kind, JOINT_TYPES) or f"known are {', '.join(JOINT_TYPES)}"
                 self.tree.wrong(joint, f"joint '{name}': there is no joint type '{kind}'", kind, remedy)
