@@ -198,8 +198,13 @@ def test_a_face_that_lands_flat_does_not_tilt_and_stops_its_spin(dt: float, devi
     scene.add_body("floor", half_space={})
     scene.add_body("slides", box=(0.1,) * 3, position=(0, 0, 0.056), velocity=(1, 0, -speed))
     scene.add_body("spins", box=(0.1,) * 3, position=(0, 1, 0.056), velocity=(0, 0, -speed), angular_velocity=(0, 0, 10))
+    scene.add_body("sticks", box=(0.1,) * 3, position=(0, 2, 0.056), velocity=(0.5, 0, -speed))
     simulation = abd.Simulation(scene, device=device)
-    simulation.run(duration=8e-3)
+    energies = [simulation.step().energy for _ in range(round(8e-3 / dt))]
+    bodies = [simulation.bodies[name] for name in ("slides", "spins", "sticks")]
+    tangential = [0.5 * one.mass * (one.linear_velocity[:2] @ one.linear_velocity[:2]) for one in bodies]
+    before = 0.5 * bodies[0].mass * (1.0 + 0.25 + 0.1**2 / 6.0 * 10.0**2)
+    assert energies[-1]["friction_work"] == pytest.approx(sum(tangential) - before, rel=0.03)
     slides, spins = (simulation.bodies[name] for name in ("slides", "spins"))
     assert slides.linear_velocity == pytest.approx([1.0 - mu * (1.0 + e) * speed, 0.0, e * speed], abs=0.02)
     assert spins.linear_velocity == pytest.approx([0.0, 0.0, e * speed], abs=0.02)

@@ -65,6 +65,8 @@ class ImpactFriction:
     def work(self, A: sparse.csr_matrix, limit: np.ndarray, added: np.ndarray, after: np.ndarray, step: np.ndarray) -> float:
         """Return the work of friction in the impacts minus that in the converged step [J].
 
+        Slips on a point or an edge change as in a sweep. Three patches hold a face flat: slips follow the impulses.
+
         Args:
             A: as for a sweep; limit: (m,) of the impacts [N s]; added: (2 m,) impulses in addition to those of the step.
             after, step: (2 m,) slips after the impacts and in the step [m/s]."""
@@ -72,7 +74,8 @@ class ImpactFriction:
         total = cones.spent + added.reshape(-1, 2)
         most = limit[:, None] * cones.against
         opposed = after - (cones.of_bodies(A) @ (total + most).ravel()).reshape(-1, 2)
-        part = first_part(cones.before, opposed)
+        _, place, patches = np.unique(cones.bodies, return_inverse=True, return_counts=True)
+        part = np.where(patches[place, None] < 3, first_part(cones.before, opposed), 0.0)
         first, middle = -part * most, cones.before + part * (opposed - cones.before)
         each = first * (cones.before + middle) + (total - first) * (middle + after)
         return float((0.5 * each - cones.spent * step).sum())
