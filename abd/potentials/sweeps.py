@@ -19,7 +19,7 @@ impact. For the rest of the impact, each pair in turn stops its slip within what
 
 with the largest eigenvalue a of A_yy.
 
-Friction thus has no positive work, also where a contact that reverses its slip loads itself.
+Friction of a single contact thus has no positive work, also where a contact that reverses its slip loads itself.
 
 Large piles may need more sweeps than are taken. The normal impulses are therefore swept again at last, with the friction fixed.
 """
@@ -72,7 +72,7 @@ class ConeRows:
 
     Attributes:
         pair: (m,) rows of the normal impulses, sorted; limit: (m,) ``mu size`` [N s]; spent: (m, 2) friction of the step [N s];
-        before: (m, 2) slip before the impact [m/s]; bodies: (m,) number of the two bodies.
+        before: (m, 2) slip before the impact [m/s]; bodies: (m,) key of the two bodies.
     """
 
     pair: np.ndarray
@@ -82,7 +82,7 @@ class ConeRows:
     bodies: np.ndarray
 
     @property
-    def against(self) -> np.ndarray:
+    def directions(self) -> np.ndarray:
         """(m, 2) directions of `before`, 0 without slip."""
         return self.before / np.maximum(np.linalg.norm(self.before, axis=1, keepdims=True), LEAST)
 
@@ -104,7 +104,7 @@ NO_FRICTION = ConeRows(np.zeros(0, dtype=int), np.zeros(0), np.zeros((0, 2)), np
 
 
 def first_part(before: np.ndarray, opposed: np.ndarray) -> np.ndarray:
-    """Return the part (..., 1) of an impact until the slip, from `before` to `opposed` (..., 2) at its end, is next to zero."""
+    """Return the part (..., 1) of an impact until the slip is closest to zero, from `before` to `opposed` (..., 2) at its end."""
     change = before - opposed
     length2 = np.sum(change * change, axis=-1, keepdims=True)
     return np.clip(np.sum(before * change, axis=-1, keepdims=True) / np.maximum(length2, LEAST), 0.0, 1.0)
@@ -134,7 +134,7 @@ def swept(
         rows: (r,) rows of normal impulses to sweep, in order; other factors are 0. friction: of m pairs.
     """
     diagonal, normals = A.diagonal(), len(size)
-    yields, of_bodies, against = friction.yields(A), friction.of_bodies(A), friction.against
+    yields, of_bodies, directions = friction.yields(A), friction.of_bodies(A), friction.directions
     x, power, slip = np.zeros(len(power)), power[:normals].copy(), power[normals:]
     rows, first = yielding(A, size, starts, rows)
     cones = np.searchsorted(friction.pair, starts)
@@ -165,9 +165,9 @@ def swept(
             both = np.arange(2 * j, 2 * j + 2)
             total, p = friction.spent[j] + x[normals + both], slip[both] + of_slip[both] @ x
             limits = friction.limit * (1.0 + x[friction.pair])
-            most = friction.spent.ravel() + x[normals:] + (limits[:, None] * against).ravel()
+            most = friction.spent.ravel() + x[normals:] + (limits[:, None] * directions).ravel()
             part = first_part(friction.before[j], p - of_bodies[both] @ most)
-            first = -part * limits[j] * against[j]
+            first = -part * limits[j] * directions[j]
             rest = total - first - p / max(yields[j], LEAST)
             left = (1.0 - float(part[0])) * limits[j]
             found = first + rest * min(1.0, left / max(float(np.linalg.norm(rest)), LEAST)) - friction.spent[j]

@@ -79,7 +79,7 @@ class Cones:
     limit: wp.array(dtype=wp.float64)
     spent: wp.array(dtype=wp.vec2d)
     before: wp.array(dtype=wp.vec2d)
-    against: wp.array(dtype=wp.vec2d)
+    direction: wp.array(dtype=wp.vec2d)
     of_bodies: Rows
     yields: wp.array(dtype=wp.float64)
 
@@ -92,9 +92,15 @@ def friction_of(a: System, cones: Cones, j: wp.int32) -> wp.vec2d:
 
 
 @wp.func
+def limit_of(a: System, cones: Cones, j: wp.int32) -> wp.float64:
+    """Return the largest friction impulse of a pair."""
+    return cones.limit[j] * (ONE + a.x[cones.pair[j]])
+
+
+@wp.func
 def most_friction(a: System, cones: Cones, j: wp.int32) -> wp.vec2d:
     """Return the largest friction impulse of a pair in the direction of its slip before the impact."""
-    return cones.limit[j] * (ONE + a.x[cones.pair[j]]) * cones.against[j]
+    return limit_of(a, cones, j) * cones.direction[j]
 
 
 @wp.func
@@ -118,8 +124,7 @@ def sweep_cone(a: System, cones: Cones, j: wp.int32) -> wp.float64:
     most = most_friction(a, cones, j)
     first = -part * most
     rest = friction_of(a, cones, j) - first - p / wp.max(cones.yields[j], LEAST)
-    limit = cones.limit[j] * (ONE + a.x[cones.pair[j]])
-    rest = rest * wp.min(ONE, (ONE - part) * limit / wp.max(wp.length(rest), LEAST))
+    rest = rest * wp.min(ONE, (ONE - part) * limit_of(a, cones, j) / wp.max(wp.length(rest), LEAST))
     found = first + rest - cones.spent[j]
     by_first = wp.abs(set_factor(a, row, found[0])) * a.diagonal[row]
     return wp.max(by_first, wp.abs(set_factor(a, row + 1, found[1])) * a.diagonal[row + 1])

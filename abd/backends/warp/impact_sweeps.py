@@ -27,7 +27,7 @@ def swept(
     sweeps, cones = (most_sweeps(pairs), sweeps_with_friction(pairs, np.diff(first_cone))), impacts.Cones()
     cones.pair, cones.limit, cones.of_bodies = shared(_int32(friction.pair)), shared(friction.limit), _rows(friction.of_bodies(A))
     cones.yields = shared(friction.yields(A))
-    for name, one in {"spent": friction.spent, "before": friction.before, "against": friction.against}.items():
+    for name, one in {"spent": friction.spent, "before": friction.before, "direction": friction.directions}.items():
         setattr(cones, name, wp.array(_float64(one), dtype=wp.vec2d, device=host, copy=False))
     inputs = [
         system,

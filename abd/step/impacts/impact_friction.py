@@ -72,7 +72,7 @@ class ImpactFriction:
             after, step: (2 m,) slips after the impacts and in the step [m/s]."""
         cones, after, step = self.cones, after.reshape(-1, 2), step.reshape(-1, 2)
         total = cones.spent + added.reshape(-1, 2)
-        most = limit[:, None] * cones.against
+        most = limit[:, None] * cones.directions
         opposed = after - (cones.of_bodies(A) @ (total + most).ravel()).reshape(-1, 2)
         _, place, patches = np.unique(cones.bodies, return_inverse=True, return_counts=True)
         part = np.where(patches[place, None] < 3, first_part(cones.before, opposed), 0.0)

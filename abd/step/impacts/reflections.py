@@ -30,7 +30,7 @@ def reflect(sweep: Sweep, A, power, slow, e, least, size, blocks: Blocks) -> tup
     """Reflect closing pairs until none closes; return their normal powers (k,) and a mask (k,) of the pairs with an impact.
 
     Args:
-        A: (k, k) powers per factor on the impulses; power: (k,) before; slow: (k,) those with which slow pairs may close.
+        A: (k, k) powers per factor on the impulses; power: (k,) before; slow: (k,) least powers of pairs at rest, 0 for others.
         e: (k,) restitution of pairs that close faster than `least` (k,) [m/s]; size: (k,) of the impulses [N s].
     """
     in_impact, power = np.zeros(len(power), dtype=bool), power.copy()

@@ -2,19 +2,18 @@
 
 A step is inelastic: at its end, bodies with an impact between them move together. For every patch k of the contact of two bodies
 (`abd.step.impacts.patches`), every joint limit and taut rope (`ImpactPairs.of_limits`), P_k is its impulse in the step as a pair
-of wrenches;
-``P_k . v`` is its normal velocity times the size of the impulse. A pair has an *impact* if it closes faster than
-``max(2 |g| h, 2 tolerance)``, without restitution and active since this step than ``2 tolerance``; slower pairs are in resting
-contact.
+of wrenches; ``P_k . v`` is its normal velocity times the size of the impulse. A pair has an *impact* if it closes faster than
+``max(2 |g| h, 2 tolerance)``, without restitution and active since this step than ``2 tolerance``; slower pairs are at rest.
 
 Passes of reflections find the impacts (Smith, Kaufman, Vouga, Tamstorf and Grinspun 2012, "Reflections on simultaneous impact").
 They start from the velocities w = v before the step. Each pass reflects the closing pairs together,
 
     w+ = w + W sum_k r_k P_k,     r_k >= 0,     P_k . w+ + e_k P_k . w >= 0,     one of both zero,
 
-e_k = 0 for pairs at rest, until none closes; where all e_k are 0, one pass takes all pairs. W is the inverse of the mass matrix
-of the rigid motions that joints and fixed degrees of freedom allow (`abd.step.impacts.mobility`). An impact thus propagates
-through a row of touching balls pair by pair, and the last one leaves; a plank that falls flat on two posts hits both at once.
+until none closes; pairs at rest may close as before, ``P_k . w+ >= min(0, P_k . v)``. Where all e_k are 0, one pass takes all
+pairs. W is the inverse of the mass matrix of the rigid motions that joints and fixed degrees of freedom allow
+(`abd.step.impacts.mobility`). An impact thus propagates through a row of touching balls pair by pair, and the last one leaves; a
+plank that falls flat on two posts hits both at once.
 A pass adds no energy if the e_k are equal: it is the inelastic solution of the pairs, plus the fraction e of its impulses.
 With u_k the ``P_k . w`` after the last pass, the velocities v' at the end of the step become
 
@@ -24,8 +23,8 @@ With u_k the ``P_k . w`` after the last pass, the velocities v' at the end of th
 
 so that other forces of the step remain. An impact ends in the step in which contact first acts, even if it transferred little
 momentum: the remaining gap is not closed. The second line removes the velocity with which a compressed contact opens, the third
-keeps the supports of a body with an impact; pairs at rest may close as slowly as before, as facets of a body that rolls do. The
-impulses are rigid ones, which excite no strain.
+keeps the supports of a body with an impact, but permits the slow closing of facets of a body that rolls. The impulses are rigid
+ones, which excite no strain.
 
 Friction acts with the added impulses, at the centres of the contacts on the surfaces of both bodies, against their slip.
 With the friction of the step it is at most ``mu (1 + s_k) |P_k|``. Other forces act on v for the part of the step before the

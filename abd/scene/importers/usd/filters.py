@@ -27,9 +27,8 @@ def contact_filters(stage: Stage, bodies: Bodies) -> list[dict]:
 
 
 def _between_colliders(stage: Stage, bodies: Bodies) -> tuple[set[frozenset[str]], list[set[str]]]:
-    """Return the paths of colliders that do not collide, by groups or by filters of their own.
-
-    Also returns the names of bodies in each group without contact within it, in place of the pairs of their colliders."""
+    """Return the pairs of paths of colliders that do not collide, by groups or by filters of their own, and the names of bodies
+    in each group without contact within it, in place of the pairs of their colliders."""
     groups = {
         str(one.primPath): [str(group) for group in one.collisionGroups] for kind in KINDS for one in stage.of(kind)
     }

@@ -282,8 +282,8 @@ class _Joints:
 def _is_reversible(held: list[str], settings: dict[str, dict]) -> bool:
     """Return whether a joint of six axes is the same with exchanged bodies and coordinates of the other sign.
 
-    A single rotation is, and so are three free ones. Beside them, translations must be all held or all free, except along a
-    single rotation's axis.
+    A single rotation is, and so are three free ones. The translations must then be all held or all free, except
+    along the axis of a single rotation.
     """
     turning = [axis for axis in ("rx", "ry", "rz") if axis not in held]
     slides = [axis for axis in ("x", "y", "z") if turning != [f"r{axis}"]]
