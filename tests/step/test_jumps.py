@@ -262,7 +262,7 @@ def test_a_taut_rope_carries_a_sudden_load_from_the_first_step(force, dt):
     simulation.bodies["box"].apply_force((0, 0, -force))
     for _ in range(4):
         simulation.step()
-        assert simulation.joints["rope"].wrench()[0][2] == pytest.approx(force, rel=2e-3)
+        assert simulation.joints["rope"].wrench()[0][2] == pytest.approx(force, rel=5e-3)
 
 
 @pytest.mark.parametrize("dt", [0.01, 5e-4])
