@@ -151,8 +151,7 @@ class Frame:
         before = stepper.state() if others.any() else None
         stepper.exclude((self.movers & ~included) | stepper.off)
         time, previous = stepper.time, stepper.previous_h
-        if before is not None:
-            stepper.time, stepper.previous_h = among(time, mask), among(previous, mask)
+        stepper.time, stepper.previous_h = among(time, mask), among(previous, mask)
         failure = self.substeps.attempt(self._lengths(group, mask), progress)
         if failure is not None:
             stepper.time, stepper.previous_h = time, previous
@@ -242,7 +241,9 @@ class Frame:
     def _end(self) -> None:
         stepper = self.stepper
         stepper.exclude(stepper.off)
-        stepper.time = self.times + stepper.worlds.lengths
+        stopped = np.isin(self.world_of, [*stepper.stopped_worlds, *(number for number, _ in self.stopped)])
+        lengths = stepper.worlds.lengths
+        stepper.time = self.times + (np.where(stopped, 0.0, lengths) if stopped.any() else lengths)
         if stepper.statistics is None:
             stepper.statistics = stepper.statistics_without_work()
         if self.forces.recorded:

@@ -1,7 +1,7 @@
 """Lagging of friction within a step: a second one where loads change, or laggings until forces balance.
 
-Friction is lagged at the start of a step, with the normal forces of that state. A new contact thus has no friction; a contact
-with an impact has too little in this step and too much in the next. A pair of bodies has *changed* if
+Friction is lagged at the start of a step, with the normal forces of that state. A new contact thus has no friction. Impacts
+include the friction of their impulses (`abd.step.impacts`); another pair of bodies has *changed* if
 
 - its load ``mu lambda`` differs from the lagged one by more than half of the larger one, and
 - the difference may change the velocity of one of its bodies by more than gravity does in half a step, and by more than `eps_v`

@@ -15,6 +15,7 @@ import numpy as np
 
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
+from abd.contact.pair_rows import keys
 from abd.errors import StepFailure
 from abd.potentials.integrators import longest
 from abd.step.friction_lag import balance, changed, loose_tolerance, residual_bound
@@ -30,6 +31,7 @@ class Minimisation:
 
     def __init__(self, stepper, h: float | np.ndarray, verdicts: Verdicts, progress: Progress):
         self.backend, self.settings, self.stiffness = stepper.backend, stepper.settings, stepper.stiffness
+        self.rebounds = stepper.rebounds
         self.h, self.verdicts, self.progress, self.lagged_again = h, verdicts, progress, False
 
     def solve(self) -> StepFailure | None:
@@ -99,6 +101,8 @@ class Minimisation:
             return failure
         frozen, current = backend.touch.friction_loads()
         pairs = changed(frozen, current, backend.steps.mobility(), settings, self.h)
+        if len(pairs):  # impacts include the friction of their impulses
+            pairs = pairs[~np.isin(keys(pairs, backend.n), self.rebounds.ahead(self.h))]
         chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)
         frictional = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.friction_bodies]))
         if (early := chosen & ~frictional).any() and (failure := self.minimise(friction_tolerance, moving=early)) is not None:

@@ -162,6 +162,7 @@ def test_failed_world_stops_and_others_continue(dt):
             np.testing.assert_array_equal(found[world], expected[world], err_msg=f"step {step}, world {world}")
         assert not failing.step().stopped
         well.step()
+    assert failing.worlds.time[1] == 0.0 and (failing.worlds.time[[0, 2, 3]] == well.worlds.time[[0, 2, 3]]).all()
     failing.restore(saved)
     assert failing.stopped_worlds == [1]
     failing.reset(worlds=[1])

@@ -426,3 +426,80 @@ def test_points_with_fixed_rotations_take_part_in_impacts():
     simulation = abd.run(scene, duration=0.3, device=NAME)
     assert simulation.bodies["ball"].position[2] == pytest.approx(0.1, abs=0.005)
     assert simulation.bodies["point"].position[2] == pytest.approx(0.0, abs=0.005)
+
+
+@pytest.mark.parametrize("phase", [0.1, 0.4, 0.7, 0.95])
+@pytest.mark.parametrize("dt", [0.01, 2e-3, 5e-4])
+@pytest.mark.parametrize(("height", "mu"), [(0.1, 1.5), (0.16, 1.0)])
+def test_a_box_that_lands_flat_and_is_stopped_by_friction_does_not_tilt(height, mu, dt, phase):
+    """Friction times half of the height exceeds half of the width, but not the impulse that stops the box; `phase`: of the contact
+    within a step."""
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_material("default", mu=mu)
+    scene.add_body("ground", half_space={})
+    start = {"position": (0, 0, 0.5 * height + 0.003 + (3 + phase) * dt), "velocity": (0.5, 0, -1)}
+    scene.add_body("box", box=(0.1, 0.1, height), density=1000, **start)
+    simulation, mass, work = abd.Simulation(scene, device=NAME), 10.0 * height, 0.0
+    for _ in range(round(0.003 / dt) + 12):
+        report = simulation.step()
+        assert np.linalg.norm(simulation.bodies["box"].angular_velocity) < 1e-2
+        work = work or report.energy["friction_work"]
+    assert np.abs(simulation.bodies["box"].linear_velocity[:2]).max() < 1e-3
+    assert work == pytest.approx(-0.5 * mass * 0.25, rel=1e-3)
+
+
+@pytest.mark.parametrize("dt", [0.01, 1e-3])
+@pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("drive", ["brake", "velocity", "position"])
+def test_a_drive_without_effort_limit_does_not_yield_to_an_impact(drive, e, dt):
+    scene, speed = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt}), 0.0 if drive == "brake" else 1.0
+    scene.add_material("default", mu=0, restitution=e)
+    scene.add_body("plate", box=(0.02, 0.2, 0.2), mass=1, velocity=(speed, 0, 0))
+    scene.add_body("ball", sphere={"radius": 0.05}, mass=1, position=(0.1, 0, 0), velocity=(-1, 0, 0))
+    target = {"brake": {}, "velocity": {"target": 1.0}, "position": {"target": "t"}}[drive]
+    keys = {"anchor": (0, 0, 0), "axis": (1, 0, 0), "enforcement": "exact", "drive": {"mode": drive, **target}}
+    scene.add_slider("slider", abd.WORLD, "plate", **keys)
+    simulation, impulse = abd.Simulation(scene, device=NAME), 0.0
+    for _ in range(round(0.06 / dt)):
+        simulation.step()
+        impulse += dt * simulation.bodies["ball"].contact_force[0]
+        assert simulation.bodies["plate"].linear_velocity[0] == pytest.approx(speed, abs=1e-3)
+    assert simulation.bodies["ball"].linear_velocity[0] == pytest.approx(speed + e * (1.0 + speed), abs=0.01)
+    assert impulse == pytest.approx((1.0 + e) * (1.0 + speed), rel=0.01)
+
+
+@pytest.mark.parametrize("dt", [0.01, 2.5e-3])
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+def test_an_arm_that_jams_on_a_moving_belt_has_bounded_impulses(direction, dt):
+    """With friction above the cotangent of the arm's angle and a prescribed belt, Coulomb's law has no solution."""
+    scene, phi = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt}), np.radians(70.0)
+    scene.add_material("default", mu=0.5)
+    tip = 0.5 * np.array([np.cos(phi), 0, -np.sin(phi)])
+    motion = {"angular_velocity": (0, 0.3, 0), "velocity": tuple(np.cross([0, 0.3, 0], tip))}
+    scene.add_body("tip", sphere={"radius": 0.02}, mass=1, inertia=(0.01,) * 3, position=tuple(tip), **motion)
+    belt = {"kind": "kinematic", "motion": {"velocity": (direction, 0, 0)}}
+    scene.add_body("belt", box=(6, 0.4, 0.1), position=(0, 0, tip[2] - 0.075), **belt)
+    scene.add_hinge("hinge", abd.WORLD, "tip", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+    simulation = abd.Simulation(scene, device=NAME)
+    for _ in range(round(0.3 / dt)):
+        report = simulation.step()
+        assert dt * np.linalg.norm(simulation.bodies["tip"].contact_force) < 2.0
+    assert abs(simulation.joints["hinge"].theta.speed) < 0.01
+    assert -0.1 < report.energy["friction_work"] <= 1e-6
+
+
+def test_limits_at_rest_do_not_depend_on_other_mechanisms():
+    def arms(other: bool) -> abd.Simulation:
+        scene = abd.Scene()
+        for name, x, effort in [("a", 0.0, 5.0)] + [("b", 50.0, 0.0)] * other:
+            scene.add_body(name, box=(0.6, 0.1, 0.1), position=(x + 0.3, 0, 0))
+            keys = {"anchor": (x, 0, 0), "axis": (0, 1, 0), "enforcement": "exact", "range_deg": (-90, 90)}
+            scene.add_hinge(f"hinge of {name}", abd.WORLD, name, **keys, drive={"mode": "force", "target": effort})
+        return abd.Simulation(scene, device=NAME)
+
+    alone, together = arms(False), arms(True)
+    for _ in range(60):
+        alone.step()
+        together.step()
+        np.testing.assert_array_equal(alone.stepper.q[0], together.stepper.q[0])
+        np.testing.assert_array_equal(alone.stepper.qd[0], together.stepper.qd[0])

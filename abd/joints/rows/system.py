@@ -123,13 +123,26 @@ class JointSystem:
 
     @cached_property
     def hard_limits(self) -> np.ndarray:
-        """Rows (b,) of active barriers of coordinates that no lock holds, and of ropes and other gaps as stiff as their joint."""
+        """Rows (b,) of active barriers of coordinates that are not held, and of ropes and other gaps as stiff as their joint."""
         a = self.row_laws
         stiff_gaps = (a.law == Law.ONE_SIDED) & (a.mass_stiffness > 0.0)
         rows = np.flatnonzero(a.active & ((a.law == Law.BARRIER) | stiff_gaps))
-        locks = np.flatnonzero(a.active & (a.role == Role.LOCK) & (a.law == Law.QUADRATIC))
-        locked = {(a.joint[row], a.name[row]) for row in locks}
-        return np.array([row for row in rows if (a.joint[row], a.name[row]) not in locked], dtype=int)
+        return np.array([row for row in rows if (int(a.joint[row]), a.name[row]) not in self.held_coordinates], dtype=int)
+
+    @cached_property
+    def held_coordinates(self) -> dict[tuple[int, str], Role]:
+        """`Role.LOCK` or `Role.DRIVE` of rows without effort limit that hold coordinates as stiffly as their joint, by joint and
+        name of the coordinate."""
+        a = self.row_laws
+        is_held = a.active & np.isin(a.role, (Role.LOCK, Role.DRIVE)) & (a.law == Law.QUADRATIC) & (a.mass_stiffness > 0.0)
+        return {(int(a.joint[row]), a.name[row]): Role(a.role[row]) for row in np.flatnonzero(is_held)}
+
+    @cached_property
+    def rotors(self) -> dict[tuple[int, str], float]:
+        """Inertias of rotors [kg or kg m^2], by joints and names of their coordinates."""
+        a = self.row_laws
+        rows = np.flatnonzero(a.active & (a.role == Role.ARMATURE))
+        return {(int(a.joint[row]), a.name[row]): float(a.mass_stiffness[row]) for row in rows}
 
     @cached_property
     def stiff_drives(self) -> list[int]:
@@ -141,8 +154,7 @@ class JointSystem:
     @cached_property
     def has_rotors(self) -> bool:
         """Whether any coordinate has a rotor."""
-        a = self.row_laws
-        return bool((a.active & (a.role == Role.ARMATURE)).any())
+        return bool(self.rotors)
 
     @cached_property
     def friction_bodies(self) -> np.ndarray:

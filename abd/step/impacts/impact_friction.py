@@ -75,7 +75,8 @@ class ImpactFriction:
         most = limit[:, None] * cones.directions
         opposed = after - (cones.of_bodies(A) @ (total + most).ravel()).reshape(-1, 2)
         _, place, patches = np.unique(cones.bodies, return_inverse=True, return_counts=True)
-        part = np.where(patches[place, None] < 3, first_part(cones.before, opposed), 0.0)
+        is_path = (patches[place] < 3) & added.reshape(-1, 2).any(axis=1)
+        part = np.where(is_path[:, None], first_part(cones.before, opposed), 0.0)
         first, middle = -part * most, cones.before + part * (opposed - cones.before)
         each = first * (cones.before + middle) + (total - first) * (middle + after)
         return float((0.5 * each - cones.spent * step).sum())

@@ -15,6 +15,14 @@ from abd.step.impacts.impact_pairs import ImpactPairs
 
 PATCHES = 4
 """Largest number of patches of two bodies."""
+ROUNDING = 1e-9
+"""Sum of normal impulses, over that of their magnitudes, that counts as 0: points of both signs cancel."""
+
+
+def cancelled(size: np.ndarray, of: np.ndarray, count: int) -> np.ndarray:
+    """Return (count,) bool, sums of sizes (k,), by their number `of` (k,), that are not positive, or only by rounding."""
+    sums, sizes = (np.bincount(of, weights=one, minlength=count) for one in (size, np.abs(size)))
+    return sums <= ROUNDING * sizes
 
 
 def patches(points: ImpactPairs, in_impact: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +35,7 @@ def patches(points: ImpactPairs, in_impact: np.ndarray) -> tuple[np.ndarray, np.
     while True:
         first = _places(rows, points.place, attracts, divided)
         patch = nearest(key[first], points.place[first], key, points.place)
-        wrong = divided[pair[first]] & (np.bincount(patch, weights=points.size, minlength=len(first)) <= 0.0)
+        wrong = divided[pair[first]] & cancelled(points.size, patch, len(first))
         if not wrong.any():
             return patch, first
         divided[pair[first[wrong]]] = False

@@ -9,14 +9,14 @@ import numpy as np
 from abd.backends.answers import NO_PAIRS
 from abd.by_bodies import PerBody
 from abd.contact.forces import FrictionPoints, friction_points
-from abd.contact.pair_rows import keys
+from abd.contact.pair_rows import PairRows, keys
 from abd.joints.rows.laws import Law
 from abd.model import Model
 from abd.step.contact_parameters import became_active
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.impact_pairs import ImpactPairs, Rebound
-from abd.step.impacts.patches import patches
-from abd.step.impacts.restitution import Restitution, Step
+from abd.step.impacts.patches import cancelled, patches
+from abd.step.impacts.restitution import Restitution
 from abd.step.integrators import Articulations
 
 
@@ -56,15 +56,14 @@ class Rebounds:
         if not (has_contact & (self.restitution.speeds(before[1], after[1]) > self.settings.tolerance)).any():
             return None
         step = self.restitution.step(before, after, then - earlier, h)
-        pressing, n = backend.readings.pressing(), len(step.then)
-        pressing = pressing[(pressing.force != 0.0).any(axis=1)]
-        points = ImpactPairs.of_contacts(model, pressing, h)
-        _, first, pair = np.unique(keys(points.pairs, n), return_index=True, return_inverse=True)
-        contacts, limits = points.summed(pair, first), points[:0]
+        (points, contacts, pair), n = self._contacts(h), len(step.then)
+        limits = points[:0]
         if len(joints.hard_limits) and limited.any():
             limits = ImpactPairs.of_limits(model, joints, self.copies.memory, self.copies.applied, after[0], h)
             limits = self._with_contacts(limits, contacts)
-        fresh = self._are_fresh(contacts, step, h), self._closing(limits, step) > 2.0 * self.settings.tolerance
+        twists = step.then + step.changes
+        fresh = self._fresh(contacts, twists, h), _closing(limits, twists) > 2.0 * self.settings.tolerance
+        self.impact_pairs = contacts.pairs[fresh[0]]
         pairs = ImpactPairs.joined(contacts, limits)
         _, is_seed = self.restitution.impacts(pairs, step, h, np.concatenate(fresh))
         if not is_seed.any():
@@ -93,17 +92,30 @@ class Rebounds:
         pair, *lagged = self.backend.readings.frozen_friction()
         return friction_points(pair, *lagged, q, self.backend.at.eps[pair[:, 0].astype(int)], self.settings.eps_v)
 
-    def _closing(self, pairs: ImpactPairs, step: Step) -> np.ndarray:
-        """Return (k,) closing speeds of new pairs at the beginning of a step [m/s]."""
-        return -pairs.power(step.then + step.changes) / pairs.size
+    def ahead(self, h: PerBody) -> np.ndarray:
+        """Return the keys (k,) of pairs of bodies in contact at the iterate of a substep of h [s], scalar or (n,), that close so
+        fast that they will have an impact."""
+        then, contacts = self.restitution.twists(*self.copies.present), self._contacts(h)[1]
+        least = self.restitution.least(contacts, h, self._fresh(contacts, then, h))
+        return keys(contacts.pairs[_closing(contacts, then) > least], len(then))
 
-    def _are_fresh(self, pairs: ImpactPairs, step: Step, h: float | np.ndarray) -> np.ndarray:
-        """Return (k,) bool, pairs of bodies that became active in a step of h [s], scalar or (n,), and closed; record these."""
-        closing = self._closing(pairs, step)
+    def _contacts(self, h: PerBody) -> tuple[ImpactPairs, ImpactPairs, np.ndarray]:
+        """Return the contact points at the iterate of a substep of h [s], their sums by pair of bodies, and the pair of every
+        point."""
+        pressing = self.backend.readings.pressing()
+        points = ImpactPairs.of_contacts(self.model, pressing[(pressing.force != 0.0).any(axis=1)], h)
+        rows = PairRows(points.pairs, len(self.model.bodies))
+        pair = np.searchsorted(rows.key, keys(points.pairs, rows.n))
+        points = points[~cancelled(points.size, pair, len(rows.key))[pair]]
+        _, first, pair = np.unique(keys(points.pairs, rows.n), return_index=True, return_inverse=True)
+        return points, points.summed(pair, first), pair
+
+    def _fresh(self, pairs: ImpactPairs, twists: np.ndarray, h: PerBody) -> np.ndarray:
+        """Return (k,) bool, pairs that became active in a step of h [s], scalar or (n,), and closed with twists (n, 6)."""
+        closing = _closing(pairs, twists)
         if (fresh := closing > 2.0 * self.settings.tolerance).any():
-            some, lengths = pairs.pairs[fresh], np.broadcast_to(h, len(step.then))
+            some, lengths = pairs.pairs[fresh], np.broadcast_to(h, len(twists))
             fresh[fresh] = became_active(self.backend, some, closing[fresh] * lengths[some[:, 0]])
-            self.impact_pairs = pairs.pairs[fresh]
         return fresh
 
     def _with_contacts(self, limits: ImpactPairs, contacts: ImpactPairs) -> ImpactPairs:
@@ -130,3 +142,8 @@ class Rebounds:
         before = joints.rotor_energy(self.copies.memory)
         self.copies.memory = joints.after_impacts(self.copies.memory, self.copies.q, change)
         return joints.rotor_energy(self.copies.memory) - before
+
+
+def _closing(pairs: ImpactPairs, twists: np.ndarray) -> np.ndarray:
+    """Return (k,) closing speeds of pairs with twists (n, 6) [m/s]."""
+    return -pairs.power(twists) / pairs.size

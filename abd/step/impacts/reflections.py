@@ -22,6 +22,9 @@ CLOSING = 1e-7
 """Smallest closing speed over the fastest one."""
 SIMULTANEOUS = 0.1
 """Smallest closing speed of a simultaneous impact, over the fastest one; slower pairs wait for a later pass."""
+JAMMED = 100.0
+"""Largest speed that a single impulse would cause, over the fastest one and over that without friction; above both, friction has
+no solution."""
 SMALLEST_SPEED = 1e-300
 """Smallest reference speed [m/s]."""
 
@@ -63,11 +66,20 @@ def _solve_opening(sweep: Sweep, A, power, size, blocks: Blocks, rows) -> np.nda
 def solve_factors(
     sweep: Sweep, A, power, target, low, high, in_impact, size, blocks: Blocks, friction: ConeRows = NO_FRICTION
 ) -> np.ndarray:
-    """Return (k,) factors s that give the pairs their target powers, then (2 m,) friction impulses of m pairs."""
+    """Return (k,) factors s that give the pairs their target powers, then (2 m,) friction impulses of m pairs.
+
+    Bodies that friction jams between prescribed motions have no solution; their block has no added friction."""
     count = len(size)
     fastest = np.maximum(blocks.largest(np.maximum(np.abs(power[:count]), np.abs(target)) / size), SMALLEST_SPEED)
     low, high = (np.where(in_impact, target, bound) for bound in (low, high))
-    return sweep(A, power, low, high, size, fastest, blocks.starts, np.arange(count), friction)
+    given = size, fastest, blocks.starts, np.arange(count)
+    out = sweep(A, power, low, high, *given, friction)
+    speed = A.diagonal()[:count] / size
+    if (blocks.largest(out[:count] * speed) <= JAMMED * fastest).all():
+        return out
+    without = sweep(A[:count, :count], power[:count], low, high, *given)
+    jams = blocks.each(~(blocks.largest(out[:count] * speed) <= JAMMED * blocks.largest(np.abs(without) * speed)))
+    return np.where(np.append(jams, np.repeat(jams[friction.pair], 2)), np.append(without, np.zeros(len(out) - count)), out)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ ones, which excite no strain.
 Friction acts with the added impulses, at the centres of the contacts on the surfaces of both bodies, against their slip.
 With the friction of the step it is at most ``mu (1 + s_k) |P_k|``. Other forces act on v for the part of the step before the
 impact: they change the velocities by ``v' - v - W I``, with the impulses I of contacts and their friction in the step. The added
-twists of connected bodies are scaled where they would increase their energy.
+twists of connected bodies are scaled where they would increase their energy by more than the work of drives.
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ import scipy.sparse as sparse
 
 from abd.energies import elastic_energies
 from abd.joint_list import JointList
-from abd.joint_model import Joint
 from abd.joints.rows.laws import Role
-from abd.joints.rows.rigid_rows import RigidRows, follows_pose, rigid_rows
+from abd.joints.rows.rigid_rows import follows_pose, rigid_rows
 from abd.joints.rows.sizes import half_length
 from abd.joints.rows.system import JointSystem
 from abd.model import Kind, Model
@@ -130,7 +129,7 @@ class Restitution:
         usual: (n, 12) change of the velocities of kinematic bodies in half of the step before."""
         least = np.maximum(JUMP * self.speeds(usual), 2.0 * h * float(np.linalg.norm(self.settings.gravity)))
         jumps = self.kinematic & (self.speeds(after[1] - before[1]) > least)
-        return Step(before, after, self._twists(*before), self._twists(*after), jumps)
+        return Step(before, after, self.twists(*before), self.twists(*after), jumps)
 
     def impacts(
         self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray, fresh: np.ndarray
@@ -141,15 +140,24 @@ class Restitution:
             h: length of the step [s], scalar or (n,).
             fresh: (k,) bool, pairs that became active in the step: plastic ones have impacts above 2 tolerance.
         """
-        size, lengths = impact_pairs.size, np.broadcast_to(h, len(step.then))[impact_pairs.pairs[:, 0]]
+        size, fall, least = impact_pairs.size, self._fall(impact_pairs, h), self.least(impact_pairs, h, fresh)
         closing, left = impact_pairs.power(step.then), impact_pairs.power(step.now)
         closing += np.where(fresh, impact_pairs.power(step.changes), 0.0)
-        fall, resting = lengths * float(np.linalg.norm(self.settings.gravity)), 2.0 * self.settings.tolerance
-        plastic = fresh & (impact_pairs.restitution == 0.0)
-        least = np.maximum(np.where(plastic, 0.0, 2.0 * fall), resting)
-        opens, opening = np.maximum(closing, 0.0), np.where(impact_pairs.is_contact, np.maximum(OPENING * fall, resting), 0.0)
-        is_seed = (closing < -least * size) | (left - opens > opening * size)
+        opening = np.where(impact_pairs.is_contact, np.maximum(OPENING * fall, 2.0 * self.settings.tolerance), 0.0)
+        opens = np.maximum(closing, 0.0)
+        is_fast = (self.speeds(step.before[1], step.after[1]) > self.settings.tolerance)[impact_pairs.pairs].any(axis=1)
+        is_seed = is_fast & ((closing < -least * size) | (left - opens > opening * size))
         return Impacts(impact_pairs, opens, closing, left, least, fresh), is_seed
+
+    def least(self, pairs: ImpactPairs, h: float | np.ndarray, fresh: np.ndarray) -> np.ndarray:
+        """Return (k,) smallest closing speeds of an impact [m/s] in a step of h [s], scalar or (n,); fresh: as in `Impacts`."""
+        plastic = fresh & (pairs.restitution == 0.0)
+        return np.maximum(np.where(plastic, 0.0, 2.0 * self._fall(pairs, h)), 2.0 * self.settings.tolerance)
+
+    def _fall(self, pairs: ImpactPairs, h: float | np.ndarray) -> np.ndarray:
+        """Return (k,) the speed that gravity gives to pairs in a step of h [s], scalar or (n,)."""
+        lengths = np.broadcast_to(h, len(self.dynamic))[pairs.pairs[:, 0]]
+        return lengths * float(np.linalg.norm(self.settings.gravity))
 
     def rebound(
         self, impacts: Impacts, is_seed: np.ndarray, step: Step, system: JointSystem, sweep: Sweep
@@ -194,12 +202,12 @@ class Restitution:
         rows = self._rows
         place = {(int(rows.joint[row]), rows.name[row]): int(row) for row in rows.coordinates()}
         moved = np.array([place[key] for key in driven], dtype=int)
-        held, slack = self._constraints[~np.isin(self._constraints, moved)], self._slack[~np.isin(self._constraints, moved)]
-        held, slack = np.concatenate([held, moved]), np.concatenate([slack, np.zeros(len(moved))])
+        others = ~(self._driven | np.isin(self._constraints, moved))
+        held, slack = np.append(self._constraints[others], moved), np.append(self._slack[others], np.zeros(len(moved)))
         if not len(held):
             return None
         speeds = np.concatenate([np.zeros(len(held) - len(moved)), rows.scale[moved] * np.array([*driven.values()])])
-        twists, changes, J = self._twists(q, qd).ravel(), np.zeros(6 * len(q)), self._jacobian(q, held)
+        twists, changes, J = self.twists(q, qd).ravel(), np.zeros(6 * len(q)), self._jacobian(q, held)
         for world in np.unique(self.model.bodies.world[bodies]):
             chosen = np.flatnonzero(bodies & (self.model.bodies.world == world))
             mobility = self._mobility(q, np.arange(len(chosen)), np.stack([chosen, chosen], axis=1), J, slack)
@@ -236,14 +244,17 @@ class Restitution:
         slow = np.where(powers < -impacts.least * size, 0.0, np.minimum(powers, 0.0))
         target, in_impact = reflect(sweep, A, powers, slow, part.restitution, impacts.least, size, blocks)
         law = target, slow, opens, in_impact, size, blocks
-        given = np.where(np.repeat(self.kinematic, 6), now, 0.0)
+        moved = np.where(np.repeat(self.kinematic, 6), now, 0.0)
         powers = np.concatenate([left, friction.rows @ (now + moving)])
         s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(part)])
         by_pair = friction.on_first(impulses, len(part))
-        lost = left + s * (P @ given) + friction.power(now + moving, given + moving, impulses, len(part))
+        lost = left + s * (P @ moved) + friction.power(now + moving, moved + moving, impulses, len(part))
         impulse = P.T @ s + friction.rows.T @ impulses
         added = mobility.apply(impulse)
-        fraction = self._within_energy(step, mobility, blocks, lost, added)
+        driven = self._driven[mobility.reached]
+        of_drives = (mobility.reactions(impulse) * (mobility.J @ now))[driven]
+        given = blocks.sums_at(blocks.places(mobility.of_rows[driven]), of_drives) - blocks.sums(lost)
+        fraction = self._within_energy(step, mobility, blocks, given, added)
         scale, of_pair = np.append(fraction, 0.0)[np.repeat(blocks.places(mobility.of_bodies), 6)], blocks.each(fraction)
         pair, slips = friction.cones.pair, [friction.rows @ (one + moving) for one in (now + scale * added, now)]
         limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
@@ -284,16 +295,16 @@ class Restitution:
         return impacts.closing + waits * change
 
     def _within_energy(
-        self, step: Step, mobility: Mobility, blocks: Blocks, lost: np.ndarray, added: np.ndarray
+        self, step: Step, mobility: Mobility, blocks: Blocks, given: np.ndarray, added: np.ndarray
     ) -> np.ndarray:
-        """Return (w,) fractions of the added twists that add no energy beyond the work of prescribed bodies and surfaces.
+        """Return (w,) fractions of the added twists that add no energy beyond the work of prescribed motions.
 
-        Without contacts the bodies would have the energy ``T(v) + (p' - p) . v' - lost`` at the end of the step, with the
+        Without contacts the bodies would have the energy ``T(v) + (p' - p) . v' + given`` at the end of the step, with the
         momenta p, less the strain energy of the impact.
 
         Args:
-            lost: (k,) work of contact and friction in the step, and of the added impulses on prescribed bodies and moving
-                surfaces [J]; added: (6 n,) twists."""
+            given: (w,) work of drives by the impact, less that of contact and friction in the step, and of the added impulses on
+                prescribed bodies and moving surfaces [J]; added: (6 n,) twists."""
         then, now, bodies = step.then.ravel(), step.now.ravel(), blocks.places(mobility.of_bodies)
         some = self.dynamic & (bodies < blocks.count)
         rotors = mobility.slack > 0.0
@@ -310,7 +321,7 @@ class Restitution:
 
         (q_0, _), (q_1, _), still = step.before, step.after, np.zeros(len(now))
         start, end, c = (0.5 * product(v, (q, still), (q, v)) for q, v in ((q_0, then), (q_1, now), (q_1, added)))
-        most = start + product(now, (q_0, then), (q_1, now)) - blocks.sums(lost)
+        most = start + product(now, (q_0, then), (q_1, now)) + given
         for q, sign in ((q_0, 1.0), (q_1, -1.0)):
             most += sign * blocks.sums_at(places, elastic_energies(self.model, q, some))
         # T(now + x added) = end + x (b + x c)
@@ -329,7 +340,7 @@ class Restitution:
         """Return (n, 3, 3) inertias about the centres of mass, world axes [kg m^2]."""
         return free_motion.inertia(q[:, 3:].reshape(-1, 3, 3), self.model.bodies.moment)
 
-    def _twists(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    def twists(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Return (n, 6) twists in world axes, those with the momenta of qd for dynamic bodies."""
         A, Ad, moment = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3), self.model.bodies.moment
         d, k, w = self.dynamic & self.turns, self.kinematic, np.zeros((len(q), 3))
@@ -342,13 +353,16 @@ class Restitution:
         """Select the joint rows that are constraints or rotors, for a changed system or pose."""
         if self._built_for is system and not follows_pose(self.model):
             return
-        joints = list(self.model.joints)
-        self._rows = rows = rigid_rows(replace(self.model, joints=joints), q)
-        inertia, locked = _rotors_and_locks(joints, rows)
-        held = (rows.held & ~rows.yields & (rows.role != Role.GAP)) | locked | (inertia > 0.0)
-        self._constraints, self._built_for = np.flatnonzero(held), system
-        slack = np.divide(rows.scale**2, inertia, out=np.zeros(len(rows)), where=inertia > 0.0)
-        self._slack = np.where(locked, 0.0, slack)[self._constraints]
+        self._rows = rows = rigid_rows(replace(self.model, joints=list(self.model.joints)), q)
+        inertia, roles, held = np.zeros(len(rows)), rows.role.copy(), rows.held & ~rows.yields & (rows.role != Role.GAP)
+        for row in rows.coordinates():
+            coordinate = int(rows.joint[row]), rows.name[row]
+            inertia[row] = system.rotors.get(coordinate, 0.0)
+            if coordinate in system.held_coordinates:
+                roles[row], held[row] = system.held_coordinates[coordinate], True
+        slack = np.divide(rows.scale**2, inertia, out=np.zeros(len(rows)), where=(inertia > 0.0) & ~held)
+        chosen = self._constraints = np.flatnonzero(held | (inertia > 0.0))
+        self._slack, self._driven, self._built_for = slack[chosen], roles[chosen] == Role.DRIVE, system
 
     def _mobility(
         self, q: np.ndarray, seeds: np.ndarray, pairs: np.ndarray, J: sparse.csr_matrix, slack: np.ndarray
@@ -363,13 +377,3 @@ class Restitution:
         units = np.tile([1.0 / self._rows.length] * 3 + [1.0] * 3, len(q))
         return (self._rows.jacobian(q)[rows] @ sparse.diags(units)).tocsr()
 
-
-def _rotors_and_locks(joints: list[Joint], rows: RigidRows) -> tuple[np.ndarray, np.ndarray]:
-    """Return (R,) inertias of rotors on coordinate rows [kg or kg m^2], and (R,) bool, rows that are locked coordinates."""
-    inertia, locked = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
-    for row in rows.coordinates():
-        joint = joints[rows.joint[row]]
-        for one in joint.coordinates if joint.active else ():
-            if one.name == rows.name[row]:
-                inertia[row], locked[row] = one.armature, one.locked
-    return inertia, locked
