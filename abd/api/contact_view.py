@@ -150,9 +150,8 @@ class Contacts(PairTable):
         n, wrench = len(self._q), self._wrenches
         i, j = self._pairs.T
         first, second = wrench[:, :6], np.column_stack([-wrench[:, :3], wrench[:, 6:]])
-        return np.stack(
-            [np.bincount(i, first[:, k], n) + np.bincount(j, second[:, k], n) for k in range(6)], axis=1
-        )
+        sums = [np.bincount(i, first[:, k], n) + np.bincount(j, second[:, k], n) for k in range(6)]
+        return np.stack(sums, axis=1).astype(float)  # without pairs the counts are integers
 
     def between(self, body: int, other: int | None = None) -> Contacts:
         """Return the contacts of one body, or between two bodies."""

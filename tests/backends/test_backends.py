@@ -173,6 +173,13 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     np.testing.assert_array_equal(kernels.touch.touching(), definition.touch.touching())
 
 
+@pytest.mark.parametrize("device", ["numpy", NAME])
+def test_forces_and_loads_are_real_numbers_without_contacts(device):
+    sim = abd.run(landing_box(), steps=1, device=device)
+    assert [one.load.dtype for one in sim.backend.touch.friction_loads()] == [float, float]
+    assert sim.contacts().on_bodies.dtype == float
+
+
 @pytest.mark.parametrize("backend", [WarpBackend, NumpyBackend])
 def test_start_moves_prescribed_bodies_exactly_to_their_targets(backend):
     """This includes a body that contact has strained."""

@@ -167,4 +167,6 @@ def _by_pair(candidates: contact.Contacts, load: np.ndarray) -> PairLoads:
     """Return sums of the loads (l,) over the contacts of every body pair."""
     bodies = np.stack([candidates.first, candidates.second], axis=1)
     pairs, place = np.unique(bodies, axis=0, return_inverse=True)
-    return PairLoads(pairs, np.bincount(place.ravel(), load, minlength=len(pairs)))
+    sums = np.zeros(len(pairs))
+    np.add.at(sums, place.ravel(), load)
+    return PairLoads(pairs, sums)
