@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from abd.backends.answers import NO_PAIRS
 from abd.backends.body_data import BodyData, Turning, body_boxes, surface_boxes
 from abd.backends.reference.iterate import Iterate, StepData
 from abd.model import Kind, Model
@@ -60,8 +59,6 @@ class BodyEnergies:
     Attributes:
         owners: (n,) the bodies.
     """
-
-    ties = NO_PAIRS
 
     def __init__(self, data: BodyData):
         self.data = data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import NO_PAIRS, UnprovenPaths
+from abd.backends.answers import UnprovenPaths
 from abd.backends.body_data import smallest_moments
 from abd.backends.reference.iterate import Iterate
 from abd.contact import ccd
@@ -35,8 +35,6 @@ class NumpyContacts:
         regularisation: (n,) weights of the bodies' bounds of curvature (`cuda_kernels.step.newton`).
         excluded: (n,) bool, inactive bodies.
     """
-
-    ties = NO_PAIRS
 
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings

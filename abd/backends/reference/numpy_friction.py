@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.backends.answers import NO_PAIRS, PairLoads
+from abd.backends.answers import PairLoads
 from abd.backends.reference.iterate import Iterate
 from abd.backends.reference.numpy_contacts import NumpyContacts, add_elements, owners_of
 from abd.potentials import arc_slip, contact, friction
@@ -29,8 +29,6 @@ class NumpyFriction:
         lagged: their lagged quantities.
         anchors: stretches of the contacts of the last step, if contacts can stick.
     """
-
-    ties = NO_PAIRS
 
     def __init__(self, touching: NumpyContacts):
         self.touching = touching

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import NO_PAIRS
 from abd.backends.body_data import BodyData
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
@@ -85,10 +86,10 @@ class WarpBackend(OfPotential):
 
         The changing pairs have candidates or lagged friction. Bodies with permanently overlapping boxes, such as linked rings,
         would fill a factor of all listed pairs."""
-        candidates, friction, near, linear = self.contacts.candidates, self.friction, [self.potential.ties], self.linear
+        candidates, friction, near, linear = self.contacts.candidates, self.friction, [NO_PAIRS], self.linear
         self.contacts.follow_list()
         has_own_list = friction.pair_count > 0 and not friction.follows_list
-        has_loose_pairs = candidates.pair_count > 0 or has_own_list or len(near[0]) > 0
+        has_loose_pairs = candidates.pair_count > 0 or has_own_list
         linear.follow_joints(self.joints.coupling, self.joints.pairs)
         if has_loose_pairs:
             if candidates.pair_count and not linear.is_refused:

@@ -24,10 +24,9 @@ class Potential:
     """Incremental potential E(q), evaluated at the iterate and at a trial (`at`).
 
     Attributes:
-        bodies, joints, friction, contacts, further: the terms; `terms`: all terms in the order of summation.
+        bodies, joints, friction, contacts: the terms; `terms`: all terms in the order of summation.
         gradient: (n, 12); diagonal: (n, 12, 12) diagonal blocks of the Hessian.
         has_constraints: whether some degrees of freedom are fixed and projected out.
-        ties: (k, 2) pairs of bodies that terms couple permanently, without the pairs of joints.
         has_contact_energies: whether slot "current" of the contacts holds energies of the iterate for the current candidates.
     """
 
@@ -38,7 +37,6 @@ class Potential:
         self.friction = Friction(model, device, self.contacts)
         self.friction.begin = at.rest
         self.bodies = Bodies(n, device)
-        self.further: list[Term] = []
         self.set_joints(system)
         self.gradient, self.diagonal = device.zeros((n, 12), wp.float64), device.zeros((n, 12, 12), wp.float64)
         self._difference, self._size = (device.zeros(n, wp.float64) for _ in range(2))
@@ -49,8 +47,7 @@ class Potential:
     def set_joints(self, system: JointSystem) -> None:
         self.joints = Joints(system, self.n, self.device)
         self.bodies.constant = self.joints.diagonal
-        self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
-        self.ties = np.concatenate([term.ties for term in self.terms])
+        self.terms: list[Term] = [self.bodies, self.joints, self.friction, self.contacts]
 
     @property
     def regularisations(self) -> tuple[wp.array, wp.array]:
@@ -62,8 +59,7 @@ class Potential:
         """Off-diagonal blocks of each term, with the number of pairs, or the capacity if launches are recorded.
 
         Joints come first, because their pairs are constant; contacts, which have most of the changing pairs, follow."""
-        terms = self.joints, self.contacts, self.friction, *self.further
-        return [coupling for term in terms for coupling in term.couplings]
+        return [term.coupled for term in (self.joints, self.contacts, self.friction)]
 
     # energies ----------------------------------------------------------------------------------------------------
 

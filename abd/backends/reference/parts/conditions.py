@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.body_data import BodyData
-from abd.backends.numbering import Sleep
+from abd.backends.islands import Sleep
 from abd.backends.reference.numpy_bodies import projectors, state
 from abd.backends.reference.potential import Potential
 from abd.contact.path import standing

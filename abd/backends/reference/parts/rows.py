@@ -48,7 +48,7 @@ class Rows:
     def _set_up(self) -> None:
         self.system = self.potential.joints.system
         self._change = np.zeros((len(self.potential.joints.owners), 3))
-        self.islands.tie(self.system, self.potential.ties)
+        self.islands.tie(self.system)
         smooth = self.model.settings.integrator == "generalized_alpha"
         self.resolved = resolved(self.model, self.system) & smooth
 

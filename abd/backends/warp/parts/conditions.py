@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 import cuda_kernels
-from abd.backends.numbering import Sleep
+from abd.backends.islands import Sleep
 from abd.backends.warp.potential import Potential
 from abd.model import Kind, Model
 

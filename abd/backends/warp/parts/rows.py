@@ -58,7 +58,7 @@ class Rows:
         which = resolved(self.model, joints.system) & smooth
         self.memory = RowMemory(joints, active, which, self.scheme.stiffness_weights, self.device)
         self.springs = Springs(joints, self.memory, which, self.n, self.device)
-        self.islands.tie(joints.system, self.potential.ties)
+        self.islands.tie(joints.system)
         self.needs_host = joints.system.has_user_functions
         self.graphs.needs_host = self.needs_host
         self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))

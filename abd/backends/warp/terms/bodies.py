@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import warp as wp
 
-from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import Device
 from abd.backends.warp.iterate import Iterate
 from cuda_kernels.bodies import bodies, poses
-from cuda_kernels.linear.couplings import Coupling
 
 
 class Bodies:
@@ -18,8 +16,6 @@ class Bodies:
         energy: (n,) energies by slot.
         constant: (n, 12, 12) constant diagonal blocks of linear joint rows.
     """
-
-    ties = NO_PAIRS
 
     def __init__(self, n: int, device: Device):
         self.n, self.device = n, device
@@ -48,8 +44,3 @@ class Bodies:
             bodies.linearize_bodies,
             self.n, at.body, at.step, at.current, at.done, self.constant, gradient, diagonal, grain=128,
         )  # fmt: skip
-
-    @property
-    def couplings(self) -> list[tuple[Coupling, int]]:
-        """Empty: bodies have diagonal blocks only."""
-        return []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import NO_PAIRS
 from abd.backends.body_data import smallest_moments
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
@@ -45,8 +44,6 @@ class Contacts:
         done: (n,) int32 on the device, 1 for bodies of converged islands; zeros by default. Candidates between two such bodies
             keep their energies and gaps and add nothing to the linear system.
     """
-
-    ties = NO_PAIRS
 
     def __init__(self, model: Model, device: Device, done: wp.array | None = None):
         settings = model.settings
@@ -281,9 +278,9 @@ class Contacts:
         return out
 
     @property
-    def couplings(self) -> list[tuple[Coupling, int]]:
-        """Off-diagonal blocks of the pairs of bodies in contact."""
-        return [(self.reduction.coupling, 0 if self.candidates.is_empty else self.reduction.pair_capacity)]
+    def coupled(self) -> tuple[Coupling, int]:
+        """Off-diagonal blocks of the pairs of bodies in contact, and the capacity for pairs."""
+        return self.reduction.coupling, 0 if self.candidates.is_empty else self.reduction.pair_capacity
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add gradient and blocks of bodies that are not done; `without` keeps the gradient without contact."""

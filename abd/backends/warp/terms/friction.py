@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import NO_PAIRS, PairLoads
+from abd.backends.answers import PairLoads
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
@@ -44,8 +44,6 @@ class Friction:
         segment, group: first contact of every pair and first pair of every body.
         begin, turn: pose at which the arcs of slips start, and their rotation vectors (n,) (`abd.potentials.arc_slip`).
     """
-
-    ties = NO_PAIRS
 
     def __init__(self, model: Model, device: Device, contacts: Contacts):
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
@@ -360,9 +358,9 @@ class Friction:
         )
 
     @property
-    def couplings(self) -> list[tuple[Coupling, int]]:
-        """Off-diagonal blocks of the pairs of bodies in frictional contact."""
-        return [(self.reduction.coupling, 0 if self.contacts.candidates.is_empty else self.reduction.pair_capacity)]
+    def coupled(self) -> tuple[Coupling, int]:
+        """Off-diagonal blocks of the pairs of bodies in frictional contact, and the capacity for pairs."""
+        return self.reduction.coupling, 0 if self.contacts.candidates.is_empty else self.reduction.pair_capacity
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add gradient and blocks of bodies that are not done."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import Device
 from abd.backends.device.upload import upload_measures, upload_struct
 from abd.backends.warp.iterate import Iterate
@@ -32,8 +31,6 @@ class Joints:
         energies: of linear and of measured rows by slot; linear_errors: relative residuals and energies of linear rows.
         regularisation: (n,) Hessian regularisation weights (`cuda_kernels.step.newton`).
     """
-
-    ties = NO_PAIRS
 
     def __init__(self, system: JointSystem, bodies: int, device: Device, regularisation: wp.array | None = None):
         self.system, self.n, self.device = system, bodies, device
@@ -150,9 +147,9 @@ class Joints:
     # Newton -------------------------------------------------------------------------------------------------------
 
     @property
-    def couplings(self) -> list[tuple[Coupling, int]]:
-        """Off-diagonal blocks of body pairs with common rows."""
-        return [(self.coupling, self.pairs)]
+    def coupled(self) -> tuple[Coupling, int]:
+        """Off-diagonal blocks of body pairs with common rows, and the number of pairs."""
+        return self.coupling, self.pairs
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add the gradient (n, 12) of all rows and the diagonal blocks (n, 12, 12) of measured rows, and set the off-diagonal

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
 import warp as wp
 
 from abd.backends.warp.iterate import Iterate
-from cuda_kernels.linear.couplings import Coupling
 
 
 class Term(Protocol):
@@ -31,14 +29,4 @@ class Term(Protocol):
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add gradient (n, 12) and positive semidefinite diagonal blocks (n, 12, 12) at the iterate, and set the off-diagonal
-        blocks. The energies of the iterate have been evaluated."""
-
-    @property
-    def ties(self) -> np.ndarray:
-        """(k, 2) permanently coupled pairs of bodies, the owner of the energy first; they always lie in one island.
-
-        Pairs of joints are not included: their joint system lists them."""
-
-    @property
-    def couplings(self) -> list[tuple[Coupling, int]]:
-        """Off-diagonal blocks, with the number of pairs or the capacity; empty for energies of single bodies."""
+        blocks, which `Potential.couplings` lists. The energies of the iterate have been evaluated."""
