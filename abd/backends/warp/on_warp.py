@@ -55,25 +55,16 @@ class WarpBackend(OfPotential):
         body, step, done = upload_struct(bodies.BodyData, self.constants, d), bodies.StepData(), self.islands.done
         self.at = Iterate(allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), body, step, done)
         potential = self.potential = Potential(model, d, self.islands, self.at, build_system(model))
-        self.weight, self.loads = body.weight, Loads(model, potential)
-        scratch = self.scratch = Scratch(d, n)
+        self.weight, self.loads, self.scratch = body.weight, Loads(self), Scratch(d, n)
         self.graphs, self.scheme, self.totals = Graphs(d), DeviceScheme(model, d), new_totals(d, n)
-        trial_path = self.trial_path = TrialPath(model, d, self.islands, self.at)
-        inactive = self.inactive = Inactive(model, potential)
-        touch = self.touch = Touch(model, potential, inactive, trial_path, self.totals)
-        states = self.states = States(n, d, self.at, touch, scratch)
-        self.target_poses = TargetPoses(model, potential, trial_path, touch)
-        self.rows = Rows(model, potential, states, self.scheme, self.graphs, scratch)
-        couplings = len(potential.couplings)
+        self.trial_path = TrialPath(model, d, self.islands, self.at)
+        self.inactive, self.touch, self.states = Inactive(self), Touch(self), States(self)
+        self.target_poses, self.rows = TargetPoses(self), Rows(self)
         self.linear = LinearSolver(
-            d, settings.linear_solver, inactive.mobile, model.bodies.names, self.islands, couplings, model.bodies.world
-        )
-        self.steps = Steps(
-            model, potential, states, self.scheme, trial_path, self.target_poses, inactive, touch, self.rows, self.linear,
-            self.totals, self.graphs,
+            d, settings.linear_solver, self.inactive.mobile, model.bodies.names, self.islands, len(potential.couplings),
+            model.bodies.world,
         )  # fmt: skip
-        self.swept_paths = SweptPaths(potential, states, trial_path, touch, inactive, scratch, self.graphs)
-        self.readings = Readings(potential, states, trial_path, touch, self.scheme, self.totals, scratch)
+        self.steps, self.swept_paths, self.readings = Steps(self), SweptPaths(self), Readings(self)
         self.fixed_stiffness = settings.contact_stiffness is not None
         self._solvers: dict[str, Solver] = {}
         self.iteration = Iteration(self)

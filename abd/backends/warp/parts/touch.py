@@ -8,14 +8,9 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import PairLoads
-from abd.backends.device.totals import Totals
 from abd.backends.device.upload import exclude
-from abd.backends.warp.parts.conditions import Inactive
-from abd.backends.warp.potential import Potential
-from abd.backends.warp.trial_path import TrialPath
 from abd.contact.pair_law import PairParameters
 from abd.contact.pairs import some_may_collide
-from abd.model import Model
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import statistics
@@ -28,10 +23,10 @@ class Touch:
         touched: (n,) flags of bodies in contact at the iterate, None if not read.
     """
 
-    def __init__(self, model: Model, potential: Potential, inactive: Inactive, trial_path: TrialPath, totals: Totals):
-        self.model, self.potential, self.inactive, self.trial_path, self.totals = model, potential, inactive, trial_path, totals
-        self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
-        self.contacts, self.friction = potential.contacts, potential.friction
+    def __init__(self, backend):
+        self.backend, self.device, self.islands, self.at = backend, backend.device, backend.islands, backend.at
+        self.potential, self.contacts, self.friction = backend.potential, backend.contacts, backend.friction
+        self.trial_path = backend.trial_path
         self.touched: np.ndarray | None = None
 
     @property
@@ -58,8 +53,8 @@ class Touch:
     def exclude_pairs(self, pairs: np.ndarray) -> None:
         """Set the pairs of bodies (k, 2) that do not collide and invalidate recorded launches."""
         candidates = self.contacts.candidates
-        exclude(candidates.filters, pairs, self.n, self.device)
-        candidates.may_collide = candidates.may_touch and some_may_collide(replace(self.model, excluded_pairs=pairs))
+        exclude(candidates.filters, pairs, self.backend.n, self.device)
+        candidates.may_collide = candidates.may_touch and some_may_collide(replace(self.backend.model, excluded_pairs=pairs))
         self.device.generation += 1
         self.clear()
 
@@ -154,10 +149,11 @@ class Touch:
     def launch_renumber(self) -> None:
         """Form the islands for the current lists; launches only."""
         c, f, extent = self.contacts.candidates, self.friction, self.device.extent
-        self.islands.follow_joined(self.inactive.mobile)
+        inactive = self.backend.inactive
+        self.islands.follow_joined(inactive.mobile)
         near = c.pairs, c.counts, extent(c.pair_count, c.pair_capacity)
         frictional = f.pairs, f.lagged.counts, extent(f.pair_count, f.pairs.shape[0]) if f.pair_count else 0
-        self.islands.launch_renumber(self.inactive.held, near, frictional)
+        self.islands.launch_renumber(inactive.held, near, frictional)
 
     # parameters --------------------------------------------------------------------------------------------------
 
@@ -174,7 +170,7 @@ class Touch:
         self.friction.set_count(count)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
-        is_all = chosen is None or bool(chosen[self.inactive.mobile].all())
+        is_all = chosen is None or bool(chosen[self.backend.inactive.mobile].all())
         self._lag(self.at.current, None if is_all else chosen)
 
     def _lag(self, heading: Pose, chosen: np.ndarray | None) -> None:
@@ -195,9 +191,9 @@ class Touch:
         if self.touched is not None:
             return self.touched
         if self.contacts.candidates.count == 0:
-            return np.zeros(self.n, dtype=np.int32)
+            return np.zeros(self.backend.n, dtype=np.int32)
         self.potential.evaluate_contacts()
-        flags = self.totals.flags
+        flags = self.backend.totals.flags
         self.contacts.candidates.graphs.run("touching", lambda: self.mark_touching(flags))
         self.touched = self.device.read(flags)
         return self.touched
