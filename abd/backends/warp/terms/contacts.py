@@ -10,7 +10,6 @@ from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.candidates import BATCH, Candidates
-from abd.backends.warp.terms.impacts import Impacts
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.contact.forces import Pressing
 from abd.contact.pair_law import PairLaw, PairParameters
@@ -18,6 +17,7 @@ from abd.model import Model
 from abd.potentials.barrier import BARRIERS
 from cuda_kernels.bodies.affine import Path, Pose
 from cuda_kernels.contact import contact as kernels
+from cuda_kernels.contact import marches
 from cuda_kernels.contact.ccd import Limits, Query
 from cuda_kernels.contact.contact_blocks import contact_blocks
 from cuda_kernels.contact.contact_elements import contact_elements
@@ -61,7 +61,8 @@ class Contacts:
         self.law.regularisation = device.upload(np.ones(self.n), wp.float64)
         self.pool.reserve(self.surfaces.between.own, PAIRS, *OWN)
         self.reduction = Reduction(device, self.n)
-        self.impacts = Impacts(device)
+        self.marches = marches.Marches()
+        self.marches.count = device.zeros(1, wp.int32)
         self.without = device.zeros((self.n, 12), wp.float64)
         self._query, self._ends = Query(), Limits()
         self._query.minimum = self.law.minimum
@@ -114,7 +115,7 @@ class Contacts:
             self.pool.get("toi", count, wp.float64)
             self.pool.get("approach", pairs, wp.float64)
             self._capacity = self.pool.capacity("approach"), self.pool.capacity("toi")
-            self.impacts.reserve(self._capacity[1])
+            self.pool.reserve(self.marches, self._capacity[1], "item")
         return extent(c.pair_count, pairs), -(-extent(c.count, count) // self.batch)
 
     def times_of_impact(self, path: Path, island, limit, out, proven: bool = False) -> None:
@@ -131,11 +132,11 @@ class Contacts:
         if c.is_empty:
             self.device.fill(out, 1.0)
             return
-        query, ends = self._along(path), self._ends
+        query, ends, toi = self._along(path), self._ends, self.fractions
         self.device.copy(ends.first_found, limit, count=limit.shape[0])
         ends.island, ends.limit, ends.kept, ends.proven = island, limit, c.kept, int(proven)
-        toi = self.fractions
-        self.impacts.times_of_impact(self.device.extent(c.count, c.capacity), query, ends, toi)
+        count = self._open(marches.try_impacts, *query, ends, self.marches, toi)
+        self.device.launch(marches.march_impacts, count, *query, ends, self.marches, toi, grain=64)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
     def proven_fractions(self, path: Path, back: bool, out: wp.array) -> wp.array:
@@ -146,11 +147,21 @@ class Contacts:
                 proven (`abd.backends.warp.parts.swept_paths`).
 
         Slot "current" holds the gaps at the end of the step."""
-        c = self.candidates
-        query, fractions = self._along(path), self.fractions
-        self.impacts.proven_fractions(self.device.extent(c.count, c.capacity), query, back, fractions)
+        c, query, fractions = self.candidates, self._along(path), self.fractions
+        count = self._open(marches.try_paths, *query, int(back), self.marches, fractions)
+        for again in range(2):
+            self.device.launch(marches.march_paths, count, *query, int(back), again, self.marches, fractions, grain=64)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, fractions, out, 1.0, grain=1024)
         return fractions
+
+    def _open(self, test: wp.Kernel, *arguments) -> int:
+        """Launch the cheap `test` of all candidates, and list those that it leaves open; return how many marches must cover.
+
+        Only these are marched along, so that no thread waits for another."""
+        device, listed, (_, batches) = self.device, self.marches.count, self._sizes()
+        device.fill(listed)
+        device.launch(test, batches, *arguments, self.batch, grain=512 // self.batch)
+        return self.candidates.capacity if device.records else int(device.read(listed)[0])
 
     @property
     def fractions(self) -> wp.array:
@@ -158,7 +169,7 @@ class Contacts:
         return self.pool.get("toi", 1, wp.float64)
 
     def _along(self, path: Path) -> tuple:
-        """Compute the approach of every pair on a path; returns the arguments of kernels of `Impacts`."""
+        """Compute the approach of every pair on a path; returns the arguments of `cuda_kernels.contact.marches`."""
         c, q, (pairs, _) = self.candidates, self._query, self._sizes()
         q.pairs, q.candidates, q.listed = c.pairs, c.items, c.counts
         q.approach, q.known = self.pool.get("approach", 1, wp.float64), self.arrays("current")[1]
