@@ -105,9 +105,9 @@ class Kernels:
         reduction.reduce(self.contacts.done, gradient, diagonal)
         blocks, bodies = np.zeros((self.n, self.n, 12, 12)), np.arange(self.n)
         blocks[bodies, bodies] = DEVICE.read(diagonal)
-        if reduction.pairs:
+        if pairs := int(DEVICE.read(reduction.counts)[0]):
             row, column, B = (
-                DEVICE.read(getattr(reduction.coupling, name), reduction.pairs) for name in ("row", "column", "blocks")
+                DEVICE.read(getattr(reduction.coupling, name), pairs) for name in ("row", "column", "blocks")
             )
             blocks[row, column], blocks[column, row] = B, B.transpose(0, 2, 1)
         return DEVICE.read(gradient), blocks

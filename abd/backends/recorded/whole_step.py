@@ -55,7 +55,7 @@ class WholeStep:
     """Recorded steps of one `WarpBackend`.
 
     Attributes:
-        taken, left: numbers of steps taken, and of steps left to the host.
+        taken: number of steps.
     """
 
     def __init__(self, backend):
@@ -65,7 +65,7 @@ class WholeStep:
         self.numbers = d.zeros(control.NUMBERS, wp.float64)
         self.no_bodies = d.zeros(max(backend.n, 1), wp.int32)
         self.starts, self._constrained = d.zeros(backend.n, wp.int32), None
-        self.taken = self.left = 0
+        self.taken = 0
         self._is_running, self._solved, self._done = (
             self.state[k : k + 1] for k in (kernels.GOES, kernels.SOLVED, kernels.DONE)
         )
@@ -142,7 +142,6 @@ class WholeStep:
         return Outcome(b.readings.statistics_of(found), limited, newton_, trials, values[kernels.NUMBERS])
 
     def _give_up(self) -> None:
-        self.left += 1
         self._wait, self._skipped = min(max(1, 2 * self._wait), MAX_SKIPPED), 0
 
     def _configure(self, rule: Scheme, mode: np.ndarray) -> None:

@@ -93,18 +93,16 @@ class NumpyContacts:
         return self.energy(q)
 
     def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
-        add_elements(self.parts, self.elements(at.q), gradient, blocks)
+        parts, q = self.parts, at.q
+        inertia = np.minimum(self.moments[parts.first], self.moments[parts.second])
+        elements = contact.contact_elements(
+            parts.positions(q), parts, self.part_parameters, inertia, self.regularisations(parts), self.weights(q)
+        )
+        add_elements(parts, elements, gradient, blocks)
 
     def weights(self, q: np.ndarray) -> contact.Weights | None:
         """Return weights of the parts in the state q, None for weights of 1."""
         return None if self.minima is None else self.minima.weights(q, self.part_parameters)
-
-    def elements(self, q: np.ndarray) -> Elements:
-        parts = self.parts
-        inertia = np.minimum(self.moments[parts.first], self.moments[parts.second])
-        return contact.contact_elements(
-            parts.positions(q), parts, self.part_parameters, inertia, self.regularisations(parts), self.weights(q)
-        )
 
     def regularisations(self, candidates: contact.Contacts) -> np.ndarray:
         """Return (m,) weights of the bounds of contacts, those of their dynamic bodies."""

@@ -17,7 +17,7 @@ class SweptPaths:
 
     Attributes:
         length: (n,) step length [s]; stationary: (n,) 1 for bodies that stay at the iterate.
-        largest: (1,) largest motion along the paths [m]; covered: (1,) whether the list is complete for them; found: (2,) both.
+        largest: (1,) largest motion along the paths [m]; covered: (1,) whether the list is complete for them.
         proven: (1,) smallest proven collision-free fraction.
     """
 
@@ -27,7 +27,7 @@ class SweptPaths:
         self.length = self.device.zeros(backend.n, wp.float64)
         self.stationary = self.device.zeros(max(backend.n, 1), wp.int32)
         self.largest, self.proven = (self.device.zeros(1, wp.float64) for _ in range(2))
-        self.covered, self.found = self.device.zeros(1, wp.int32), self.device.zeros(2, wp.float64)
+        self.covered = self.device.zeros(1, wp.int32)
         self._each = self.islands.scalars("read")
 
     def unproven(self, h: float | np.ndarray, converged: wp.array | None = None) -> UnprovenPaths:
@@ -42,7 +42,7 @@ class SweptPaths:
         self.device.assign(self.length, h)
         key = 0 if converged is None else converged.ptr
         self.backend.graphs.run(("swept paths", key), lambda: self._launch_back(converged))
-        motion, covered = self.device.read(self.found).tolist()
+        (motion,), (covered,) = self.device.read_all((self.largest, None), (self.covered, None))
         if not np.isfinite(motion):
             is_strained = np.flatnonzero(~np.isfinite(self.device.read(self.scratch.a)))
             return UnprovenPaths(np.full(len(is_strained), STRAINED), np.stack([is_strained, is_strained], axis=1))
@@ -79,7 +79,6 @@ class SweptPaths:
         islands.fold(each, sums.MAX, self.largest)
         self.device.fill(alpha, 1.0)
         self.contacts.candidates.test_cover(path, each, islands.island, alpha, self.covered)
-        self.device.launch(swept_paths.gather_motion, 1, self.largest, self.covered, self.found)
 
     def _launch_fractions(self, back: bool, has_stationary: bool) -> None:
         """Compute the proven fractions of the candidates and their minimum."""

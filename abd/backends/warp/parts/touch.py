@@ -11,7 +11,6 @@ from abd.backends.answers import PairLoads
 from abd.backends.device.upload import exclude
 from abd.contact.pair_law import PairParameters
 from abd.contact.pairs import some_may_collide
-from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import statistics
 
@@ -171,12 +170,9 @@ class Touch:
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
         is_all = chosen is None or bool(chosen[self.backend.inactive.mobile].all())
-        self._lag(self.at.current, None if is_all else chosen)
-
-    def _lag(self, heading: Pose, chosen: np.ndarray | None) -> None:
         self.potential.evaluate_contacts()
         known = self.friction.follows_list
-        self.friction.lag(self.at, heading, chosen)
+        self.friction.lag(self.at, self.at.current, None if is_all else chosen)
         if not known:
             # islands follow the current lists
             self.launch_renumber()

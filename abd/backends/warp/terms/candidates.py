@@ -80,8 +80,7 @@ class Candidates(ListCapacities):
     def __init__(self, model: Model, device: Device, law: PairLaw):
         super().__init__(device)
         self.n = len(model.bodies)
-        self.uploaded = upload_surfaces(model, device, law)
-        self.surfaces = self.uploaded.data
+        self.surfaces, self._trees = upload_surfaces(model, device, law)
         self.filters = upload_filters(model, device)
         self.minimum = model.settings.minimum_separation
         least = typical_activations(model, law)

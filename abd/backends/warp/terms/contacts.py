@@ -297,7 +297,8 @@ class Contacts:
         """Add gradient and blocks of bodies that are not done; `without` keeps the gradient without contact."""
         self.device.copy(self.without, gradient)
         self.linearize(at.current)
-        self.reduce(gradient, diagonal)
+        if not self.candidates.is_empty:
+            self.reduction.reduce(self.done, gradient, diagonal)
 
     def linearize(self, pose: Pose) -> None:
         """Sum gradients and blocks of active candidates at the current pose; slot "current" holds its energies."""
@@ -315,8 +316,3 @@ class Contacts:
             r.sum_elements()
         else:
             self.device.launch(contact_blocks, runs, *query, parts, *listed, r.items, r.sums, grain=4)
-
-    def reduce(self, gradient, diagonal) -> None:
-        """Add the sums of `linearize` to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
-        if not self.candidates.is_empty:
-            self.reduction.reduce(self.done, gradient, diagonal)

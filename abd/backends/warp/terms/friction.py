@@ -365,7 +365,8 @@ class Friction:
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add gradient and blocks of bodies that are not done."""
         self.linearize(at)
-        self.reduce(gradient, diagonal)
+        if self.enabled and not self.contacts.candidates.is_empty:
+            self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
     def linearize(self, at: Iterate) -> None:
         """Sum gradients and blocks of the frozen contacts."""
@@ -381,11 +382,6 @@ class Friction:
         else:
             given = *slips, contacts.done, regularisation, *listed
             launch(friction.friction_blocks, runs, *given, r.items, r.sums, grain=8)
-
-    def reduce(self, gradient, diagonal) -> None:
-        """Add the sums of `linearize` to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
-        if self.enabled and not self.contacts.candidates.is_empty:
-            self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
         """Return the nonzero loads by body pair: frozen, and at a pose whose gaps are in slot "current"."""
