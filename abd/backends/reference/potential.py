@@ -21,7 +21,7 @@ from cuda_kernels.parallel import sums
 
 
 class Term(Protocol):
-    """One energy of the incremental potential, E times c h^2 [J s^2]; `abd.backends.warp.terms.term` has the same on a device.
+    """One energy of the incremental potential, E times c h^2 [J s^2]; `abd.backends.warp.potential` has the same on a device.
 
     Attributes:
         owners: (k,) body of every summand.

@@ -59,12 +59,12 @@ class WarpBackend(OfPotential):
         self.graphs, self.scheme, self.totals = Graphs(d), DeviceScheme(model, d), new_totals(d, n)
         self.trial_path = TrialPath(model, d, self.islands, self.at)
         self.inactive, self.touch, self.states = Inactive(self), Touch(self), States(self)
-        self.target_poses, self.rows = TargetPoses(self), Rows(self)
+        self.target_poses, self.steps, self.rows = TargetPoses(self), Steps(self), Rows(self)
         self.linear = LinearSolver(
             d, settings.linear_solver, self.inactive.mobile, model.bodies.names, self.islands, len(potential.couplings),
             model.bodies.world,
         )  # fmt: skip
-        self.steps, self.swept_paths, self.readings = Steps(self), SweptPaths(self), Readings(self)
+        self.swept_paths, self.readings = SweptPaths(self), Readings(self)
         self.fixed_stiffness = settings.contact_stiffness is not None
         self._solvers: dict[str, Solver] = {}
         self.iteration = Iteration(self)

@@ -50,7 +50,7 @@ class Rows:
         active = JointList.of(model.joints).column("active").astype(bool)
         smooth = model.settings.integrator == "generalized_alpha"
         which = resolved(model, joints.system) & smooth
-        self.memory = RowMemory(joints, active, which, b.scheme.stiffness_weights, self.device)
+        self.memory = RowMemory(joints, active, which, b.scheme.stiffness_weights, self.at.step.ch2, self.device)
         self.springs = Springs(joints, self.memory, which, self.n, self.device)
         self.islands.tie(joints.system)
         self.needs_host = b.graphs.needs_host = joints.system.has_user_functions

@@ -99,4 +99,4 @@ class Steps:
         launch(momenta.keep_momentum, n, at.body, *scheme.of_bodies, *ends, *known)
         launch(poses.copy_pose, n, states.now, states.before)
         launch(poses.copy_pose, n, at.current, states.now)
-        b.rows.memory.launch_finish(scheme.of_rows, at.current, at.step.ch2, b.totals)
+        b.rows.memory.launch_finish(scheme.of_rows, at.current, b.totals)
