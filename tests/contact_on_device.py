@@ -123,7 +123,7 @@ class Kernels:
         gap = DEVICE.upload(self.energies(self.model.bodies.q)[1], wp.float64)
         c, law = self.contacts.candidates, self.contacts.law
         out, approach = DEVICE.zeros(max(c.count, 1), wp.float64), DEVICE.zeros(max(c.pair_count, 1), wp.float64)
-        DEVICE.launch(pair_approaches, c.pair_count, c.pairs, c.counts, self.contacts.done, self.path, approach)
+        DEVICE.launch(pair_approaches, c.pair_count, c.listed, self.contacts.done, self.path, approach)
         query = self.contacts.surfaces, self.path, c.pairs, c.items, law.minimum, limit, gap, approach
         DEVICE.launch(march_each, c.count, *query, out)
         return DEVICE.read(out, c.count)

@@ -71,11 +71,9 @@ class Readings:
         self.launch_statistics()
         self.backend.touch.mark_touching(self.totals.flags)
         if has_contacts:
-            known = *self.contacts.arrays("current")[:2], c.pairs, c.items, self.contacts.surfaces.between
+            known = *self.contacts.arrays("current")[:2], self.contacts.surfaces.between, self.contacts.law.kappa
             extent = self.device.extent(c.count, c.capacity)
-            self.totals.launch(
-                "contact", statistics.contact_statistics, extent, c.counts, *known, self.contacts.law.kappa
-            )
+            self.totals.launch("contact", statistics.contact_statistics, extent, c.listed, *known)
 
     def launch_statistics(self) -> None:
         """Compute statistics of bodies; launches only."""

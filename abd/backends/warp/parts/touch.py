@@ -198,10 +198,8 @@ class Touch:
         """Set `flags` (n,) int32 to 1 for bodies with an active contact, 0 for others; launches only."""
         c = self.contacts.candidates
         self.device.fill(flags)
-        self.device.launch(
-            statistics.mark_touching, self.device.extent(c.pair_count, c.pair_capacity),
-            c.counts, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,
-        )  # fmt: skip
+        extent = self.device.extent(c.pair_count, c.pair_capacity)
+        self.device.launch(statistics.mark_touching, extent, c.listed, self.contacts.arrays("current")[1], flags, grain=512)
 
     def candidate_pairs(self) -> np.ndarray:
         return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])

@@ -99,7 +99,7 @@ class Candidates(ListCapacities):
         self.group = device.zeros(self.n + 1, wp.int32)
         self.count = self.pair_count = self.builds = 0
         self.found, self.totals = device.zeros(3, wp.int32), device.zeros(3, wp.int64)
-        self.counts = self.found[:2]
+        self.counts = self.listed.counts = self.found[:2]
         self.bodies = device.upload([self.n], wp.int32)
         self.old = kept_pairs.OldList()
         self.batch, self.kinds = (BATCH, items.KINDS) if not device.wide else (1, 1)

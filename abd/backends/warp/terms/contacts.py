@@ -171,9 +171,8 @@ class Contacts:
     def _along(self, path: Path) -> tuple:
         """Compute the approach of every pair on a path; returns the arguments of `cuda_kernels.contact.marches`."""
         c, q, (pairs, _) = self.candidates, self._query, self._sizes()
-        q.pairs, q.candidates, q.listed = c.pairs, c.items, c.counts
-        q.approach, q.known = self.pool.get("approach", 1, wp.float64), self.arrays("current")[1]
-        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, q.approach, grain=4096)
+        q.listed, q.approach, q.known = c.listed, self.pool.get("approach", 1, wp.float64), self.arrays("current")[1]
+        self.device.launch(kernels.pair_approaches, pairs, c.listed, self.done, path, q.approach, grain=4096)
         return self.surfaces, path, q
 
     def smallest(self, values: wp.array, most: float) -> tuple[np.ndarray, np.ndarray]:
@@ -219,7 +218,7 @@ class Contacts:
             trial.energy, trial.gap, trial.parts = self.arrays("current")
         self.device.launch(
             kernels.contact_energies,
-            batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, trial,
+            batches, self.surfaces, self.law, pose, c.listed, self.batch, trial,
             *self.arrays(slot), grain=512 // self.batch,
         )  # fmt: skip
 
@@ -237,7 +236,7 @@ class Contacts:
         c, (_, batches) = self.candidates, self._sizes()
         self.device.launch(
             kernels.carry_energies,
-            batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, c.kept, c.segment, c.old,
+            batches, self.surfaces, self.law, pose, c.listed, self.batch, c.kept, c.old,
             *before, *self.arrays("trial"), grain=512 // self.batch,
         )  # fmt: skip
         self._exchange()
@@ -267,7 +266,7 @@ class Contacts:
         selected, first = get("selected", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
         device.write(selected, chosen)
         device.write(first, offset)
-        query = self.surfaces, self.law, pose, c.pairs, c.items, selected, parts, energy, first
+        query = self.surfaces, self.law, pose, c.listed, selected, parts, energy, first
         device.launch(press, len(chosen), *query, points, grain=256)
         names = "pair", "place", "normal", "gap", "force", "torque_i", "torque_j"
         pair, *others = device.read_all(*((getattr(points, name), total) for name in names))
@@ -309,7 +308,7 @@ class Contacts:
             c.index()
         _, gap, parts = self.arrays("current")
         r.prepare(self._listed(), self.done, gap, 1.0, parts)
-        runs, query = r.run_capacity, (self.surfaces, self.law, pose, c.pairs, c.items)
+        runs, query = r.run_capacity, (self.surfaces, self.law, pose, c.listed)
         listed = r.runs, r.counts
         if r.elements:
             self.device.launch(contact_elements, r.run * runs, *query, gap, *listed, r.run, r.items, r.elements, grain=64)

@@ -256,10 +256,7 @@ class Friction:
         c, device, get, surfaces = self.contacts.candidates, self.device, self.pool.get, self.contacts.surfaces
         extent, (_, _, parts) = c.capacity, self.contacts.arrays("current")
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
-        device.launch(
-            lagging.count_sources,
-            extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, parts, marks,
-        )  # fmt: skip
+        device.launch(lagging.count_sources, extent, self.resists, c.listed, surfaces, pose, parts, marks)
         self.scan.run(marks, offset, c.counts, 1, extent)
         device.launch(lagging.count_lagged, 1, c.counts, offset, self.capacity, self.needed, self.lagged.counts)
         return offset
@@ -270,8 +267,8 @@ class Friction:
         extent, pairs = c.capacity, c.pair_capacity
         device.launch(
             lagging.lag_contacts,
-            -(-extent // c.batch), self.contacts.surfaces, self.contacts.law, self.resists, pose, heading.A, c.pairs, c.items,
-            c.counts, c.batch, self.contacts.arrays("current")[2], offset, self.anchors, self.lagged, grain=2048 // c.batch,
+            -(-extent // c.batch), self.contacts.surfaces, self.contacts.law, self.resists, pose, heading.A, c.listed, c.batch,
+            self.contacts.arrays("current")[2], offset, self.anchors, self.lagged, grain=2048 // c.batch,
         )  # fmt: skip
         if self.begin is not None:
             radius = self.contacts.surfaces.radius
@@ -404,8 +401,7 @@ class Friction:
         c, contacts = self.contacts.candidates, self.contacts
         self.device.launch(
             lagging.pair_loads, self.device.extent(c.pair_count, c.pair_capacity),
-            contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
-            contacts.arrays("current")[2], out, grain=512,
+            contacts.surfaces, contacts.law, self.resists, pose, c.listed, contacts.arrays("current")[2], out, grain=512,
         )  # fmt: skip
 
     def works(self, pose: Pose, rest: Pose, ch2: wp.array) -> wp.array:
