@@ -43,6 +43,7 @@ class Islands:
         done: (n,) int32 device array, 1 for bodies of converged islands; kernels may skip them and keep their results.
         excluded: (n,) int32 device array, 1 for bodies that are excluded from the step.
         before: (n,) int32 device array, copy of `island` at the last `keep_numbering`.
+        ones, each: (islands,) float64 device arrays, 1 and scratch; their capacity is the number of bodies.
     """
 
     def __init__(self, device: Device, bodies: int):
@@ -60,6 +61,7 @@ class Islands:
         self._every = device.upload([bodies], wp.int32)
         self._scan, self._graphs = Scan(device), Graphs(device)
         self._scan.reserve(bodies)  # an allocation in a later step would drop all records
+        self.ones, self.each = device.upload(np.ones(capacity), wp.float64), device.zeros(capacity, wp.float64)
         self._joined = device.upload(np.arange(capacity), wp.int32)
         self._mobile: np.ndarray | None = None
         self._partial = {kind: device.zeros(capacity, kind) for kind in (wp.float64, wp.vec2d, sums.vec13)}
@@ -68,7 +70,6 @@ class Islands:
         self._of_chunks.island, self._of_chunks.island_starts = self.island, self.island_start
         self._of_chunks.stored = device.zeros(capacity, wp.int32)
         self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, capacity)
-        self._scalars: dict[str, wp.array] = {}
         self._assign(np.zeros(bodies, dtype=np.int32))
 
     # numbering ---------------------------------------------------------------------------------------------------
@@ -214,16 +215,6 @@ class Islands:
 
     # numbers per island ------------------------------------------------------------------------------------------
 
-    def scalars(self, name: str) -> wp.array:
-        """Named float64 device array with one number per island; its capacity is the number of bodies."""
-        if name not in self._scalars:
-            self._scalars[name] = self.device.zeros(self.capacity, wp.float64)
-        return self._scalars[name]
-
-    def read(self, name: str) -> np.ndarray:
-        """(count,) host copy of a named array."""
-        return self.device.read(self.scalars(name), self.count)
-
     def reduce(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Reduce body values (n,), float64 or vec13, to their sum, minimum or maximum per island, `out` (islands,)."""
         if self.n:
@@ -238,8 +229,7 @@ class Islands:
 
     def reduced(self, values: wp.array, operation: int) -> np.ndarray:
         """The same, read back to the host (count,)."""
-        self.reduce(values, operation, self.scalars("read"))
-        return self.read("read")
+        return self.device.read(self.reduce(values, operation, self.each), self.count)
 
     def fold(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Reduce the values of all islands (islands,) float64 to their sum, minimum or maximum, out[0]."""

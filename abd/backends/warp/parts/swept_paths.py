@@ -28,7 +28,6 @@ class SweptPaths:
         self.stationary = self.device.zeros(max(backend.n, 1), wp.int32)
         self.largest, self.proven = (self.device.zeros(1, wp.float64) for _ in range(2))
         self.covered = self.device.zeros(1, wp.int32)
-        self._each = self.islands.scalars("read")
 
     def unproven(self, h: float | np.ndarray, converged: wp.array | None = None) -> UnprovenPaths:
         """See `abd.backends.protocol.SweptPaths.unproven`.
@@ -47,12 +46,11 @@ class SweptPaths:
             is_strained = np.flatnonzero(~np.isfinite(self.device.read(self.scratch.a)))
             return UnprovenPaths(np.full(len(is_strained), STRAINED), np.stack([is_strained, is_strained], axis=1))
         if not covered:
-            alpha = islands.scalars("limit")
             if converged is not None:
-                candidates.renew(path, motion, islands.island, alpha)
+                candidates.renew(path, motion, islands.island, islands.ones)
             else:
                 candidates.travel += motion
-                candidates.build(path, islands.island, alpha, 0.0, LAST)
+                candidates.build(path, islands.island, islands.ones, 0.0, LAST)
             self.backend.touch.carry(contacts)
         has_stationary = converged is not None
         if candidates.count == 0 or self._fraction(True, has_stationary) == 1.0:
@@ -70,15 +68,14 @@ class SweptPaths:
 
     def _launch_back(self, converged: wp.array | None) -> None:
         """Set the backward paths and compute their largest motion and whether the list covers them."""
-        islands, path, each, alpha = self.islands, self.trial_path.path, self._each, self.islands.scalars("limit")
+        islands, path, each = self.islands, self.trial_path.path, self.islands.each
         islands.clear_done()
         if converged is not None:
             self.device.launch(to_bodies[wp.int32], self.trial_path.n, islands.island, converged, self.stationary)
         self._set_paths(True, converged is not None)
         islands.reduce(self.scratch.a, sums.MAX, each)
         islands.fold(each, sums.MAX, self.largest)
-        self.device.fill(alpha, 1.0)
-        self.contacts.candidates.test_cover(path, each, islands.island, alpha, self.covered)
+        self.contacts.candidates.test_cover(path, each, islands.island, islands.ones, self.covered)
 
     def _launch_fractions(self, back: bool, has_stationary: bool) -> None:
         """Compute the proven fractions of the candidates and their minimum."""
@@ -86,8 +83,7 @@ class SweptPaths:
         if not back:
             self._set_paths(False, has_stationary)
         self.contacts.proven_fractions(self.trial_path.path, back, a)
-        islands.reduce(a, sums.MIN, self._each)
-        islands.fold(self._each, sums.MIN, self.proven)
+        islands.fold(islands.reduce(a, sums.MIN, islands.each), sums.MIN, self.proven)
 
     def _set_paths(self, back: bool, has_stationary: bool) -> None:
         """Set the paths backward or forward; with `has_stationary`, stationary bodies stay at the iterate."""

@@ -39,13 +39,12 @@ class Touch:
         return self.contacts.candidates.may_collide
 
     def list_contacts(self, scale: float = 1.0) -> None:
-        islands, trial_path, alpha = self.islands, self.trial_path, self.islands.scalars("limit")
+        islands, trial_path = self.islands, self.trial_path
         self.device.fill(trial_path.moving)
         trial_path.launch_start()
-        self.device.write(alpha, np.ones(islands.count))
         self.contacts.set_scale(scale)
         self.contacts.candidates.search_all()
-        self.contacts.candidates.renew(trial_path.path, 0.0, islands.island, alpha)
+        self.contacts.candidates.renew(trial_path.path, 0.0, islands.island, islands.ones)
         self.invalidate()
         self.potential.evaluate_contacts()
 
@@ -214,9 +213,4 @@ class Touch:
         self.potential.evaluate_contacts()
         if self.contacts.candidates.count == 0:
             return np.full(self.islands.count, np.inf)
-        self.contacts.candidates.graphs.run("gaps", self._launch_gaps)
-        return self.islands.read("read")
-
-    def _launch_gaps(self) -> None:
-        """Compute the smallest gap of every island."""
-        self.islands.reduce(self.body_gaps(), sums.MIN, self.islands.scalars("read"))
+        return self.islands.reduced(self.body_gaps(), sums.MIN)

@@ -32,9 +32,9 @@ class Joints:
         regularisation: (n,) Hessian regularisation weights (`cuda_kernels.step.newton`).
     """
 
-    def __init__(self, system: JointSystem, bodies: int, device: Device, regularisation: wp.array | None = None):
+    def __init__(self, system: JointSystem, bodies: int, device: Device):
         self.system, self.n, self.device = system, bodies, device
-        self.regularisation = device.upload(np.ones(bodies), wp.float64) if regularisation is None else regularisation
+        self.regularisation = device.upload(np.ones(bodies), wp.float64)
         self.linear_count, self.row_count = len(system.linear), len(system.rows)
         self.measure_count = len(system.table)
         self.count = self.linear_count + self.row_count
