@@ -22,6 +22,7 @@ from abd.backends.device.scan import Scan
 from abd.contact.pair_rows import distinct
 from abd.joints.closure.link_graph import connected_labels
 from abd.joints.rows.system import JointSystem
+from abd.model import Kind
 from cuda_kernels.parallel import islands as kernels
 from cuda_kernels.parallel import sums
 
@@ -239,19 +240,29 @@ class Islands:
         return out
 
 
-class Sleep:
-    """Bodies that sleep in a step.
+class InactiveBodies:
+    """Implementation of `abd.backends.protocol.Inactive`, of which backends derive theirs.
 
     Attributes:
-        mobile, excluded, sleeping: (n,) bool, bodies that may move in this step, that are excluded, that are asleep or excluded.
+        immobile: (n,) bool, static bodies; held: (n,) int32 device array, 1 for bodies that are not mobile.
     """
 
-    def __init__(self, islands: Islands, mobile: np.ndarray):
-        self.islands, self.mobile = islands, mobile
-        self.excluded, self.sleeping = (np.zeros(len(mobile), dtype=bool) for _ in range(2))
+    def __init__(self, backend):
+        self.backend, self.device, self.islands = backend, backend.device, backend.islands
+        self.immobile = backend.model.bodies.kind == Kind.STATIC
+        self.mobile = ~self.immobile
+        self.excluded, self.sleeping = (np.zeros(backend.n, dtype=bool) for _ in range(2))
+        self.held = self.device.upload(self.immobile, wp.int32)
+
+    def hold(self, held: np.ndarray) -> None:
+        self.mobile = ~(self.immobile | self.excluded | held)
+        self.device.write(self.held, ~self.mobile)
+
+    def exclude(self, excluded: np.ndarray) -> None:
+        self.excluded = excluded.copy()
+        self.device.write(self.islands.excluded, excluded)
 
     def sleep(self, may_sleep: np.ndarray) -> None:
-        """See `abd.backends.protocol.Inactive`."""
         self.sleeping = self.excluded.copy()
         if may_sleep.any():
             self.sleeping |= may_sleep & self.islands.whole(may_sleep | ~self.mobile)[self.islands.host]

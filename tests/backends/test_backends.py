@@ -119,11 +119,11 @@ def whole_hessian(backend: WarpBackend) -> np.ndarray:
     n, read = backend.n, backend.device.read
     H = np.zeros((n, n, 12, 12))
     H[np.arange(n), np.arange(n)] = read(backend.potential.diagonal)
-    for part in (backend.joints, backend.contacts.reduction, backend.friction.reduction):
-        if part.pairs:
-            row, column, blocks = (read(getattr(part.coupling, k), part.pairs) for k in ("row", "column", "blocks"))
-            np.add.at(H, (row, column), blocks)
-            np.add.at(H, (column, row), blocks.transpose(0, 2, 1))
+    for coupling, _ in backend.potential.couplings:
+        pairs = int(read(coupling.count)[0])
+        row, column, blocks = (read(getattr(coupling, k), pairs) for k in ("row", "column", "blocks"))
+        np.add.at(H, (row, column), blocks)
+        np.add.at(H, (column, row), blocks.transpose(0, 2, 1))
     return H
 
 

@@ -77,11 +77,9 @@ class WholeStep:
         self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(np.zeros(c.worlds))
         self._slack = d.upload(WIDE * c.margin, wp.float64)
         self._unbounded = d.upload(np.full(c.worlds, UNBOUNDED_MARGIN), wp.float64)
-        kind = backend.model.bodies.kind
         self._mobile, self._formed = backend.inactive.mobile.copy(), -1
         self._untouched = np.zeros(backend.n, dtype=np.int32)
         self._prescribed = backend.target_poses.count > 0
-        self.kind = d.upload(kind, wp.int32)
 
     def serves(self) -> bool:
         """Return whether the next step may be taken as a whole: no host work within it, and no recent failure."""
@@ -244,7 +242,7 @@ class WholeStep:
             self.device.fill(b.scratch.marks)
             b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
             rejects_limits = int(self.settings.integrator == "generalized_alpha")
-            launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, rejects_limits, self.state)
+            launch(kernels.find_limited, n, b.scratch.marks, b.at.body.kind, b.scheme.mode, rejects_limits, self.state)
 
     def _end(self) -> None:
         """Test whether the swept path is collision-free."""

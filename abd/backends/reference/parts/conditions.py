@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import warp as wp
 
-from abd.backends.islands import Sleep
+from abd.backends.islands import InactiveBodies
 from abd.backends.reference.numpy_bodies import projectors, state
 from abd.contact.path import standing
 from abd.model import Kind
@@ -49,27 +48,14 @@ class TargetPoses:
         self.backend.contacts.search(standing(at.q))
 
 
-class Inactive(Sleep):
-    """Implementation of `abd.backends.protocol.Inactive`.
-
-    Attributes:
-        immobile: (n,) bool, static bodies; held: (n,) 1 for bodies that are not mobile, on the device.
-    """
-
-    def __init__(self, backend):
-        self.backend, self.device = backend, backend.device
-        self.immobile = backend.model.bodies.kind == Kind.STATIC
-        self.held = self.device.upload(self.immobile, wp.int32)
-        super().__init__(backend.islands, ~self.immobile)
+class Inactive(InactiveBodies):
+    """Inactive bodies, with the projectors of the terms."""
 
     def hold(self, held: np.ndarray) -> None:
-        step = self.backend.at.step
-        step.held = self.immobile | self.excluded | (np.asarray(held) != 0)
-        self.mobile = ~step.held
-        self.device.write(self.held, step.held)
-        self.backend.potential.projectors = projectors(self.backend.constants, step.held)
+        super().hold(held)
+        self.backend.at.step.held = ~self.mobile
+        self.backend.potential.projectors = projectors(self.backend.constants, ~self.mobile)
 
     def exclude(self, excluded: np.ndarray) -> None:
-        self.excluded = excluded.copy()
+        super().exclude(excluded)
         self.backend.contacts.excluded = self.excluded
-        self.device.write(self.islands.excluded, excluded)

@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 import cuda_kernels
-from abd.backends.islands import Sleep
+from abd.backends.islands import InactiveBodies
 from abd.model import Kind
 
 
@@ -42,33 +42,20 @@ class Loads:
         self.device.generation += 1
 
 
-class Inactive(Sleep):
-    """Implementation of `abd.backends.protocol.Inactive`.
-
-    Attributes:
-        immobile: (n,) 1 for static bodies.
-    """
+class Inactive(InactiveBodies):
+    """Inactive bodies, whose degrees of freedom the kernels project out."""
 
     def __init__(self, backend):
-        self.potential, self.device = backend.potential, backend.device
+        super().__init__(backend)
         bodies = backend.model.bodies
-        self.immobile = (bodies.kind == Kind.STATIC).astype(np.int32)
-        super().__init__(backend.islands, self.immobile == 0)
         fixed = (bodies.free_rotation != 3) | ~bodies.free_translation.all(axis=1)
-        self._has_fixed = self.potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
-        self.held = backend.at.step.held = self.device.upload(self.immobile, wp.int32)
-        backend.contacts.candidates.held = self.held
-
-    def hold(self, held: np.ndarray) -> None:
-        held = np.maximum(self.immobile | self.excluded, held).astype(np.int32)
-        self.mobile = held == 0
-        self.device.write(self.held, held)
+        self._has_fixed = backend.potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
+        backend.at.step.held = backend.contacts.candidates.held = self.held
 
     def exclude(self, excluded: np.ndarray) -> None:
         if np.array_equal(excluded, self.excluded):
             return
-        self.excluded = excluded.copy()
-        self.device.write(self.islands.excluded, excluded.astype(np.int32))
-        self.potential.has_constraints = self._has_fixed or bool(excluded.any())
-        self.device.write(self.potential.contacts.candidates.filters.excluded, excluded.astype(np.int32))
+        super().exclude(excluded)
+        self.backend.potential.has_constraints = self._has_fixed or bool(excluded.any())
+        self.device.write(self.backend.contacts.candidates.filters.excluded, excluded)
         self.hold(self.immobile)
