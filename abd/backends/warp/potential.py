@@ -31,10 +31,10 @@ class Term(Protocol):
     def evaluate(self, at: Iterate, slot: str) -> None:
         """Evaluate the energies at the pose of a slot and store them in that slot."""
 
-    def exchange(self, at: Iterate) -> None:
+    def exchange(self) -> None:
         """Exchange the values of the two slots, after the poses have been exchanged."""
 
-    def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
+    def add_differences(self, difference: wp.array, size: wp.array) -> None:
         """Add the energy differences "trial" minus "current" to `difference` (n,) and the magnitudes of both to `size` (n,).
 
         Each energy counts for one body, its owner."""
@@ -60,7 +60,7 @@ class Potential:
         self.contacts = Contacts(model, device, islands.done)
         self.friction = Friction(model, device, self.contacts)
         self.friction.begin = at.rest
-        self.bodies = Bodies(n, device)
+        self.bodies = Bodies(n, device, at)
         self.set_joints(system)
         self.gradient, self.diagonal = device.zeros((n, 12), wp.float64), device.zeros((n, 12, 12), wp.float64)
         self._difference, self._size = (device.zeros(n, wp.float64) for _ in range(2))
@@ -127,7 +127,7 @@ class Potential:
         finally:
             at.along = None
         for term in self.terms:
-            term.add_differences(at, self._difference, self._size)
+            term.add_differences(self._difference, self._size)
         islands.reduce(self._difference, sums.SUM, change)
         islands.reduce(self._size, sums.SUM, size)
 
@@ -135,7 +135,7 @@ class Potential:
         """Exchange iterate and trial by value: recorded launches keep pointers to the arrays."""
         self.device.launch(poses.exchange_poses, self.n, self.at.current, self.at.trial)
         for term in self.terms:
-            term.exchange(self.at)
+            term.exchange()
 
     def launch_mark_done(self, converged: wp.array) -> None:
         """Mark the bodies of islands with `converged` (islands,) int32 = 1, and no others, as done; launches only.

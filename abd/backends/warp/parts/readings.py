@@ -32,11 +32,6 @@ class Readings:
         self.backend, self.device, self.at, self.totals = backend, backend.device, backend.at, backend.totals
         self.contacts = backend.contacts
 
-    def _exact_gap(self) -> float:
-        """Evaluate all gaps and return the smallest [m]: stored gaps of inactive contacts may be lower bounds."""
-        self.contacts.evaluate(self.at, "current")
-        return self.contacts.smallest_gap()
-
     def contact_statistics(self) -> tuple[float, int, float]:
         count = self.contacts.candidates.count
         energy, gap = self.device.read_all(*((one, count) for one in self.contacts.arrays("current")[:2]))
@@ -89,6 +84,10 @@ class Readings:
         self.backend.touch.touched = self.totals.flagged
         body, linear, measured, contact = found["bodies"], found["linear"], found["measured"], found["contact"]
         gap, host = -contact[2], self.totals.host  # bodies come first
+        if gap < -contact[3]:
+            # stored gaps of inactive contacts may be lower bounds
+            self.contacts.evaluate(self.at, "current")
+            gap = self.contacts.smallest_gap()
         return StepStatistics(
             kinetic=body[0],
             gravity=body[7],
@@ -104,7 +103,7 @@ class Readings:
             orthogonality_error=max(body[10], 0.0),
             residual_force=max(body[11], 0.0),
             contacts=int(contact[1]),
-            smallest_gap=self._exact_gap() if gap < -contact[3] else gap,
+            smallest_gap=gap,
             fastest=max(body[12], 0.0),
             turning=max(body[13], 0.0),
         )

@@ -186,16 +186,13 @@ class Contacts:
         self._sizes()
         return tuple(self.pool.get(f"{name}_{slot}", 1, kind) for name, kind in KNOWN.items())
 
-    def exchange(self, at: Iterate) -> None:
+    def exchange(self) -> None:
         """Exchange the values of slots "current" and "trial"."""
-        self._exchange()
-
-    def _exchange(self) -> None:
         c, slots = self.candidates, (*self.arrays("current"), *self.arrays("trial"))
         if not c.is_empty:
             self.device.launch(kernels.exchange_known, self.device.extent(c.count, c.capacity), c.counts, *slots, grain=16384)
 
-    def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
+    def add_differences(self, difference: wp.array, size: wp.array) -> None:
         """Add the energy differences between the slots, and the magnitudes of the energies, per body."""
         c, launch = self.candidates, self.device.launch
         if not c.is_empty:
@@ -239,7 +236,7 @@ class Contacts:
             batches, self.surfaces, self.law, pose, c.listed, self.batch, c.kept, c.old,
             *before, *self.arrays("trial"), grain=512 // self.batch,
         )  # fmt: skip
-        self._exchange()
+        self.exchange()
 
     def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the listed pairs of bodies (k, 2) and their smallest gaps (k,) in slot "current", on the host.

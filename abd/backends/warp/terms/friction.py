@@ -92,7 +92,7 @@ class Friction:
         self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
         self.untie()
         self.device.fill(self.group)
-        self.columns.empty()
+        self.device.fill(self.columns.starts)
 
     def untie(self) -> None:
         """Discard the frozen contacts and their body pairs on the host."""
@@ -336,12 +336,12 @@ class Friction:
         """Energy of every frozen contact, for slot "current" or "trial"."""
         return self.pool.get(f"energy_{slot}", 1, wp.float64)
 
-    def exchange(self, at: Iterate) -> None:
+    def exchange(self) -> None:
         """Exchange the values of slots "current" and "trial"."""
         slots = self.energies("current"), self.energies("trial")
         self.device.launch(poses.exchange_values, self._extent, *slots)
 
-    def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
+    def add_differences(self, difference: wp.array, size: wp.array) -> None:
         """Add the energy differences between the slots, and the magnitudes of the energies, per body."""
         if self._extent:
             energies = self.energies("trial"), self.energies("current")

@@ -123,12 +123,12 @@ class Joints:
             self.measure(pose)
             launch(measured_rows.row_energies, self.row_count, self.rows, self.values, self.x, self.energies[slot][1])
 
-    def exchange(self, at: Iterate) -> None:
+    def exchange(self) -> None:
         """Exchange the values of slots "current" and "trial"."""
         for one, other in zip(*self.energies.values(), strict=True):
             self.device.launch(poses.exchange_values, len(one), one, other)
 
-    def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
+    def add_differences(self, difference: wp.array, size: wp.array) -> None:
         """Add the energy differences between the slots, and the magnitudes of the energies, per body."""
         launch, n = self.device.launch, self.n
         lists = (self.linear_starts, self.linear_entries), (self.owned_starts, self.owned_rows)

@@ -61,10 +61,6 @@ class Columns:
         self.device.copy(self.starts, other.starts)
         self.device.copy(self.order, other.order, count=extent)
 
-    def empty(self) -> None:
-        """Set the index of an empty list."""
-        self.device.fill(self.starts)
-
 
 @dataclass(frozen=True)
 class PairList:
@@ -205,16 +201,12 @@ class Reduction:
             self.pool.reserve(self.elements, self.run * self.run_capacity)
         return True
 
-    def join_runs(self) -> None:
-        """Add the further runs of every pair to its first; launches only."""
-        self.device.launch(blocks.join_runs, 12 * self.pair_capacity, self.counts, self.rest, self.sums, grain=4096)
-
     def reduce(self, done, gradient, diagonal) -> None:
         """Sum the runs of every pair and add to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         device, c = self.device, self.coupling
         if self.pair_capacity == 0:
             return
-        self.join_runs()
+        device.launch(blocks.join_runs, 12 * self.pair_capacity, self.counts, self.rest, self.sums, grain=4096)
         device.launch(
             blocks.gather_bodies,
             12 * self.n, done, c.starts, c.entries, self.sums, gradient, device.rows(diagonal),
