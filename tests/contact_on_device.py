@@ -105,9 +105,9 @@ class Kernels:
         reduction.reduce(self.contacts.done, gradient, diagonal)
         blocks, bodies = np.zeros((self.n, self.n, 12, 12)), np.arange(self.n)
         blocks[bodies, bodies] = DEVICE.read(diagonal)
-        if reduction.pairs:
+        if pairs := int(DEVICE.read(reduction.counts)[0]):
             row, column, B = (
-                DEVICE.read(getattr(reduction.coupling, name), reduction.pairs) for name in ("row", "column", "blocks")
+                DEVICE.read(getattr(reduction.coupling, name), pairs) for name in ("row", "column", "blocks")
             )
             blocks[row, column], blocks[column, row] = B, B.transpose(0, 2, 1)
         return DEVICE.read(gradient), blocks
@@ -123,7 +123,7 @@ class Kernels:
         gap = DEVICE.upload(self.energies(self.model.bodies.q)[1], wp.float64)
         c, law = self.contacts.candidates, self.contacts.law
         out, approach = DEVICE.zeros(max(c.count, 1), wp.float64), DEVICE.zeros(max(c.pair_count, 1), wp.float64)
-        DEVICE.launch(pair_approaches, c.pair_count, c.pairs, c.counts, self.contacts.done, self.path, approach)
+        DEVICE.launch(pair_approaches, c.pair_count, c.listed, self.contacts.done, self.path, approach)
         query = self.contacts.surfaces, self.path, c.pairs, c.items, law.minimum, limit, gap, approach
         DEVICE.launch(march_each, c.count, *query, out)
         return DEVICE.read(out, c.count)

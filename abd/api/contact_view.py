@@ -151,7 +151,7 @@ class Contacts(PairTable):
         i, j = self._pairs.T
         first, second = wrench[:, :6], np.column_stack([-wrench[:, :3], wrench[:, 6:]])
         sums = [np.bincount(i, first[:, k], n) + np.bincount(j, second[:, k], n) for k in range(6)]
-        return np.stack(sums, axis=1).astype(float)  # without contacts, the sums are integers
+        return np.stack(sums, axis=1).astype(float)  # without pairs the counts are integers
 
     def between(self, body: int, other: int | None = None) -> Contacts:
         """Return the contacts of one body, or between two bodies."""

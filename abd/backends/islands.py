@@ -1,9 +1,13 @@
-"""Islands on a device, and reductions over their bodies.
+"""Islands: bodies that are connected through joints or may touch on the current path; and reductions over their bodies.
+
+Islands are independent: each has its own step length, line search and convergence test. Bodies that do not move (static, or
+held at their target) do not connect islands, although rows and contacts of several islands may act on them. Those without
+energies of joints form an island of their own.
 
 Sums run over chunks of at most `CHUNK` bodies, then over the chunks of an island. This order does not depend on the number of
 threads. Arrays have their largest possible size, so that recorded launches stay valid when the islands change.
 
-Within steps the islands are formed on the device (`launch_renumber`); the host reads them on demand (`division`).
+Within steps the islands are formed on the device (`launch_renumber`); the host reads them on demand.
 """
 
 from __future__ import annotations
@@ -15,7 +19,10 @@ from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import ONE_THREAD, Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.scan import Scan
-from abd.backends.numbering import Division, Numbering
+from abd.contact.pair_rows import distinct
+from abd.joints.closure.link_graph import connected_labels
+from abd.joints.rows.system import JointSystem
+from abd.model import Kind
 from cuda_kernels.parallel import islands as kernels
 from cuda_kernels.parallel import sums
 
@@ -26,19 +33,23 @@ WORKERS = 1 << 15
 """Maximum number of concurrent reductions on CUDA; workers loop over the others, which avoids idle threads."""
 
 
-class Islands(Numbering):
-    """Islands of n bodies.
+class Islands:
+    """Islands of n bodies, numbered from 0 in the order of their first bodies.
 
     Attributes:
+        ties: (k, 2) pairs of bodies that are always in one island; the first one is the owner of their energy.
+        formed: number of times that islands were formed or their ties set.
         island: (n,) int32 device array, island of every body.
         counts: (2,) int32 device array, numbers of islands and of chunks.
         done: (n,) int32 device array, 1 for bodies of converged islands; kernels may skip them and keep their results.
         excluded: (n,) int32 device array, 1 for bodies that are excluded from the step.
         before: (n,) int32 device array, copy of `island` at the last `keep_numbering`.
+        ones, each: (islands,) float64 device arrays, 1 and scratch; their capacity is the number of bodies.
     """
 
     def __init__(self, device: Device, bodies: int):
-        self.device = device
+        self.device, self.n, self.ties, self.formed = device, bodies, NO_PAIRS, 0
+        self._known: tuple[np.ndarray, np.ndarray] | None = None
         self.capacity = capacity = max(bodies, 1)
         self.island, self.before, self.done, self.excluded = (device.zeros(capacity, wp.int32) for _ in range(4))
         self._root, self._present, self._sizes = (device.zeros(capacity, wp.int32) for _ in range(3))
@@ -51,6 +62,7 @@ class Islands(Numbering):
         self._every = device.upload([bodies], wp.int32)
         self._scan, self._graphs = Scan(device), Graphs(device)
         self._scan.reserve(bodies)  # an allocation in a later step would drop all records
+        self.ones, self.each = device.upload(np.ones(capacity), wp.float64), device.zeros(capacity, wp.float64)
         self._joined = device.upload(np.arange(capacity), wp.int32)
         self._mobile: np.ndarray | None = None
         self._partial = {kind: device.zeros(capacity, kind) for kind in (wp.float64, wp.vec2d, sums.vec13)}
@@ -59,16 +71,61 @@ class Islands(Numbering):
         self._of_chunks.island, self._of_chunks.island_starts = self.island, self.island_start
         self._of_chunks.stored = device.zeros(capacity, wp.int32)
         self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, capacity)
-        self.chunks = 0
-        self._scalars: dict[str, wp.array] = {}
-        super().__init__(bodies)
+        self._assign(np.zeros(bodies, dtype=np.int32))
 
     # numbering ---------------------------------------------------------------------------------------------------
 
+    @property
+    def host(self) -> np.ndarray:
+        """(n,) island of every body, a new array whenever the islands change."""
+        if self._host is None:
+            self._host = self.device.read(self.island, self.n)
+        return self._host
+
+    @property
+    def count(self) -> int:
+        """Number of islands."""
+        return int(self.host.max(initial=0)) + 1
+
+    def tie(self, system: JointSystem) -> None:
+        """Set the permanent pairs of bodies: the energy owner with the other bodies, per joint row."""
+        linear, rows, table = system.linear, system.rows, system.table
+        child, parent = table.child[rows.term_measure], table.parent[rows.term_measure]
+        owner = child[rows.starts[:-1]][rows.term_row] if len(rows) else child
+        ends = (linear.child, linear.parent), (owner, child), (owner, parent)
+        ties = np.concatenate([np.stack(pair, axis=1) for pair in ends]).astype(np.int64)
+        ties = ties[(ties[:, 1] >= 0) & (ties[:, 0] != ties[:, 1])]
+        keys = distinct(ties[:, 0] * self.n + ties[:, 1])
+        self.join(np.stack([keys // self.n, keys % self.n], axis=1))
+
     def join(self, ties: np.ndarray) -> None:
-        """Set the permanent pairs of the islands (`Numbering.join`)."""
-        super().join(ties)
-        self._mobile = None
+        """Set the permanent pairs of bodies (k, 2)."""
+        self.ties, self._known, self._mobile = ties, None, None
+        self.formed += 1
+
+    def renumber(self, mobile: np.ndarray, pairs: np.ndarray) -> None:
+        """Form the islands on the host.
+
+        Args:
+            mobile: (n,) bool, bodies that may move; pairs: (k, 2) bodies that may touch.
+        """
+        if self._known is not None and np.array_equal(self._known[0], mobile) and np.array_equal(self._known[1], pairs):
+            return
+        self._known = mobile.copy(), pairs.copy()
+        self.formed += 1
+        host = np.unique(self._labels(mobile, pairs), return_inverse=True)[1].astype(np.int32)
+        if not np.array_equal(host, self.host):
+            self._assign(host)
+
+    def _labels(self, mobile: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+        """Return (n,) labels of the islands by ties and `pairs` (`renumber`), in the order of their first bodies."""
+        edges = np.concatenate([self.ties[mobile[self.ties[:, 1]]], pairs[mobile[pairs].all(axis=1)]])
+        labels = connected_labels(self.n, edges)
+        # immobile bodies without energies of joints form one island
+        inactive = ~mobile
+        inactive[self.ties[:, 0]] = False
+        labels[inactive] = labels[inactive][:1]
+        return labels
 
     def follow_joined(self, mobile: np.ndarray) -> None:
         """Update the islands by joints of mobile bodies (n,) bool; call it before `launch_renumber`.
@@ -80,30 +137,29 @@ class Islands(Numbering):
         _, first, part = np.unique(self._labels(mobile, NO_PAIRS), return_index=True, return_inverse=True)
         self.device.write(self._joined, first[part].astype(np.int32))
 
-    def _assign(self, division: Division) -> None:
-        super()._assign(division)
-        host, count = division.host, division.count
+    def _assign(self, host: np.ndarray) -> None:
+        """Set the islands of the bodies (n,) on the host and on the device."""
+        self._host: np.ndarray | None = host
+        count = self.count
         sizes = np.bincount(host, minlength=count)
         per_island = -(-sizes // CHUNK)
         first = np.concatenate([[0], np.cumsum(per_island)])
-        self.chunks = int(first[-1])
+        chunks = int(first[-1])
         owner = np.repeat(np.arange(count), per_island)
-        starts = (np.cumsum(sizes) - sizes)[owner] + CHUNK * (np.arange(self.chunks) - first[owner])
+        starts = (np.cumsum(sizes) - sizes)[owner] + CHUNK * (np.arange(chunks) - first[owner])
         write = self.device.write
         write(self.island, host)
         write(self.order, np.argsort(host, kind="stable").astype(np.int32))
         write(self.chunk_start, np.append(starts, self.n).astype(np.int32))
         write(self.island_start, first.astype(np.int32))
-        write(self.counts, np.array([count, self.chunks], dtype=np.int32))
+        write(self.counts, np.array([count, chunks], dtype=np.int32))
         self.device.fill(self.done)
 
-    @property
-    def division(self) -> Division:
-        """Current islands; read from the device if they were formed there since the last call."""
-        if self._division is None:
-            island, (count,) = self.device.read_all((self.island, self.n), (self.counts, 1))
-            self._division = Division(island, int(count))
-        return self._division
+    def whole(self, flags: np.ndarray) -> np.ndarray:
+        """Return (count,) bool, whether all bodies of an island are flagged (n,)."""
+        out = np.ones(self.count, dtype=bool)
+        out[self.host[~flags]] = False
+        return out
 
     def keep_numbering(self) -> None:
         """Copy the current islands to `before`."""
@@ -126,7 +182,7 @@ class Islands(Numbering):
         self._graphs.run(("number", held.ptr, places), lambda: self._launch_numbers(held, lists))
         self.device.sort_pairs(self._sorted, self.order, n)
         self._graphs.run("cut", self._launch_chunks)
-        self._division, self._known = None, None
+        self._host = self._known = None
         self.formed += 1
 
     def _launch_numbers(self, held: wp.array, lists: tuple[tuple[wp.array, wp.array, int], ...]) -> None:
@@ -160,16 +216,6 @@ class Islands(Numbering):
 
     # numbers per island ------------------------------------------------------------------------------------------
 
-    def scalars(self, name: str) -> wp.array:
-        """Named float64 device array with one number per island; its capacity is the number of bodies."""
-        if name not in self._scalars:
-            self._scalars[name] = self.device.zeros(self.capacity, wp.float64)
-        return self._scalars[name]
-
-    def read(self, name: str) -> np.ndarray:
-        """(count,) host copy of a named array."""
-        return self.device.read(self.scalars(name), self.count)
-
     def reduce(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Reduce body values (n,), float64 or vec13, to their sum, minimum or maximum per island, `out` (islands,)."""
         if self.n:
@@ -184,8 +230,7 @@ class Islands(Numbering):
 
     def reduced(self, values: wp.array, operation: int) -> np.ndarray:
         """The same, read back to the host (count,)."""
-        self.reduce(values, operation, self.scalars("read"))
-        return self.read("read")
+        return self.device.read(self.reduce(values, operation, self.each), self.count)
 
     def fold(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Reduce the values of all islands (islands,) float64 to their sum, minimum or maximum, out[0]."""
@@ -194,3 +239,37 @@ class Islands(Numbering):
         self.device.launch(sums.span_reduce, spans * lanes, *query, grain=ONE_THREAD)
         return out
 
+
+class InactiveBodies:
+    """Implementation of `abd.backends.protocol.Inactive`, of which backends derive theirs.
+
+    Attributes:
+        immobile: (n,) bool, static bodies; held: (n,) int32 device array, 1 for bodies that are not mobile.
+    """
+
+    def __init__(self, backend):
+        self.backend, self.device, self.islands = backend, backend.device, backend.islands
+        self.immobile = backend.model.bodies.kind == Kind.STATIC
+        self.mobile = ~self.immobile
+        self.excluded, self.sleeping = (np.zeros(backend.n, dtype=bool) for _ in range(2))
+        self.held = self.device.upload(self.immobile, wp.int32)
+
+    def hold(self, held: np.ndarray) -> None:
+        self.mobile = ~(self.immobile | self.excluded | held)
+        self.device.write(self.held, ~self.mobile)
+
+    def exclude(self, excluded: np.ndarray) -> None:
+        self.excluded = excluded.copy()
+        self.device.write(self.islands.excluded, excluded)
+
+    def sleep(self, may_sleep: np.ndarray) -> None:
+        self.sleeping = self.excluded.copy()
+        if may_sleep.any():
+            self.sleeping |= may_sleep & self.islands.whole(may_sleep | ~self.mobile)[self.islands.host]
+
+    def asleep(self, moving: np.ndarray | None = None) -> np.ndarray:
+        """Return (islands,) bool, whether all mobile bodies of an island are asleep or not `moving` (n,), by default all moving.
+
+        No island wakes up while the candidate list lasts."""
+        resting = self.sleeping if moving is None else self.sleeping | ~moving
+        return self.islands.whole(resting | ~self.mobile) & resting.any()

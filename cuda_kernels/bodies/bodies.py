@@ -70,14 +70,6 @@ def elastic_energy(stiffness: wp.float64, arap: wp.int32, A: wp.mat33d) -> wp.fl
 
 
 @wp.func
-def strain(arap: wp.int32, A: wp.mat33d) -> wp.mat33d:
-    """A A^T - 1, or R^T A - 1 for arap."""
-    if arap != 0:
-        return wp.transpose(polar(A)) * A - identity3()
-    return A * wp.transpose(A) - identity3()
-
-
-@wp.func
 def couple(torque: wp.vec3d, A: wp.mat33d) -> wp.mat33d:
     """Generalised force of a couple: 1/2 [tau] A^-T [N m]."""
     return HALF * (skew(torque) * wp.transpose(wp.inverse(A)))

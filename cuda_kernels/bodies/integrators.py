@@ -20,7 +20,6 @@ from cuda_kernels.shared.bodies import Kind, Mode, Motion, Turning
 wp.set_module_options(OPTIONS)
 
 PERSISTENT = wp.constant(wp.float64(shared.PERSISTENT))
-TWO = wp.constant(wp.float64(2.0))
 
 
 @wp.struct

@@ -120,15 +120,3 @@ def set_stationary(
     path.affine_speed[b] = ZERO
     path.strain[b] = ZERO
     motion[b] = ZERO
-
-
-@wp.kernel
-def gather_motion(
-    first: wp.int32,
-    largest: wp.array(dtype=wp.float64),
-    covered: wp.array(dtype=wp.int32),
-    out: wp.array(dtype=wp.float64),
-):
-    """Write the largest motion, and whether the list covers it, for the host; one item."""
-    out[0] = largest[0]
-    out[1] = wp.float64(covered[0])

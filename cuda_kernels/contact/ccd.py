@@ -17,6 +17,7 @@ from cuda_kernels.contact.surfaces import (
     TARGET_VERTEX,
     VERTEX_PLANE,
     VERTEX_TARGET,
+    CandidateList,
     Primitives,
     Surfaces,
     corners,
@@ -47,14 +48,12 @@ IMPACT_MARGIN = wp.constant(wp.float64(1.0 + 1.0e-6))
 
 @wp.struct
 class Query:
-    """Candidates on a path: body pairs, their candidates, listed = [pairs, candidates], minimum separation [m].
+    """Candidates on a path; minimum separation [m].
 
     `approach` bounds the approach of the bodies of every pair on the whole path [m], negative for bodies at rest; `known` are the
     candidates' gaps [activations], or lower bounds of them, at the start of the path or at the end of the step."""
 
-    pairs: wp.array(dtype=wp.vec2i)
-    candidates: wp.array(dtype=wp.vec4i)
-    listed: wp.array(dtype=wp.int32)
+    listed: CandidateList
     minimum: wp.float64
     approach: wp.array(dtype=wp.float64)
     known: wp.array(dtype=wp.float64)

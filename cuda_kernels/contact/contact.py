@@ -12,6 +12,7 @@ from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
     EDGE_OF_I,
     EDGES,
+    CandidateList,
     Primitives,
     Proximity,
     Surfaces,
@@ -205,21 +206,17 @@ def homogeneous(x: wp.vec3d, w: wp.float64) -> wp.vec4d:
 @wp.kernel
 def pair_approaches(
     first: wp.int32,
-    pairs: wp.array(dtype=wp.vec2i),
-    listed: wp.array(dtype=wp.int32),
+    listed: CandidateList,
     done: wp.array(dtype=wp.int32),
     path: Path,
     out: wp.array(dtype=wp.float64),
 ):
-    """Bound the approach of the bodies of every pair on their whole arcs [m]; -1 if both are done.
-
-    listed = [pairs, candidates], here and below.
-    """
+    """Bound the approach of the bodies of every pair on their whole arcs [m]; -1 if both are done."""
     k = wp.tid() + first
-    if k >= listed[0]:
+    if k >= listed.counts[0]:
         return
-    i = pairs[k][0]
-    j = pairs[k][1]
+    i = listed.pairs[k][0]
+    j = listed.pairs[k][1]
     out[k] = approach(path, i, j)
     if done[i] != 0 and done[j] != 0:
         out[k] = -ONE
@@ -269,9 +266,7 @@ def contact_energies(
     s: Surfaces,
     law: ContactLaw,
     pose: Pose,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
+    listed: CandidateList,
     batch: wp.int32,
     trial: TrialData,
     energy: wp.array(dtype=wp.float64),
@@ -291,12 +286,12 @@ def contact_energies(
     a = wp.float64(1.0)
     closing = wp.float64(0.0)
     closer = wp.float64(0.0)
-    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
-        c = candidates[k]
+    for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
+        c = listed.items[k]
         if c[0] != pair:
             pair = c[0]
-            i = pairs[pair][0]
-            j = pairs[pair][1]
+            i = listed.pairs[pair][0]
+            j = listed.pairs[pair][1]
             place = pair_parameters(s.between.own, s.between.bodies, i, j)
             a = activation_at(s.between, place, i, j)
             if trial.known != 0:
@@ -326,12 +321,9 @@ def carry_energies(
     s: Surfaces,
     law: ContactLaw,
     pose: Pose,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
+    listed: CandidateList,
     batch: wp.int32,
     kept: wp.array(dtype=wp.int32),
-    segment: wp.array(dtype=wp.int32),
     old: OldList,
     old_energy: wp.array(dtype=wp.float64),
     old_gap: wp.array(dtype=wp.float64),
@@ -342,17 +334,17 @@ def carry_energies(
 ):
     """Evaluate as `contact_energies` after a renewal of the list at this pose: candidates of kept pairs keep their values."""
     t = wp.tid() + first
-    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
-        c = candidates[k]
+    for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
+        c = listed.items[k]
         was = kept[c[0]]
         if was >= 0:
-            m = old.segment[was] + k - segment[c[0]]
+            m = old.segment[was] + k - listed.segment[c[0]]
             energy[k] = old_energy[m]
             gap[k] = old_gap[m]
             parts[k] = old_parts[m]
         else:
-            i = pairs[c[0]][0]
-            j = pairs[c[0]][1]
+            i = listed.pairs[c[0]][0]
+            j = listed.pairs[c[0]][1]
             place = pair_parameters(s.between.own, s.between.bodies, i, j)
             found = known_at(s, law, pose, i, j, place, activation_at(s.between, place, i, j), c)
             energy[k] = found.energy

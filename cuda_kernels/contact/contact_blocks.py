@@ -30,6 +30,7 @@ from cuda_kernels.contact.surfaces import (
     EDGES,
     FACE_OF_I,
     VERTEX_PLANE,
+    CandidateList,
     Primitives,
     Proximity,
     Surfaces,
@@ -87,22 +88,21 @@ def contact_blocks(
     s: Surfaces,
     law: ContactLaw,
     pose: Pose,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
+    listed: CandidateList,
     parts: wp.array(dtype=wp.int32),
     runs: Runs,
-    listed: wp.array(dtype=wp.int32),
+    run_counts: wp.array(dtype=wp.int32),
     items: Items,
     out: PairSums,
 ):
-    """Sum over the parts of candidates of every run; listed = [pairs, runs]."""
+    """Sum over the parts of candidates of every run; run_counts = [pairs, runs]."""
     t = wp.tid() + first
-    if t >= listed[1]:
+    if t >= run_counts[1]:
         return
     clear_sums(out, t)
     p = runs.pair[t]
-    i = pairs[p][0]
-    j = pairs[p][1]
+    i = listed.pairs[p][0]
+    j = listed.pairs[p][1]
     pi = pose.p[i]
     Ai = pose.A[i]
     pj = pose.p[j]
@@ -126,7 +126,7 @@ def contact_blocks(
     for place in range(runs.begin[t], runs.end[t]):
         if items.item[place] != e:
             e = items.item[place]
-            c = candidates[e]
+            c = listed.items[e]
             prim = primitives(s, i, j, c[1], c[2], c[3])
             near = proximity(c[1], prim, pi, Ai, pj, Aj, s.plane[j])
             m = mollifier(c[1], prim, Ai, Aj)

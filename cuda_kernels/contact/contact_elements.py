@@ -19,7 +19,7 @@ from cuda_kernels.contact.contact import (
 from cuda_kernels.contact.elements import MOLLIFIED, PLAIN, TURNING, Elements
 from cuda_kernels.contact.minima import Coefficients, coefficients, part
 from cuda_kernels.contact.pair_law import activation
-from cuda_kernels.contact.surfaces import VERTEX_PLANE, Surfaces, primitives, proximity, separation
+from cuda_kernels.contact.surfaces import VERTEX_PLANE, CandidateList, Surfaces, primitives, proximity, separation
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -32,26 +32,25 @@ def contact_elements(
     s: Surfaces,
     law: ContactLaw,
     pose: Pose,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
+    listed: CandidateList,
     gap: wp.array(dtype=wp.float64),
     runs: Runs,
-    listed: wp.array(dtype=wp.int32),
+    run_counts: wp.array(dtype=wp.int32),
     run: wp.int32,
     items: Items,
     out: Elements,
 ):
-    """Compute one part of a candidate of a run in its place; listed = [pairs, runs]."""
+    """Compute one part of a candidate of a run in its place; run_counts = [pairs, runs]."""
     place = wp.tid() + first
     t = place // run
-    if t >= listed[1]:
+    if t >= run_counts[1]:
         return
     if place >= runs.end[t]:
         return
     e = items.item[place]
-    c = candidates[e]
-    i = pairs[c[0]][0]
-    j = pairs[c[0]][1]
+    c = listed.items[e]
+    i = listed.pairs[c[0]][0]
+    j = listed.pairs[c[0]][1]
     k = items.part[place]
     counts = Coefficients()
     if gap[e] > ZERO:

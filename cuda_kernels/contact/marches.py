@@ -64,9 +64,9 @@ def try_impacts(
 
     One thread per `batch` candidates, here and in `try_paths`, because a CPU copies the arguments for every thread."""
     t = wp.tid() + first
-    for k in range(batch * t, wp.min(batch * (t + 1), q.listed[1])):
-        c = q.candidates[k]
-        pair = q.pairs[c[0]]
+    for k in range(batch * t, wp.min(batch * (t + 1), q.listed.counts[1])):
+        c = q.listed.items[k]
+        pair = q.listed.pairs[c[0]]
         alpha = ends.limit[ends.island[pair[0]]]
         if ends.proven == 0 or ends.kept[c[0]] < 0:
             gap = q.known[k] * activation(s.between, pair[0], pair[1])
@@ -91,10 +91,10 @@ def try_paths(
 
     Forward, candidates with a free backward path keep their fraction, because it is the same path."""
     t = wp.tid() + first
-    for k in range(batch * t, wp.min(batch * (t + 1), q.listed[1])):
+    for k in range(batch * t, wp.min(batch * (t + 1), q.listed.counts[1])):
         if back != 0 or fraction[k] != ONE:
-            c = q.candidates[k]
-            pair = q.pairs[c[0]]
+            c = q.listed.items[k]
+            pair = q.listed.pairs[c[0]]
             closer = q.approach[c[0]]
             gap = gap_on_path(q.known[k], activation(s.between, pair[0], pair[1]), closer, back)
             if not is_far(closer, gap, ONE):
@@ -119,8 +119,8 @@ def march_impacts(
     if t >= marches.count[0]:
         return
     k = marches.item[t]
-    c = q.candidates[k]
-    pair = q.pairs[c[0]]
+    c = q.listed.items[k]
+    pair = q.listed.pairs[c[0]]
     b = ends.island[pair[0]]
     alpha = wp.min(ends.limit[b], IMPACT_MARGIN * ends.first_found[b])
     closer = q.approach[c[0]]
@@ -130,7 +130,7 @@ def march_impacts(
         alpha = march(s, path, pair[0], pair[1], c, q.minimum, alpha, gap, closer, WITHIN * reach, MAX_ADVANCES)
     k = opaque(k)
     toi[k] = alpha
-    publish_impact(alpha, ends.island[q.pairs[q.candidates[k][0]][0]], ends.first_found)
+    publish_impact(alpha, ends.island[q.listed.pairs[q.listed.items[k][0]][0]], ends.first_found)
 
 
 @wp.kernel(grid_stride=False, cuda_max_registers=200)
@@ -151,5 +151,5 @@ def march_paths(
     k = marches.item[t]
     if again != 0 and fraction[k] == ONE:
         return
-    c = q.candidates[k]
-    fraction[k] = proven_fraction(s, path, q.pairs[c[0]], c, q.minimum, q.approach[c[0]], q.known[k], back, again)
+    c = q.listed.items[k]
+    fraction[k] = proven_fraction(s, path, q.listed.pairs[c[0]], c, q.minimum, q.approach[c[0]], q.known[k], back, again)

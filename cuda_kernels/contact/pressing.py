@@ -7,7 +7,15 @@ from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.contact import ContactLaw, mollifier, radial, stiffness
 from cuda_kernels.contact.minima import Coefficients, bit_at, coefficients, count_bits, part
 from cuda_kernels.contact.pair_law import activation
-from cuda_kernels.contact.surfaces import EDGE_EDGE, VERTEX_PLANE, Surfaces, primitives, proximity, separation
+from cuda_kernels.contact.surfaces import (
+    EDGE_EDGE,
+    VERTEX_PLANE,
+    CandidateList,
+    Surfaces,
+    primitives,
+    proximity,
+    separation,
+)
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -35,8 +43,7 @@ def press(
     s: Surfaces,
     law: ContactLaw,
     pose: Pose,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
+    listed: CandidateList,
     chosen: wp.array(dtype=wp.int32),
     bits: wp.array(dtype=wp.int32),
     energy: wp.array(dtype=wp.float64),
@@ -50,9 +57,9 @@ def press(
     """
     t = wp.tid() + first
     e = chosen[t]
-    c = candidates[e]
-    i = pairs[c[0]][0]
-    j = pairs[c[0]][1]
+    c = listed.items[e]
+    i = listed.pairs[c[0]][0]
+    j = listed.pairs[c[0]][1]
     Ai = pose.A[i]
     Aj = pose.A[j]
     xi = separation(s, i, j, law.minimum)
@@ -100,7 +107,7 @@ def press(
         out.normal[row] = n
         out.gap[row] = gap
         out.place[row] = pose.p[i] + arm_i - (s.radius[i] + HALF * (gap + law.minimum)) * n
-        out.pair[row] = pairs[c[0]]
+        out.pair[row] = listed.pairs[c[0]]
         out.force[row] = f
         out.torque_i[row] = t_i
         out.torque_j[row] = t_j

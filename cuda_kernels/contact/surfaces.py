@@ -81,6 +81,18 @@ class Surfaces:
 
 
 @wp.struct
+class CandidateList:
+    """Candidates `items`, grouped by their pairs of bodies: `segment` (pairs + 1,) is the first one of every pair.
+
+    counts (2,): numbers of pairs and of candidates; the arrays may have a larger capacity."""
+
+    counts: wp.array(dtype=wp.int32)
+    pairs: wp.array(dtype=wp.vec2i)
+    segment: wp.array(dtype=wp.int32)
+    items: wp.array(dtype=wp.vec4i)
+
+
+@wp.struct
 class Primitives:
     """Points of a candidate at rest, in the world, or their velocities: a vertex and three corners of a target, or the ends of
     two edges."""

@@ -13,6 +13,7 @@ from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
     VERTEX_TARGET,
+    CandidateList,
     Surfaces,
     primitives,
     proximity,
@@ -178,9 +179,7 @@ def lag_contacts(
     resists: Resistances,
     pose: Pose,
     heading: wp.array(dtype=wp.mat33d),
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
+    listed: CandidateList,
     batch: wp.int32,
     parts: wp.array(dtype=wp.int32),
     offset: wp.array(dtype=wp.int32),
@@ -188,14 +187,14 @@ def lag_contacts(
     out: Lagged,
 ):
     """Lag the parts of a batch of candidates (exclusive sum `offset` of their numbers) at the given pose, with points on the
-    surfaces of bodies with a radius; loads may be negative. listed = [pairs, candidates]"""
+    surfaces of bodies with a radius; loads may be negative."""
     t = wp.tid() + first
     if out.counts[1] == 0:
         return
-    for k in range(batch * t, wp.min(batch * (t + 1), listed[1])):
+    for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
         if offset[k + 1] > offset[k]:
-            c = candidates[k]
-            pair = pairs[c[0]]
+            c = listed.items[k]
+            pair = listed.pairs[c[0]]
             lag_candidate(s, law, resists, pose, heading, pair[0], pair[1], c, parts[k], offset[k], anchors, out)
 
 
@@ -203,27 +202,24 @@ def lag_contacts(
 def count_sources(
     first: wp.int32,
     resists: Resistances,
-    material: wp.array(dtype=wp.int32),
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
+    listed: CandidateList,
     surfaces: Surfaces,
     pose: Pose,
     parts: wp.array(dtype=wp.int32),
     count: wp.array(dtype=wp.int32),
 ):
     """Count the lagged contacts of a candidate: per part with friction one of each resistance, none for parallel edges, whose
-    force the mollifier removes. listed = [pairs, candidates]"""
+    force the mollifier removes."""
     k = wp.tid() + first
-    if k >= listed[1]:
+    if k >= listed.counts[1]:
         return
     count[k] = 0
     if parts[k] == 0:
         return
-    c = candidates[k]
-    i = pairs[c[0]][0]
-    j = pairs[c[0]][1]
-    ratio = ratios(resists, material[i], material[j], wp.min(resists.arm[i], resists.arm[j]))
+    c = listed.items[k]
+    i = listed.pairs[c[0]][0]
+    j = listed.pairs[c[0]][1]
+    ratio = ratios(resists, surfaces.material[i], surfaces.material[j], wp.min(resists.arm[i], resists.arm[j]))
     rows = wp.int32(0)
     for kind in range(3):
         if is_resisted(ratio[kind]):
@@ -243,28 +239,25 @@ def pair_loads(
     law: ContactLaw,
     resists: Resistances,
     pose: Pose,
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
-    listed: wp.array(dtype=wp.int32),
-    segment: wp.array(dtype=wp.int32),
+    listed: CandidateList,
     parts: wp.array(dtype=wp.int32),
     out: wp.array(dtype=wp.float64),
 ):
-    """Sum the friction loads of the candidates of every pair; listed = [pairs, candidates]."""
+    """Sum the friction loads of the candidates of every pair."""
     k = wp.tid() + first
-    if k >= listed[0]:
+    if k >= listed.counts[0]:
         return
-    i = pairs[k][0]
-    j = pairs[k][1]
+    i = listed.pairs[k][0]
+    j = listed.pairs[k][1]
     total = wp.float64(0.0)
     ratio = ratios(resists, s.material[i], s.material[j], wp.min(resists.arm[i], resists.arm[j]))
     resisted = ratio[0] + ratio[1] + ratio[2]
     if resisted > ZERO:
         a = activation(s.between, i, j)
         xi = separation(s, i, j, law.minimum)
-        for e in range(segment[k], segment[k + 1]):
+        for e in range(listed.segment[k], listed.segment[k + 1]):
             if parts[e] != 0:
-                total = total + resisted * loads_of(s, law, pose, i, j, candidates[e], a, xi, parts[e])[TOTAL]
+                total = total + resisted * loads_of(s, law, pose, i, j, listed.items[e], a, xi, parts[e])[TOTAL]
     out[k] = total
 
 

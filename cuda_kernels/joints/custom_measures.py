@@ -26,28 +26,18 @@ def frame_features(
 
 
 @wp.kernel
-def store_values(
+def store_results(
     first: wp.int32,
     chosen: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
-    supplied: wp.array2d(dtype=wp.float64),
-):
-    """Store the values (e,) of the chosen measures."""
-    e = wp.tid() + first
-    supplied[chosen[e], 0] = values[e]
-
-
-@wp.kernel
-def store_slopes(
-    first: wp.int32,
-    chosen: wp.array(dtype=wp.int32),
     by_M: wp.array(dtype=wp.mat33d),
     by_r: wp.array(dtype=wp.vec3d),
     supplied: wp.array2d(dtype=wp.float64),
 ):
-    """Store the derivatives (e,) of the chosen measures by M and r; those by s stay zero."""
+    """Store the values (e,) of the chosen measures, and the last derivatives (e,) by M and r; those by s stay zero."""
     e = wp.tid() + first
     k = chosen[e]
+    supplied[k, 0] = values[e]
     for c in range(9):
         supplied[k, 1 + c] = by_M[e][c // 3, c % 3]
     for c in range(3):

@@ -41,7 +41,7 @@ def forward_ranges(
     rhs: wp.array(dtype=vec12),
     x: wp.array(dtype=vec12),
 ):
-    """Compute x = U^-T (scale rhs) of one range of panels."""
+    """Compute x = U^-T (scale rhs) of one range of panels; every panel of a level is a range of its own."""
     t = wp.tid() + first
     for panel in range(p.ranges[t], p.ranges[t + 1]):
         forward_panel(p, g, f, panel, scale, rhs, x)
@@ -83,31 +83,3 @@ def divide_pieces(first: wp.int32, p: Pattern, g: Panels, f: Factor):
     """Compute the blocks of a panel of a level in one piece of its shared columns."""
     head = g.heads[wp.tid() + first]
     divide_piece(p, g, f, g.panel[p.row[head]], head)
-
-
-@wp.kernel
-def forward_panels(
-    first: wp.int32,
-    p: Pattern,
-    g: Panels,
-    f: Factor,
-    scale: wp.float64,
-    rhs: wp.array(dtype=vec12),
-    x: wp.array(dtype=vec12),
-):
-    """Run the forward solve of one panel of a level."""
-    forward_panel(p, g, f, wp.tid() + first, scale, rhs, x)
-
-
-@wp.kernel
-def backward_panels(
-    first: wp.int32,
-    p: Pattern,
-    g: Panels,
-    f: Factor,
-    rhs: wp.array(dtype=vec12),
-    x: wp.array(dtype=vec12),
-    dots: wp.array(dtype=wp.float64),
-):
-    """Run the backward solve of one panel of a level."""
-    backward_panel(p, g, f, wp.tid() + first, rhs, x, dots)

@@ -20,7 +20,7 @@ class Pattern:
     """Positions of the blocks of U: N rows, K slots.
 
     body (N,); starts (N + 1,); row, column (K,) positions; ups (N + 1,), up_row and up_slot (K - N,): row k and the
-    slot of U_kj; ranges (t + 1,) of panels.
+    slot of U_kj; ranges (t + 1,) of panels, those of one panel in levels last.
     """
 
     body: wp.array(dtype=wp.int32)

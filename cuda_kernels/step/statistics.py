@@ -10,6 +10,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, map_of, triple
 from cuda_kernels.bodies.bodies import BodyData, StepData, elastic_energy
 from cuda_kernels.contact.pair_law import PairLaw, activation
+from cuda_kernels.contact.surfaces import CandidateList
 from cuda_kernels.joints.rows import Rows, residual
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import CHUNK, item
@@ -159,21 +160,19 @@ def row_statistics(
 @wp.kernel
 def contact_statistics(
     first: wp.int32,
-    counts: wp.array(dtype=wp.int32),
+    candidates: CandidateList,
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
-    pairs: wp.array(dtype=wp.vec2i),
-    candidates: wp.array(dtype=wp.vec4i),
     between: PairLaw,
     scale: wp.array(dtype=wp.float64),
     count: wp.int32,
     across: wp.int32,
     partial: wp.array2d(dtype=wp.float64),
 ):
-    """Compute the energy of the candidates, counts[1] of them, over the `scale` of bodies (n,), the number of active ones, and
-    the negative smallest gaps [m] of all and of active ones; those of inactive ones may be lower bounds."""
+    """Compute the energy of the candidates over the `scale` of bodies (n,), the number of active ones, and the negative smallest
+    gaps [m] of all and of active ones; those of inactive ones may be lower bounds."""
     chunk = wp.tid() + first
-    listed = wp.min(count, counts[1])
+    listed = wp.min(count, candidates.counts[1])
     total = ZERO
     active = ZERO
     closest = SMALLEST_VALUE
@@ -181,7 +180,7 @@ def contact_statistics(
     for k in range(CHUNK):
         e = item(chunk, k, listed, across)
         if e < listed:
-            pair = pairs[candidates[e][0]]
+            pair = candidates.pairs[candidates.items[e][0]]
             total = total + energy[e] / scale[pair[0]]
             length = gap[e] * activation(between, pair[0], pair[1])
             closest = wp.max(closest, -length)
@@ -240,20 +239,18 @@ def fold(
 @wp.kernel
 def mark_touching(
     first: wp.int32,
-    counts: wp.array(dtype=wp.int32),
-    pairs: wp.array(dtype=wp.vec2i),
-    segment: wp.array(dtype=wp.int32),
+    candidates: CandidateList,
     gap: wp.array(dtype=wp.float64),
     touching: wp.array(dtype=wp.int32),
 ):
-    """Set 1 for both bodies of every pair with an active candidate; counts = [pairs, candidates]."""
+    """Set 1 for both bodies of every pair with an active candidate."""
     k = wp.tid() + first
-    if k >= counts[0]:
+    if k >= candidates.counts[0]:
         return
-    for e in range(segment[k], segment[k + 1]):
+    for e in range(candidates.segment[k], candidates.segment[k + 1]):
         if gap[e] < ONE:
-            touching[pairs[k][0]] = 1
-            touching[pairs[k][1]] = 1
+            touching[candidates.pairs[k][0]] = 1
+            touching[candidates.pairs[k][1]] = 1
             return
 
 

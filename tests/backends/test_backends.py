@@ -119,11 +119,11 @@ def whole_hessian(backend: WarpBackend) -> np.ndarray:
     n, read = backend.n, backend.device.read
     H = np.zeros((n, n, 12, 12))
     H[np.arange(n), np.arange(n)] = read(backend.potential.diagonal)
-    for part in (backend.joints, backend.contacts.reduction, backend.friction.reduction):
-        if part.pairs:
-            row, column, blocks = (read(getattr(part.coupling, k), part.pairs) for k in ("row", "column", "blocks"))
-            np.add.at(H, (row, column), blocks)
-            np.add.at(H, (column, row), blocks.transpose(0, 2, 1))
+    for coupling, _ in backend.potential.couplings:
+        pairs = int(read(coupling.count)[0])
+        row, column, blocks = (read(getattr(coupling, k), pairs) for k in ("row", "column", "blocks"))
+        np.add.at(H, (row, column), blocks)
+        np.add.at(H, (column, row), blocks.transpose(0, 2, 1))
     return H
 
 
@@ -171,6 +171,13 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     kernels.potential.evaluate_contacts()
     assert kernels.readings.contact_statistics()[1] == definition.readings.contact_statistics()[1]
     np.testing.assert_array_equal(kernels.touch.touching(), definition.touch.touching())
+
+
+@pytest.mark.parametrize("device", ["numpy", NAME])
+def test_forces_and_loads_are_real_numbers_without_contacts(device):
+    sim = abd.run(landing_box(), steps=1, device=device)
+    assert [one.load.dtype for one in sim.backend.touch.friction_loads()] == [float, float]
+    assert sim.contacts().on_bodies.dtype == float
 
 
 @pytest.mark.parametrize("backend", [WarpBackend, NumpyBackend])

@@ -39,7 +39,7 @@ def test_a_step_that_runs_out_of_memory_leaves_the_last_good_state(monkeypatch):
 
 def test_a_run_that_runs_out_of_memory_keeps_its_frames(tmp_path, monkeypatch, capsys):
     finish = Steps.finish
-    monkeypatch.setattr(Steps, "finish", lambda self: full() if self.states.now.p.numpy()[0, 2] < 0.0 else finish(self))
+    monkeypatch.setattr(Steps, "finish", lambda self: full() if self.backend.states.now.p.numpy()[0, 2] < 0.0 else finish(self))
     monkeypatch.setattr("abd.backends.warp.on_warp.WholeStep", lambda backend: None)  # whole steps finish by themselves
     scene = abd.Scene()
     scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.001))

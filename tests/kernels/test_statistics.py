@@ -13,6 +13,7 @@ from abd.contact.pair_law import PairLaw
 from abd.joints.rows.forces import working_forces
 from abd.potentials.integrators import row_weights, scheme
 from abd.tables import copied
+from cuda_kernels.contact.surfaces import CandidateList
 from cuda_kernels.step import statistics
 
 pytestmark = pytest.mark.device
@@ -133,18 +134,19 @@ def test_totals_do_not_depend_on_threads_or_capacity(count):
     for name, x in (("a", 0.0), ("b", 1.0)):
         scene.add_body(name, box=(0.1, 0.1, 0.1), position=(x, 0, 0))
     model = scene.compile()
-    law, pairs = PairLaw(model), DEVICE.upload([[0, 1]], wp.vec2i)
+    law, listed = PairLaw(model), CandidateList()
+    listed.pairs = DEVICE.upload([[0, 1]], wp.vec2i)
     between, activation = upload_law(law, DEVICE), law.d_hat.min()
     for size in (6000, count):
         energy, gap = rng.normal(size=size), 4.0 * rng.uniform(size=size)
         arrays = [DEVICE.upload(one, wp.float64) for one in (energy, gap)]
-        listed = pairs, DEVICE.upload(np.zeros((max(size, 1), 4)), wp.vec4i)
-        scale, counts = DEVICE.upload([2.0, 4.0], wp.float64), DEVICE.upload([1, size], wp.int32)
-        totals.launch("contact", statistics.contact_statistics, size, counts, *arrays, *listed, between, scale, grain=1)
+        listed.items = DEVICE.upload(np.zeros((max(size, 1), 4)), wp.vec4i)
+        scale, listed.counts = DEVICE.upload([2.0, 4.0], wp.float64), DEVICE.upload([1, size], wp.int32)
+        totals.launch("contact", statistics.contact_statistics, size, listed, *arrays, between, scale, grain=1)
     found = totals.read()["contact"]
     # launches that cover more than there is come to the same
     totals.fill("contact")
-    totals.launch("contact", statistics.contact_statistics, 7000, counts, *arrays, *listed, between, scale, grain=1)
+    totals.launch("contact", statistics.contact_statistics, 7000, listed, *arrays, between, scale, grain=1)
     assert totals.read()["contact"] == found
     total, active, closest, _ = found
     assert total == pytest.approx(0.5 * energy.sum(), abs=1e-12 * np.abs(energy).sum())

@@ -88,7 +88,7 @@ def lanes(order: int = 0) -> Iterator[Device]:
     """
     plain = Launcher.run
 
-    def run(self: Launcher, kernel: wp.Kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
+    def run(self: Launcher, kernel: wp.Kernel, begin: int, count: int, inputs: tuple, grain: int, *_) -> None:
         if kernel.module.name not in MODULES:
             plain(self, kernel, begin, count, inputs, grain)
             return

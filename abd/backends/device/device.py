@@ -64,7 +64,7 @@ class Device:
             "emulated:SEED" also runs launches in pieces in a random order.
 
     Attributes:
-        observer: observer of launches and transfers, or None.
+        observer: observer of launches and transfers, or None; commands: buffer that records launches, or None.
         is_cpu: whether the host can access the arrays.
         wide: whether launches are shaped for thousands of threads, one item each.
         records: whether `Graphs` records and replays on one thread; always if `wide`. Otherwise kernels are launched one by one
@@ -100,6 +100,7 @@ class Device:
         self.generation, self.conditions_read = 0, 0
         self.recording = self.rehearsing = False
         self.observer: Observer | None = None
+        self.commands: CommandBuffer | None = None
         self._launcher = Launcher(self.warp, self.threads, seed if emulated else "")
         self._host = HostAccess(self.warp, self.wide)
         self.raw, self.why_not_raw = raw_kernels(self.warp)
@@ -143,16 +144,7 @@ class Device:
 
     def _run(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
         if self.raw is None or not self.raw.launch(kernel, begin, count, inputs):
-            self._launcher.run(kernel, begin, count, inputs, grain)
-
-    @property
-    def commands(self) -> CommandBuffer | None:
-        """Buffer that records launches instead of running them, or None."""
-        return self._launcher.commands
-
-    @commands.setter
-    def commands(self, commands: CommandBuffer | None) -> None:
-        self._launcher.commands = commands
+            self._launcher.run(kernel, begin, count, inputs, grain, self.commands)
 
     def _allocate(self) -> None:
         """Start a new generation: an allocation invalidates records."""

@@ -40,13 +40,11 @@ class Launcher:
         threads: number of CPU threads; seed: seed of a random order of the items, empty for the normal order.
 
     Attributes:
-        commands: buffer that records launches instead of running them, or None.
         block: threads of a block; Warp compiles each module per block size.
     """
 
     def __init__(self, warp: wp.Device, threads: int, seed: str):
         self.warp, self.is_cpu, self.threads = warp, warp.is_cpu, threads
-        self.commands: CommandBuffer | None = None
         self.block = 1 if warp.is_cpu else BLOCK
         self._order = np.random.default_rng(int(seed)) if seed else None
         self._loaded: set[wp.Module] = set()
@@ -60,14 +58,15 @@ class Launcher:
             load_modules(self.warp, list(missing), threads, self.block)
             self._loaded |= missing
 
-    def run(self, kernel, begin: int, count: int, inputs: tuple, grain: int) -> None:
-        """Run a kernel on items begin .. begin + count - 1; `grain` is the minimum number of items per thread."""
+    def run(self, kernel, begin: int, count: int, inputs: tuple, grain: int, commands: CommandBuffer | None = None) -> None:
+        """Run a kernel on items begin .. begin + count - 1, or add its launch to a buffer; `grain` is the minimum number of items
+        per thread."""
         if self._order is not None:
             self._launch_out_of_order(kernel, begin, count, inputs)
             return
         slices = 1 if self._pool is None else min(self.threads, count // grain)
         if slices <= 1:
-            self._command(kernel, 0, begin, count, inputs)()
+            self._command(kernel, 0, begin, count, inputs, commands)()
             return
         cuts = [begin + count * k // slices for k in range(slices + 1)]
         commands = [self._command(kernel, k, cuts[k], cuts[k + 1] - cuts[k], inputs) for k in range(slices)]
@@ -84,7 +83,9 @@ class Launcher:
             first, end = int(cuts[lane]), int(cuts[lane + 1])
             self._command(kernel, lane, begin + first, end - first, inputs)()
 
-    def _command(self, kernel, lane: int, first: int, count: int, inputs: tuple) -> Callable[[], None]:
+    def _command(
+        self, kernel, lane: int, first: int, count: int, inputs: tuple, commands: CommandBuffer | None = None
+    ) -> Callable[[], None]:
         """Return the cached launch of a kernel, lane and arguments, because packing arguments costs more than a small kernel.
 
         Arguments are compared by identity, numbers by value. A struct is read when the launch runs, so that its members may
@@ -107,8 +108,8 @@ class Launcher:
         if record[2] != count:
             command.set_dim(count)
             record[2], record[3] = count, None
-        if self.commands is not None:
-            return partial(self.commands.launch, command)
+        if commands is not None:
+            return partial(commands.launch, command)
         if not self.is_cpu or self.warp.is_capturing:
             return command.launch
         if record[3] is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -55,21 +54,13 @@ def upload_measures(table: MeasureTable, device: Device) -> Measures:
     )  # fmt: skip
 
 
-@dataclass
-class UploadedSurfaces:
-    """Surfaces and their trees; the trees live as long as this object."""
-
-    data: Surfaces
-    trees: list[wp.Bvh]
-
-
 def upload_law(law: PairLaw, device: Device) -> DeviceLaw:
     """Upload the contact law, without per-pair parameters."""
     return upload_struct(DeviceLaw, law, device, bodies=law.n, own=allocate_struct(PairParameters, 1, device))
 
 
-def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfaces:
-    """Upload meshes with their trees in rest space, one per distinct mesh."""
+def upload_surfaces(model: Model, device: Device, law: PairLaw) -> tuple[Surfaces, list[wp.Bvh]]:
+    """Upload meshes with their trees in rest space, one per distinct mesh; the surfaces are valid as long as the trees live."""
     trees: list[wp.Bvh] = []
 
     def tree(boxes: tuple[np.ndarray, np.ndarray]) -> int:
@@ -117,7 +108,7 @@ def upload_surfaces(model: Model, device: Device, law: PairLaw) -> UploadedSurfa
         vertex_bvh=np.array(vertex_ids, dtype=np.uint64),
     )  # fmt: skip
     data = upload_struct(Surfaces, values, device, topology=upload_topology(model, device), between=upload_law(law, device))
-    return UploadedSurfaces(data, trees)
+    return data, trees
 
 
 def upload_topology(model: Model, device: Device) -> Topology:

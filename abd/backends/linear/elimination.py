@@ -127,7 +127,9 @@ class Elimination:
         pattern = {"starts": first, "row": row, "column": column}
         if self.in_ranges:
             none = np.zeros(0, dtype=np.int32)
-            lists = {"ups": none, "up_row": none, "up_slot": none, "ranges": self._panel_ranges}
+            # in solves, every panel of a level is a range
+            ends = np.arange(self._panel_levels[0] + 1, len(self.panels), dtype=np.int32)
+            lists = {"ups": none, "up_row": none, "up_slot": none, "ranges": np.append(self._panel_ranges, ends)}
             return pattern | lists, self._fill_panels(first, column, rights)
         above = np.flatnonzero(row < column).astype(np.int32)
         up_slot = above[np.argsort(column[above], kind="stable")]

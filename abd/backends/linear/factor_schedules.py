@@ -46,12 +46,13 @@ class RangesOfPanels:
     """Ranges, one thread each, then levels of panels, one item per piece.
 
     Attributes:
-        ranges, count: numbers of ranges and of levels; levels: (piece, pieces, grain, panel, panels) per level.
+        ranges, count: numbers of ranges and of levels; levels: (piece, pieces, grain, panel, panels) per level. In solves, panel
+            k of a level is range k + `_shift`.
     """
 
     def __init__(self, device: Device):
         self.device, self.panels, self.ranges, self.count = device, Panels(), 0, 0
-        self._pool = Pool(device)
+        self._pool, self._shift = Pool(device), 0
         self.levels: list[tuple[int, int, int, int, int]] = []
 
     def set_elimination(self, elimination: Elimination, pattern: Arrays, panels: Arrays) -> None:
@@ -76,7 +77,7 @@ class RangesOfPanels:
             array = self._pool.get(name, len(values), wp.int32)
             self.device.write(array, values)
             setattr(self.panels, name, array)
-        self.ranges, self.count, self.levels = ranges, len(levels), levels
+        self.ranges, self.count, self.levels, self._shift = ranges, len(levels), levels, ranges - starts[0]
 
     def factor(self, p: Pattern, a: Sources, f: Factor) -> None:
         launch, g = self.device.launch, self.panels
@@ -90,9 +91,9 @@ class RangesOfPanels:
         launch, g, rhs, x = self.device.launch, self.panels, self.device.rows(rhs), self.device.rows(x)
         launch(kernels.forward_ranges, self.ranges, p, g, f, scale, rhs, x, grain=1)
         for _, _, _, panel, panels in self.levels:
-            launch(kernels.forward_panels, panels, p, g, f, scale, rhs, x, begin=panel, grain=64)
+            launch(kernels.forward_ranges, panels, p, g, f, scale, rhs, x, begin=panel + self._shift, grain=64)
         for _, _, _, panel, panels in reversed(self.levels):
-            launch(kernels.backward_panels, panels, p, g, f, rhs, x, dots, begin=panel, grain=64)
+            launch(kernels.backward_ranges, panels, p, g, f, rhs, x, dots, begin=panel + self._shift, grain=64)
         launch(kernels.backward_ranges, self.ranges, p, g, f, rhs, x, dots, grain=1)
 
 

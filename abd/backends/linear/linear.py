@@ -89,7 +89,7 @@ class LinearSolver:
 
     Attributes:
         direction: (n, 12) solution; step: (n, 12) correction.
-        bodies: (N,) bodies with block rows; couplings: number of couplings.
+        bodies: (N,) bodies with block rows.
         choice: solver and reason; joined: whether the static factor contains the blocks of joints.
         is_refused: whether the factor of the changing pairs had too much fill in this step; then pcg solves until its end,
             whichever pairs follow.
@@ -101,7 +101,7 @@ class LinearSolver:
     ):  # fmt: skip
         self.names = names
         self.device, self.requested, self.islands = device, requested, islands
-        self.n, self.bodies, self.couplings = len(moving), np.flatnonzero(moving), couplings
+        self.n, self.bodies = len(moving), np.flatnonzero(moving)
         worlds = np.zeros(self.n, dtype=int) if worlds is None else worlds
         self.worlds = np.unique(worlds[self.bodies], return_inverse=True)[1]
         self.slot = np.where(moving, np.cumsum(moving) - 1, -1)

@@ -55,7 +55,7 @@ class WholeStep:
     """Recorded steps of one `WarpBackend`.
 
     Attributes:
-        taken, left: numbers of steps taken, and of steps left to the host.
+        taken: number of steps.
     """
 
     def __init__(self, backend):
@@ -65,7 +65,7 @@ class WholeStep:
         self.numbers = d.zeros(control.NUMBERS, wp.float64)
         self.no_bodies = d.zeros(max(backend.n, 1), wp.int32)
         self.starts, self._constrained = d.zeros(backend.n, wp.int32), None
-        self.taken = self.left = 0
+        self.taken = 0
         self._is_running, self._solved, self._done = (
             self.state[k : k + 1] for k in (kernels.GOES, kernels.SOLVED, kernels.DONE)
         )
@@ -77,11 +77,9 @@ class WholeStep:
         self._wide, self._narrow = c.growth(WIDE * c.margin), c.growth(np.zeros(c.worlds))
         self._slack = d.upload(WIDE * c.margin, wp.float64)
         self._unbounded = d.upload(np.full(c.worlds, UNBOUNDED_MARGIN), wp.float64)
-        kind = backend.model.bodies.kind
         self._mobile, self._formed = backend.inactive.mobile.copy(), -1
         self._untouched = np.zeros(backend.n, dtype=np.int32)
         self._prescribed = backend.target_poses.count > 0
-        self.kind = d.upload(kind, wp.int32)
 
     def serves(self) -> bool:
         """Return whether the next step may be taken as a whole: no host work within it, and no recent failure."""
@@ -142,7 +140,6 @@ class WholeStep:
         return Outcome(b.readings.statistics_of(found), limited, newton_, trials, values[kernels.NUMBERS])
 
     def _give_up(self) -> None:
-        self.left += 1
         self._wait, self._skipped = min(max(1, 2 * self._wait), MAX_SKIPPED), 0
 
     def _configure(self, rule: Scheme, mode: np.ndarray) -> None:
@@ -245,7 +242,7 @@ class WholeStep:
             self.device.fill(b.scratch.marks)
             b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
             rejects_limits = int(self.settings.integrator == "generalized_alpha")
-            launch(kernels.find_limited, n, b.scratch.marks, self.kind, b.scheme.mode, rejects_limits, self.state)
+            launch(kernels.find_limited, n, b.scratch.marks, b.at.body.kind, b.scheme.mode, rejects_limits, self.state)
 
     def _end(self) -> None:
         """Test whether the swept path is collision-free."""

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from abd.backends.answers import NO_PAIRS
 from abd.backends.body_data import BodyData, Turning, body_boxes, surface_boxes
 from abd.backends.reference.iterate import Iterate, StepData
 from abd.model import Kind, Model
@@ -61,28 +60,22 @@ class BodyEnergies:
         owners: (n,) the bodies.
     """
 
-    ties = NO_PAIRS
-
     def __init__(self, data: BodyData):
         self.data = data
         self.dynamic, self.owners = data.kind == Kind.DYNAMIC, np.arange(len(data.kind))
         self.mass_matrix = mass_matrix(data)
 
-    def energy(self, step: StepData, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Return (n,) energies in the state q (n, 12); external forces at `reference` (n, 12), where their work is 0."""
-        data, (free, driven) = self.data, self._moving(step)
+    def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
+        """Return (n,) energies in the state q (n, 12); the work of external forces is 0 at the iterate."""
+        step, data, (free, driven) = at.step, self.data, self._moving(at.step)
         energies = np.zeros(len(q))
-        work = np.sum(self._external(step, free, reference) * (q[free] - reference[free]), axis=1)
+        work = np.sum(self._external(step, free, at.q) * (q[free] - at.q[free]), axis=1)
         energies[free] = inertia.energy(self._masses(step, free), q[free], state(step.pt, step.At)[free])
         energies[free] -= step.ch2[free] * work
         weights = data.weight[driven], data.spread[driven], step.penalty
         energies[driven] = prescribed.energy(*weights, *self._prescribed(step, driven, q))
         energies[free | driven] += step.ch2[free | driven] * self._elastic(arap.energy, orthogonality.energy, free | driven, q)
         return energies
-
-    def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
-        """Return (n,) energies in the state q (n, 12); the work of external forces is 0 at the iterate."""
-        return self.energy(at.step, q, at.q)
 
     def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
         gradient += self.gradient(at.step, at.q)
@@ -99,18 +92,13 @@ class BodyEnergies:
 
     def gradient(self, step: StepData, q: np.ndarray) -> np.ndarray:
         data, (free, driven) = self.data, self._moving(step)
-        gradient = self.inertial(step, q)
+        gradient = np.zeros((len(q), 12))
+        gradient[free] = inertia.gradient(self._masses(step, free), q[free], state(step.pt, step.At)[free])
         gradient[free] -= step.ch2[free, None] * self._external(step, free, q)
         weights = data.weight[driven], data.spread[driven], step.penalty
         gradient[driven] = state(*prescribed.gradient(*weights, *self._prescribed(step, driven, q)))
         elastic = self._elastic(arap.gradient, orthogonality.gradient, free | driven, q)
         gradient[free | driven, 3:] += step.ch2[free | driven, None] * elastic.reshape(-1, 9)
-        return gradient
-
-    def inertial(self, step: StepData, q: np.ndarray) -> np.ndarray:
-        """Return (n, 12) gradients of the inertia of dynamic bodies."""
-        gradient, (free, _) = np.zeros((len(q), 12)), self._moving(step)
-        gradient[free] = inertia.gradient(self._masses(step, free), q[free], state(step.pt, step.At)[free])
         return gradient
 
     def hessian(self, step: StepData, q: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import NO_PAIRS, UnprovenPaths
+from abd.backends.answers import UnprovenPaths
 from abd.backends.body_data import smallest_moments
 from abd.backends.reference.iterate import Iterate
 from abd.contact import ccd
@@ -35,8 +35,6 @@ class NumpyContacts:
         regularisation: (n,) weights of the bodies' bounds of curvature (`cuda_kernels.step.newton`).
         excluded: (n,) bool, inactive bodies.
     """
-
-    ties = NO_PAIRS
 
     def __init__(self, model: Model):
         self.model, self.settings = model, model.settings
@@ -95,18 +93,16 @@ class NumpyContacts:
         return self.energy(q)
 
     def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
-        add_elements(self.parts, self.elements(at.q), gradient, blocks)
+        parts, q = self.parts, at.q
+        inertia = np.minimum(self.moments[parts.first], self.moments[parts.second])
+        elements = contact.contact_elements(
+            parts.positions(q), parts, self.part_parameters, inertia, self.regularisations(parts), self.weights(q)
+        )
+        add_elements(parts, elements, gradient, blocks)
 
     def weights(self, q: np.ndarray) -> contact.Weights | None:
         """Return weights of the parts in the state q, None for weights of 1."""
         return None if self.minima is None else self.minima.weights(q, self.part_parameters)
-
-    def elements(self, q: np.ndarray) -> Elements:
-        parts = self.parts
-        inertia = np.minimum(self.moments[parts.first], self.moments[parts.second])
-        return contact.contact_elements(
-            parts.positions(q), parts, self.part_parameters, inertia, self.regularisations(parts), self.weights(q)
-        )
 
     def regularisations(self, candidates: contact.Contacts) -> np.ndarray:
         """Return (m,) weights of the bounds of contacts, those of their dynamic bodies."""

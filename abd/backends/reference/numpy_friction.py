@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.backends.answers import NO_PAIRS, PairLoads
+from abd.backends.answers import PairLoads
 from abd.backends.reference.iterate import Iterate
 from abd.backends.reference.numpy_contacts import NumpyContacts, add_elements, owners_of
 from abd.potentials import arc_slip, contact, friction
 from abd.potentials.arc_slip import Course
 from abd.potentials.contact import ContactParameters
-from abd.potentials.elements import Elements
 from abd.potentials.friction import Lagged
 from abd.potentials.rolling import Resistances
 from abd.potentials.sticking import Anchors, final_shares
@@ -29,8 +28,6 @@ class NumpyFriction:
         lagged: their lagged quantities.
         anchors: stretches of the contacts of the last step, if contacts can stick.
     """
-
-    ties = NO_PAIRS
 
     def __init__(self, touching: NumpyContacts):
         self.touching = touching
@@ -137,19 +134,13 @@ class NumpyFriction:
         start_stretch = signs(lagged) * (lagged.start_stretch + lagged.arc / eps[self.owners, None])
         return np.where(flip, bodies[:, ::-1], bodies), lagged.kind, n, Y_i, Y_j, start_stretch
 
-    def energy(self, moved: np.ndarray, eps: np.ndarray) -> np.ndarray:
-        """Return (l,) energies for displacements `moved` (n, 12) from the reference xh; eps (n,) [m]."""
-        return friction.energy(self.lagged, self.candidates.positions(moved), eps[self.owners])
-
     def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
-        return self.energy(q - at.rest, at.eps)
+        return friction.energy(self.lagged, self.candidates.positions(q - at.rest), at.eps[self.owners])
 
     def add_to(self, at: Iterate, gradient: np.ndarray, blocks: np.ndarray) -> None:
-        add_elements(self.candidates, self.elements(at.q - at.rest, at.eps), gradient, blocks)
-
-    def elements(self, moved: np.ndarray, eps: np.ndarray) -> Elements:
-        regularisation = self.touching.regularisations(self.candidates)
-        return friction.friction_elements(self.lagged, self.candidates.positions(moved), eps[self.owners], regularisation)
+        moved, regularisation = self.candidates.positions(at.q - at.rest), self.touching.regularisations(self.candidates)
+        elements = friction.friction_elements(self.lagged, moved, at.eps[self.owners], regularisation)
+        add_elements(self.candidates, elements, gradient, blocks)
 
     def work(self, moved: np.ndarray, eps: np.ndarray, ch2: np.ndarray) -> float:
         """Return the work on the slips of a step [J] for displacements `moved` (n, 12) from the reference xh; ch2: (n,) c h^2."""
@@ -167,4 +158,6 @@ def _by_pair(candidates: contact.Contacts, load: np.ndarray) -> PairLoads:
     """Return sums of the loads (l,) over the contacts of every body pair."""
     bodies = np.stack([candidates.first, candidates.second], axis=1)
     pairs, place = np.unique(bodies, axis=0, return_inverse=True)
-    return PairLoads(pairs, np.bincount(place.ravel(), load, minlength=len(pairs)))
+    sums = np.zeros(len(pairs))
+    np.add.at(sums, place.ravel(), load)
+    return PairLoads(pairs, sums)

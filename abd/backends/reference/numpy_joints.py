@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abd.backends.answers import NO_PAIRS
 from abd.backends.reference.iterate import Iterate
 from abd.by_bodies import PerBody
 from abd.joints.measures.measures import MeasureKind
@@ -53,8 +52,6 @@ class NumpyJoints:
         law, p: laws (R,) and parameters (R, 8) of this step; shift: (l, 3) of the linear rows.
         regularisation: (n,) weights of the bodies' bounds of curvature (`cuda_kernels.step.newton`).
     """
-
-    ties = NO_PAIRS
 
     def __init__(self, system: JointSystem, bodies: int):
         self.system, self.n = system, bodies

@@ -40,30 +40,23 @@ class NumpyBackend(OfPotential):
     """The definitions of one scene; `abd.backends.protocol` defines the methods of each part.
 
     Attributes:
-        at: state of the terms; potential: the terms; linear: the solver of the Newton iterations; scheme: of the present step.
+        at: state of the terms; potential: the terms; linear: the solver of the Newton iterations; scheme: of the present step;
+        boxes: of the bodies.
     """
 
     def __init__(self, model: Model):
         self.model, n = model, len(model.bodies)
         d = self.device = Device("cpu")
-        d.name, self.n, self.graphs, scratch = "numpy", n, Graphs(d), Scratch(d, n)
-        self.constants, self.islands, self.scratch = BodyData.of(model), Islands(d, n), scratch
-        scheme = self.scheme = HostScheme(d.zeros(n, wp.float64))
-        constants, boxes, q = self.constants, Boxes(model), model.bodies.q
-        self.weight = d.upload(constants.weight, wp.float64)
+        d.name, self.n, self.graphs, self.scratch = "numpy", n, Graphs(d), Scratch(d, n)
+        self.constants, self.islands, self.boxes = BodyData.of(model), Islands(d, n), Boxes(model)
+        self.scheme, self.weight = HostScheme(d.zeros(n, wp.float64)), d.upload(self.constants.weight, wp.float64)
+        q = model.bodies.q
         self.at = Iterate(q, q, q, ch2=np.ones(n), eps=np.zeros(n))
-        potential = self.potential = Potential(model, d, constants, self.islands, self.at, build_system(model))
-        self.loads = Loads(potential)
-        inactive = self.inactive = Inactive(model, constants, potential)
-        trial_path = self.trial_path = TrialPath(constants, potential, scheme, boxes)
-        self.touch = touch = Touch(model, potential, inactive, trial_path)
-        states = self.states = States(model.bodies, self.at)
-        self.target_poses = TargetPoses(model, potential)
-        rows = self.rows = Rows(model, constants, potential, states, scheme, inactive, scratch)
-        self.linear = DenseSolver(inactive)
-        self.steps = Steps(model, constants, potential, states, scheme, self.target_poses, inactive, rows)
-        self.swept_paths = SweptPaths(states, potential, inactive, boxes)
-        self.readings = Readings(model, potential, states, touch, rows, self.steps, boxes)
+        self.potential = Potential(model, d, self.constants, self.islands, self.at, build_system(model))
+        self.loads, self.inactive, self.trial_path = Loads(self), Inactive(self), TrialPath(self)
+        self.touch, self.states, self.target_poses = Touch(self), States(self), TargetPoses(self)
+        self.rows, self.linear, self.steps = Rows(self), DenseSolver(self), Steps(self)
+        self.swept_paths, self.readings = SweptPaths(self), Readings(self)
         self.fixed_stiffness = model.settings.contact_stiffness is not None
         self.iteration = Iteration(self)
         self.start, self.arcs, self.whole = Start(self), Arcs(self), None

@@ -21,15 +21,13 @@ from cuda_kernels.parallel import sums
 
 
 class Term(Protocol):
-    """One energy of the incremental potential, E times c h^2 [J s^2]; `abd.backends.warp.terms.term` has the same on a device.
+    """One energy of the incremental potential, E times c h^2 [J s^2]; `abd.backends.warp.potential` has the same on a device.
 
     Attributes:
-        owners: (k,) body of every summand; ties: (m, 2) permanently coupled pairs of bodies, without those of joints, the owner
-            first.
+        owners: (k,) body of every summand.
     """
 
     owners: np.ndarray
-    ties: np.ndarray
 
     def energies(self, at: Iterate, q: np.ndarray) -> np.ndarray:
         """Return (k,) summands in the state q (n, 12)."""
@@ -42,8 +40,7 @@ class Potential:
     """E(q) of one scene at the iterate and at a trial (`at`), with the methods of `abd.backends.warp.potential.Potential`.
 
     Attributes:
-        bodies, joints, friction, contacts, further: the terms; `terms`: all of them in the order of the sum.
-        ties: (k, 2) pairs of bodies permanently coupled by terms, without those of joints.
+        bodies, joints, friction, contacts: the terms; `terms`: all of them in the order of the sum.
         gradient: (n, 12); blocks: (n, n, 12, 12) of all pairs of bodies.
         projectors: (n, 12, 12) on the allowed motions of mobile bodies.
         regularisations: (n,) weights of contacts and of joints on the device; the terms hold views of them.
@@ -55,7 +52,6 @@ class Potential:
         self.device, self.islands, self.at, self.n = device, islands, at, len(model.bodies)
         self.bodies, self.contacts = BodyEnergies(constants), NumpyContacts(model)
         self.friction = NumpyFriction(self.contacts)
-        self.further: list[Term] = []
         self.regularisations = tuple(device.zeros(self.n, wp.float64) for _ in range(2))
         self.contacts.regularisation = self.regularisations[0].numpy()
         self.gradient = device.zeros((self.n, 12), wp.float64)
@@ -65,8 +61,7 @@ class Potential:
     def set_joints(self, system: JointSystem) -> None:
         self.joints = NumpyJoints(system, self.n)
         self.joints.regularisation = self.regularisations[1].numpy()
-        self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
-        self.ties = np.concatenate([term.ties for term in self.terms])
+        self.terms: list[Term] = [self.bodies, self.joints, self.friction, self.contacts]
 
     # energies ----------------------------------------------------------------------------------------------------
 

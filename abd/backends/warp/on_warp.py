@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import NO_PAIRS
 from abd.backends.body_data import BodyData
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
@@ -54,25 +55,16 @@ class WarpBackend(OfPotential):
         body, step, done = upload_struct(bodies.BodyData, self.constants, d), bodies.StepData(), self.islands.done
         self.at = Iterate(allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), body, step, done)
         potential = self.potential = Potential(model, d, self.islands, self.at, build_system(model))
-        self.weight, self.loads = body.weight, Loads(model, potential)
-        scratch = self.scratch = Scratch(d, n)
+        self.weight, self.loads, self.scratch = body.weight, Loads(self), Scratch(d, n)
         self.graphs, self.scheme, self.totals = Graphs(d), DeviceScheme(model, d), new_totals(d, n)
-        trial_path = self.trial_path = TrialPath(model, d, self.islands, self.at)
-        inactive = self.inactive = Inactive(model, potential)
-        touch = self.touch = Touch(model, potential, inactive, trial_path, self.totals)
-        states = self.states = States(n, d, self.at, touch, scratch)
-        self.target_poses = TargetPoses(model, potential, trial_path, touch)
-        self.rows = Rows(model, potential, states, self.scheme, self.graphs, scratch)
-        couplings = len(potential.couplings)
+        self.trial_path = TrialPath(model, d, self.islands, self.at)
+        self.inactive, self.touch, self.states = Inactive(self), Touch(self), States(self)
+        self.target_poses, self.steps, self.rows = TargetPoses(self), Steps(self), Rows(self)
         self.linear = LinearSolver(
-            d, settings.linear_solver, inactive.mobile, model.bodies.names, self.islands, couplings, model.bodies.world
-        )
-        self.steps = Steps(
-            model, potential, states, self.scheme, trial_path, self.target_poses, inactive, touch, self.rows, self.linear,
-            self.totals, self.graphs,
+            d, settings.linear_solver, self.inactive.mobile, model.bodies.names, self.islands, len(potential.couplings),
+            model.bodies.world,
         )  # fmt: skip
-        self.swept_paths = SweptPaths(potential, states, trial_path, touch, inactive, scratch, self.graphs)
-        self.readings = Readings(potential, states, trial_path, touch, self.scheme, self.totals, scratch)
+        self.swept_paths, self.readings = SweptPaths(self), Readings(self)
         self.fixed_stiffness = settings.contact_stiffness is not None
         self._solvers: dict[str, Solver] = {}
         self.iteration = Iteration(self)
@@ -85,10 +77,10 @@ class WarpBackend(OfPotential):
 
         The changing pairs have candidates or lagged friction. Bodies with permanently overlapping boxes, such as linked rings,
         would fill a factor of all listed pairs."""
-        candidates, friction, near, linear = self.contacts.candidates, self.friction, [self.potential.ties], self.linear
+        candidates, friction, near, linear = self.contacts.candidates, self.friction, [NO_PAIRS], self.linear
         self.contacts.follow_list()
         has_own_list = friction.pair_count > 0 and not friction.follows_list
-        has_loose_pairs = candidates.pair_count > 0 or has_own_list or len(near[0]) > 0
+        has_loose_pairs = candidates.pair_count > 0 or has_own_list
         linear.follow_joints(self.joints.coupling, self.joints.pairs)
         if has_loose_pairs:
             if candidates.pair_count and not linear.is_refused:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import warp as wp
 
@@ -12,7 +14,6 @@ from abd.backends.warp.terms.bodies import Bodies
 from abd.backends.warp.terms.contacts import Contacts
 from abd.backends.warp.terms.friction import Friction
 from abd.backends.warp.terms.joints import Joints
-from abd.backends.warp.terms.term import Term
 from abd.joints.rows.system import JointSystem
 from abd.model import Model
 from cuda_kernels.bodies import bodies, fixed, poses
@@ -20,14 +21,36 @@ from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
 
+class Term(Protocol):
+    """One term of the incremental potential on a device: energies of bodies or pairs of bodies times c h^2 [J s^2].
+
+    Energies are stored in slot "current" for the iterate and in slot "trial" for the trial. All methods only launch kernels, so
+    that they can be recorded. `CONTRIBUTING.md` has a recipe for a new term.
+    """
+
+    def evaluate(self, at: Iterate, slot: str) -> None:
+        """Evaluate the energies at the pose of a slot and store them in that slot."""
+
+    def exchange(self) -> None:
+        """Exchange the values of the two slots, after the poses have been exchanged."""
+
+    def add_differences(self, difference: wp.array, size: wp.array) -> None:
+        """Add the energy differences "trial" minus "current" to `difference` (n,) and the magnitudes of both to `size` (n,).
+
+        Each energy counts for one body, its owner."""
+
+    def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
+        """Add gradient (n, 12) and positive semidefinite diagonal blocks (n, 12, 12) at the iterate, and set the off-diagonal
+        blocks, which `Potential.couplings` lists. The energies of the iterate have been evaluated."""
+
+
 class Potential:
     """Incremental potential E(q), evaluated at the iterate and at a trial (`at`).
 
     Attributes:
-        bodies, joints, friction, contacts, further: the terms; `terms`: all terms in the order of summation.
+        bodies, joints, friction, contacts: the terms; `terms`: all terms in the order of summation.
         gradient: (n, 12); diagonal: (n, 12, 12) diagonal blocks of the Hessian.
         has_constraints: whether some degrees of freedom are fixed and projected out.
-        ties: (k, 2) pairs of bodies that terms couple permanently, without the pairs of joints.
         has_contact_energies: whether slot "current" of the contacts holds energies of the iterate for the current candidates.
     """
 
@@ -37,8 +60,7 @@ class Potential:
         self.contacts = Contacts(model, device, islands.done)
         self.friction = Friction(model, device, self.contacts)
         self.friction.begin = at.rest
-        self.bodies = Bodies(n, device)
-        self.further: list[Term] = []
+        self.bodies = Bodies(n, device, at)
         self.set_joints(system)
         self.gradient, self.diagonal = device.zeros((n, 12), wp.float64), device.zeros((n, 12, 12), wp.float64)
         self._difference, self._size = (device.zeros(n, wp.float64) for _ in range(2))
@@ -49,8 +71,7 @@ class Potential:
     def set_joints(self, system: JointSystem) -> None:
         self.joints = Joints(system, self.n, self.device)
         self.bodies.constant = self.joints.diagonal
-        self.terms: list[Term] = [self.bodies, self.joints, *self.further, self.friction, self.contacts]
-        self.ties = np.concatenate([term.ties for term in self.terms])
+        self.terms: list[Term] = [self.bodies, self.joints, self.friction, self.contacts]
 
     @property
     def regularisations(self) -> tuple[wp.array, wp.array]:
@@ -62,8 +83,7 @@ class Potential:
         """Off-diagonal blocks of each term, with the number of pairs, or the capacity if launches are recorded.
 
         Joints come first, because their pairs are constant; contacts, which have most of the changing pairs, follow."""
-        terms = self.joints, self.contacts, self.friction, *self.further
-        return [coupling for term in terms for coupling in term.couplings]
+        return [term.coupled for term in (self.joints, self.contacts, self.friction)]
 
     # energies ----------------------------------------------------------------------------------------------------
 
@@ -107,7 +127,7 @@ class Potential:
         finally:
             at.along = None
         for term in self.terms:
-            term.add_differences(at, self._difference, self._size)
+            term.add_differences(self._difference, self._size)
         islands.reduce(self._difference, sums.SUM, change)
         islands.reduce(self._size, sums.SUM, size)
 
@@ -115,7 +135,7 @@ class Potential:
         """Exchange iterate and trial by value: recorded launches keep pointers to the arrays."""
         self.device.launch(poses.exchange_poses, self.n, self.at.current, self.at.trial)
         for term in self.terms:
-            term.exchange(self.at)
+            term.exchange()
 
     def launch_mark_done(self, converged: wp.array) -> None:
         """Mark the bodies of islands with `converged` (islands,) int32 = 1, and no others, as done; launches only.

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import warp as wp
 
-from abd.backends.body_data import BodyData
-from abd.backends.numbering import Sleep
+from abd.backends.islands import InactiveBodies
 from abd.backends.reference.numpy_bodies import projectors, state
-from abd.backends.reference.potential import Potential
 from abd.contact.path import standing
-from abd.model import Kind, Model
+from abd.model import Kind
 
 
 class Loads:
     """Implementation of `abd.backends.protocol.Loads`."""
 
-    def __init__(self, potential: Potential):
-        self.potential = potential
+    def __init__(self, backend):
+        self.backend = backend
 
     def set_loads(self, force: np.ndarray, torque: np.ndarray) -> None:
         """Do nothing: forces [N] and torques [N m] (n, 3) are the model's own arrays."""
@@ -27,16 +24,16 @@ class Loads:
 
     def set_friction(self, mu: np.ndarray) -> None:
         """Update the pairs to changed coefficients (m, m) between materials, in the model's own array."""
-        self.potential.contacts.follow_materials()
-        self.potential.friction.follow_materials()
+        self.backend.contacts.follow_materials()
+        self.backend.friction.follow_materials()
 
 
 class TargetPoses:
     """Implementation of `abd.backends.protocol.TargetPoses`; prescribed: (k,) indices of the bodies."""
 
-    def __init__(self, model: Model, potential: Potential):
-        self.potential, self.at = potential, potential.at
-        self.prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
+    def __init__(self, backend):
+        self.backend, self.at = backend, backend.at
+        self.prescribed = np.flatnonzero(backend.model.bodies.kind == Kind.KINEMATIC)
 
     def read_prescribed(self) -> np.ndarray:
         return self.at.q[self.prescribed]
@@ -48,32 +45,17 @@ class TargetPoses:
     def snap_to_targets(self, chosen: np.ndarray) -> None:
         at, step = self.at, self.at.step
         at.q = np.where(chosen[:, None], state(step.pk, step.Ak), at.q)
-        self.potential.contacts.search(standing(at.q))
-        self.potential.evaluate()
+        self.backend.contacts.search(standing(at.q))
 
 
-class Inactive(Sleep):
-    """Implementation of `abd.backends.protocol.Inactive`.
-
-    Attributes:
-        immobile: (n,) bool, static bodies; held: (n,) 1 for bodies that are not mobile, on the device.
-    """
-
-    def __init__(self, model: Model, constants: BodyData, potential: Potential):
-        self.constants, self.potential = constants, potential
-        self.immobile = model.bodies.kind == Kind.STATIC
-        self.device = potential.device
-        self.held = self.device.upload(self.immobile, wp.int32)
-        super().__init__(potential.islands, ~self.immobile)
+class Inactive(InactiveBodies):
+    """Inactive bodies, with the projectors of the terms."""
 
     def hold(self, held: np.ndarray) -> None:
-        step = self.potential.at.step
-        step.held = self.immobile | self.excluded | (np.asarray(held) != 0)
-        self.mobile = ~step.held
-        self.device.write(self.held, step.held)
-        self.potential.projectors = projectors(self.constants, step.held)
+        super().hold(held)
+        self.backend.at.step.held = ~self.mobile
+        self.backend.potential.projectors = projectors(self.backend.constants, ~self.mobile)
 
     def exclude(self, excluded: np.ndarray) -> None:
-        self.excluded = excluded.copy()
-        self.potential.contacts.excluded = self.excluded
-        self.device.write(self.islands.excluded, excluded)
+        super().exclude(excluded)
+        self.backend.contacts.excluded = self.excluded

@@ -6,7 +6,6 @@ import numpy as np
 import scipy.linalg
 import warp as wp
 
-from abd.backends.reference.parts.conditions import Inactive
 from abd.errors import StepFailure
 from cuda_kernels.step import control
 
@@ -21,9 +20,8 @@ class DenseSolver:
 
     exact = sees_joints = known = True
 
-    def __init__(self, inactive: Inactive):
-        self.inactive, self.islands, self.device = inactive, inactive.islands, inactive.device
-        n = len(inactive.mobile)
+    def __init__(self, backend):
+        self.inactive, self.islands, self.device, n = backend.inactive, backend.islands, backend.device, backend.n
         self.direction, self.step = (self.device.zeros((n, 12), wp.float64) for _ in range(2))
         self.failed, self.any_failed = self.device.zeros(n, wp.int32), self.device.zeros(1, wp.int32)
         self.bodies = self.device.upload(np.arange(n), wp.int32)

@@ -6,12 +6,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import UnprovenPaths
-from abd.backends.body_data import BodyData
-from abd.backends.reference.numpy_bodies import Boxes, maps, positions, state, turning
-from abd.backends.reference.numpy_motion import HostScheme
-from abd.backends.reference.parts.conditions import Inactive
-from abd.backends.reference.parts.states import States
-from abd.backends.reference.potential import Potential
+from abd.backends.reference.numpy_bodies import maps, positions, state, turning
 from abd.contact.path import Path, between, direction_path, standing
 from abd.model import Kind
 from abd.rotations import axial, rotation_vectors, rotations
@@ -28,10 +23,10 @@ class TrialPath:
         path: the arcs; moving: (n,) start code of every body (`cuda_kernels.shared.step`).
     """
 
-    def __init__(self, constants: BodyData, potential: Potential, scheme: HostScheme, boxes: Boxes):
-        self.constants, self.at, self.islands = constants, potential.at, potential.islands
-        self.scheme, self.boxes, self.turning = scheme, boxes, turning(constants)
-        self.moving, self.path = potential.device.zeros(potential.n, wp.int32), standing(self.at.q)
+    def __init__(self, backend):
+        self.constants, self.at, self.islands = backend.constants, backend.at, backend.islands
+        self.scheme, self.boxes, self.turning = backend.scheme, backend.boxes, turning(backend.constants)
+        self.moving, self.path = backend.device.zeros(backend.n, wp.int32), standing(self.at.q)
 
     def launch_start(self) -> None:
         """Set the path from q_n along the predicted motion (`numpy_motion.Target`) for the start codes in `moving`.
@@ -80,17 +75,16 @@ class TrialPath:
 class SweptPaths:
     """Implementation of `abd.backends.protocol.SweptPaths`."""
 
-    def __init__(self, states: States, potential: Potential, inactive: Inactive, boxes: Boxes):
-        self.states, self.contacts, self.inactive, self.boxes = states, potential.contacts, inactive, boxes
-        self.islands = potential.islands
+    def __init__(self, backend):
+        self.backend = backend
 
     def unproven(self, h: float | np.ndarray, converged: wp.array | None = None) -> UnprovenPaths:
-        states = self.states
+        b, states = self.backend, self.backend.states
         begin, turned = states.now, np.reshape(h, (-1, 1)) * axial(maps(states.velocity) @ np.linalg.inv(maps(states.now)))
         if converged is not None:
             # a held body may have reached its target already; its swept path is still checked
-            is_stationary = (converged.numpy()[self.islands.host] != 0) & self.inactive.mobile
+            is_stationary = (converged.numpy()[b.islands.host] != 0) & b.inactive.mobile
             begin, turned = (
                 np.where(is_stationary[:, None], stationary, one) for stationary, one in ((states.at.q, begin), (0.0, turned))
             )
-        return self.contacts.unproven(between(begin, states.at.q, turned, self.boxes.radii(begin)))
+        return b.contacts.unproven(between(begin, states.at.q, turned, b.boxes.radii(begin)))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.answers import OnHost
-from abd.backends.reference.iterate import Iterate
-from abd.model import Bodies
 
 
 class States:
@@ -16,8 +14,8 @@ class States:
         now, before: (n, 12) states of the last two steps; velocity, earlier: their rates; forces: force history.
     """
 
-    def __init__(self, bodies: Bodies, at: Iterate):
-        self.n, self.at = len(bodies), at
+    def __init__(self, backend):
+        self.n, self.at, bodies = backend.n, backend.at, backend.model.bodies
         self.load_state(bodies.q, bodies.qd, bodies.q, bodies.qd)
 
     def load_state(

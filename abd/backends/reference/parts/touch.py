@@ -8,13 +8,9 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import PairLoads
-from abd.backends.reference.parts.conditions import Inactive
-from abd.backends.reference.parts.paths import TrialPath
-from abd.backends.reference.potential import Potential
 from abd.contact.pair_law import PairParameters
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, standing
-from abd.model import Model
 from abd.potentials.arc_slip import Course
 from cuda_kernels.parallel import sums
 
@@ -30,10 +26,10 @@ class Touch:
 
     builds = 0
 
-    def __init__(self, model: Model, potential: Potential, inactive: Inactive, trial_path: TrialPath):
-        self.model, self.potential, self.at, self.islands = model, potential, potential.at, potential.islands
-        self.contacts, self.friction, self.n = potential.contacts, potential.friction, potential.n
-        self.inactive, self.trial_path, self.device = inactive, trial_path, potential.device
+    def __init__(self, backend):
+        self.backend, self.device, self.islands, self.at = backend, backend.device, backend.islands, backend.at
+        self.contacts, self.friction, self.n = backend.contacts, backend.friction, backend.n
+        self.trial_path = backend.trial_path
         self._listed: Path | None = None
         self._gaps = self.device.zeros(self.n, wp.float64)
         none = self.device.zeros(2, wp.int32)
@@ -52,7 +48,7 @@ class Touch:
         self.contacts.search(standing(self.at.q))
 
     def exclude_pairs(self, pairs: np.ndarray) -> None:
-        self.contacts.pairs = body_pairs(replace(self.model, excluded_pairs=pairs))
+        self.contacts.pairs = body_pairs(replace(self.backend.model, excluded_pairs=pairs))
         self.contacts.search(standing(self.at.q))
         self.friction.forget()
 
@@ -121,7 +117,7 @@ class Touch:
         self._listed = self.trial_path.path
         self.contacts.search(self._listed)
         self.islands.keep_numbering()
-        self.islands.renumber(self.inactive.mobile, self.candidate_pairs())
+        self.islands.renumber(self.backend.inactive.mobile, self.candidate_pairs())
 
     def test_cover(self, each: wp.array, limit: wp.array, covered: wp.array) -> None:
         self.device.fill(covered, int(self._listed is self.trial_path.path))

@@ -6,69 +6,56 @@ import numpy as np
 import warp as wp
 
 import cuda_kernels
-from abd.backends.numbering import Sleep
-from abd.backends.warp.potential import Potential
-from abd.model import Kind, Model
+from abd.backends.islands import InactiveBodies
+from abd.model import Kind
 
 
 class Loads:
     """Implementation of `abd.backends.protocol.Loads`."""
 
-    def __init__(self, model: Model, potential: Potential):
-        self.potential, self.device, self.at = potential, potential.device, potential.at
-        self.at.step.gravity = wp.vec3d(*model.settings.gravity)
+    def __init__(self, backend):
+        self.backend, self.device = backend, backend.device
+        self.set_gravity(backend.model.settings.gravity)
         self._load_kernels()
 
     def _load_kernels(self) -> None:
         """Load the kernels that the scene needs."""
-        contacts, friction, joints = self.potential.contacts, self.potential.friction, self.potential.joints
-        needs = {"contact": contacts.candidates.may_touch, "friction": friction.enabled, "joints": joints.count > 0}
+        b = self.backend
+        needs = {"contact": b.contacts.candidates.may_touch, "friction": b.friction.enabled, "joints": b.joints.count > 0}
         self.device.load(cuda_kernels, *(word for word, needed in needs.items() if needed))
 
     def set_loads(self, force: np.ndarray, torque: np.ndarray) -> None:
-        self.device.write(self.at.body.force, force)
-        self.device.write(self.at.body.torque, torque)
+        body = self.backend.at.body
+        self.device.write(body.force, force)
+        self.device.write(body.torque, torque)
 
     def set_gravity(self, gravity: np.ndarray) -> None:
         """Set the gravity (3,) [m/s^2] and invalidate recorded launches, which hold the previous one."""
-        self.at.step.gravity = wp.vec3d(*gravity)
+        self.backend.at.step.gravity = wp.vec3d(*gravity)
         self.device.generation += 1
 
     def set_friction(self, mu: np.ndarray) -> None:
-        friction, before = self.potential.friction, self.potential.friction.enabled
+        friction, before = self.backend.friction, self.backend.friction.enabled
         friction.set_coefficients(mu)
         if friction.enabled and not before:
             self._load_kernels()
         self.device.generation += 1
 
 
-class Inactive(Sleep):
-    """Implementation of `abd.backends.protocol.Inactive`.
+class Inactive(InactiveBodies):
+    """Inactive bodies, whose degrees of freedom the kernels project out."""
 
-    Attributes:
-        immobile: (n,) 1 for static bodies.
-    """
-
-    def __init__(self, model: Model, potential: Potential):
-        self.potential, self.device = potential, potential.device
-        bodies = model.bodies
-        self.immobile = (bodies.kind == Kind.STATIC).astype(np.int32)
-        super().__init__(potential.islands, self.immobile == 0)
+    def __init__(self, backend):
+        super().__init__(backend)
+        bodies = backend.model.bodies
         fixed = (bodies.free_rotation != 3) | ~bodies.free_translation.all(axis=1)
-        self._has_fixed = potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
-        self.held = potential.at.step.held = self.device.upload(self.immobile, wp.int32)
-        potential.contacts.candidates.held = self.held
-
-    def hold(self, held: np.ndarray) -> None:
-        held = np.maximum(self.immobile | self.excluded, held).astype(np.int32)
-        self.mobile = held == 0
-        self.device.write(self.held, held)
+        self._has_fixed = backend.potential.has_constraints = bool((fixed | (bodies.kind != Kind.DYNAMIC)).any())
+        backend.at.step.held = backend.contacts.candidates.held = self.held
 
     def exclude(self, excluded: np.ndarray) -> None:
         if np.array_equal(excluded, self.excluded):
             return
-        self.excluded = excluded.copy()
-        self.device.write(self.islands.excluded, excluded.astype(np.int32))
-        self.potential.has_constraints = self._has_fixed or bool(excluded.any())
-        self.device.write(self.potential.contacts.candidates.filters.excluded, excluded.astype(np.int32))
+        super().exclude(excluded)
+        self.backend.potential.has_constraints = self._has_fixed or bool(excluded.any())
+        self.device.write(self.backend.contacts.candidates.filters.excluded, excluded)
         self.hold(self.immobile)

@@ -6,12 +6,6 @@ import numpy as np
 
 from abd.backends.device.device import Device
 from abd.backends.device.totals import Section, Totals
-from abd.backends.warp.iterate import Scratch
-from abd.backends.warp.parts.states import States
-from abd.backends.warp.parts.touch import Touch
-from abd.backends.warp.potential import Potential
-from abd.backends.warp.scheme import DeviceScheme
-from abd.backends.warp.trial_path import TrialPath
 from abd.contact.forces import Pressing
 from abd.energies import StepStatistics
 from cuda_kernels.joints import row_memory
@@ -34,19 +28,9 @@ def new_totals(device: Device, n: int) -> Totals:
 class Readings:
     """Implementation of `abd.backends.protocol.Readings`; totals: sums over a step."""
 
-    def __init__(
-        self, potential: Potential, states: States, trial_path: TrialPath, touch: Touch, scheme: DeviceScheme, totals: Totals,
-        scratch: Scratch,
-    ):  # fmt: skip
-        self.potential, self.states, self.trial_path, self.touch = potential, states, trial_path, touch
-        self.scheme, self.totals, self.scratch = scheme, totals, scratch
-        self.device, self.at, self.n = potential.device, potential.at, potential.n
-        self.contacts, self.friction = potential.contacts, potential.friction
-
-    def _exact_gap(self) -> float:
-        """Evaluate all gaps and return the smallest [m]: stored gaps of inactive contacts may be lower bounds."""
-        self.contacts.evaluate(self.at, "current")
-        return self.contacts.smallest_gap()
+    def __init__(self, backend):
+        self.backend, self.device, self.at, self.totals = backend, backend.device, backend.at, backend.totals
+        self.contacts = backend.contacts
 
     def contact_statistics(self) -> tuple[float, int, float]:
         count = self.contacts.candidates.count
@@ -54,21 +38,22 @@ class Readings:
         return float(energy.sum()), int(np.count_nonzero(gap < 1.0)), self.contacts.smallest_gap()
 
     def pressing(self) -> Pressing:
-        self.potential.evaluate_contacts()
+        self.backend.potential.evaluate_contacts()
         return self.contacts.pressing(self.at.current)
 
     def frozen_friction(self) -> tuple[np.ndarray, ...]:
-        *where, load = self.friction.frozen(self.at.eps)
-        rest = self.device.read(self.states.packed(self.at.rest, self.scratch.vectors))  # `q` must not change
+        b = self.backend
+        *where, load = b.friction.frozen(self.at.eps)
+        rest = self.device.read(b.states.packed(self.at.rest, b.scratch.vectors))  # `q` must not change
         return *where, load / self.at.ch2[where[0][:, 0]], rest
 
     def vertex_speeds(self) -> np.ndarray:
-        out = self.scratch.a
-        self.device.launch(statistics.vertex_speeds, self.n, *self.trial_path.surface_box, self.states.velocity, out)
+        b, out = self.backend, self.backend.scratch.a
+        self.device.launch(statistics.vertex_speeds, b.n, *b.trial_path.surface_box, b.states.velocity, out)
         return self.device.read(out)
 
     def statistics(self) -> StepStatistics:
-        self.potential.evaluate_contacts()
+        self.backend.potential.evaluate_contacts()
         c = self.contacts.candidates
         has_contacts = c.count > 0
         (self.totals.fill if has_contacts else self.totals.leave_empty)("contact")
@@ -79,28 +64,30 @@ class Readings:
         """Compute statistics of bodies, and of contacts if any is listed; launches only."""
         c = self.contacts.candidates
         self.launch_statistics()
-        self.touch.mark_touching(self.totals.flags)
+        self.backend.touch.mark_touching(self.totals.flags)
         if has_contacts:
-            known = *self.contacts.arrays("current")[:2], c.pairs, c.items, self.contacts.surfaces.between
+            known = *self.contacts.arrays("current")[:2], self.contacts.surfaces.between, self.contacts.law.kappa
             extent = self.device.extent(c.count, c.capacity)
-            self.totals.launch(
-                "contact", statistics.contact_statistics, extent, c.counts, *known, self.contacts.law.kappa
-            )
+            self.totals.launch("contact", statistics.contact_statistics, extent, c.listed, *known)
 
     def launch_statistics(self) -> None:
         """Compute statistics of bodies; launches only."""
-        at, states = self.at, self.states
+        b, at, states = self.backend, self.at, self.backend.states
         self.totals.launch(
-            "bodies", statistics.body_statistics, self.n,
-            at.body, at.step, at.current, states.before, states.earlier, states.velocity, self.scheme.of,
-            self.scheme.motion, self.potential.gradient,
+            "bodies", statistics.body_statistics, b.n,
+            at.body, at.step, at.current, states.before, states.earlier, states.velocity, b.scheme.of, b.scheme.motion,
+            b.potential.gradient,
         )  # fmt: skip
 
     def statistics_of(self, found: dict[str, list[float]]) -> StepStatistics:
         """Build `StepStatistics` from totals that the host has read."""
-        self.touch.touched = self.totals.flagged
+        self.backend.touch.touched = self.totals.flagged
         body, linear, measured, contact = found["bodies"], found["linear"], found["measured"], found["contact"]
         gap, host = -contact[2], self.totals.host  # bodies come first
+        if gap < -contact[3]:
+            # stored gaps of inactive contacts may be lower bounds
+            self.contacts.evaluate(self.at, "current")
+            gap = self.contacts.smallest_gap()
         return StepStatistics(
             kinetic=body[0],
             gravity=body[7],
@@ -116,7 +103,7 @@ class Readings:
             orthogonality_error=max(body[10], 0.0),
             residual_force=max(body[11], 0.0),
             contacts=int(contact[1]),
-            smallest_gap=self._exact_gap() if gap < -contact[3] else gap,
+            smallest_gap=gap,
             fastest=max(body[12], 0.0),
             turning=max(body[13], 0.0),
         )

@@ -7,14 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
+from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import Device
-from abd.backends.device.graphs import Graphs
 from abd.backends.device.upload import upload_measures
 from abd.backends.turns import Turns
-from abd.backends.warp.iterate import Scratch
-from abd.backends.warp.parts.states import States
-from abd.backends.warp.potential import Potential
-from abd.backends.warp.scheme import DeviceScheme
 from abd.backends.warp.terms.joint_ends import lists_of
 from abd.backends.warp.terms.joints import Joints
 from abd.backends.warp.terms.row_memory import RowMemory
@@ -24,7 +20,7 @@ from abd.joints.rows.forces import Applied
 from abd.joints.rows.springs import resolved
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
-from abd.model import Kind, Model
+from abd.model import Kind
 from cuda_kernels.bodies import poses
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.joints import measures, springs
@@ -39,36 +35,33 @@ class Rows:
         needs_host: whether joints have users' functions that the host evaluates between launches.
     """
 
-    def __init__(
-        self, model: Model, potential: Potential, states: States, scheme: DeviceScheme, graphs: Graphs, scratch: Scratch
-    ):
-        self.model, self.potential, self.states = model, potential, states
-        self.scheme, self.graphs, self.scratch = scheme, graphs, scratch
-        self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
+    def __init__(self, backend):
+        self.backend, self.device, self.islands = backend, backend.device, backend.islands
+        self.at, self.scratch, self.n = backend.at, backend.scratch, backend.n
         self._set_up()
 
     def set_joints(self, system: JointSystem) -> None:
-        self.potential.set_joints(system)
+        self.backend.potential.set_joints(system)
         self._set_up()
 
     def _set_up(self) -> None:
-        joints, self.scheme.writer = self.potential.joints, None
-        active = JointList.of(self.model.joints).column("active").astype(bool)
-        smooth = self.model.settings.integrator == "generalized_alpha"
-        which = resolved(self.model, joints.system) & smooth
-        self.memory = RowMemory(joints, active, which, self.scheme.stiffness_weights, self.device)
+        b, model, joints = self.backend, self.backend.model, self.backend.joints
+        b.scheme.writer = None
+        active = JointList.of(model.joints).column("active").astype(bool)
+        smooth = model.settings.integrator == "generalized_alpha"
+        which = resolved(model, joints.system) & smooth
+        self.memory = RowMemory(joints, active, which, b.scheme.stiffness_weights, self.at.step.ch2, self.device)
         self.springs = Springs(joints, self.memory, which, self.n, self.device)
-        self.islands.tie(joints.system, self.potential.ties)
-        self.needs_host = joints.system.has_user_functions
-        self.graphs.needs_host = self.needs_host
-        self.islands.renumber(self.model.bodies.kind != Kind.STATIC, np.zeros((0, 2), dtype=int))
+        self.islands.tie(joints.system)
+        self.needs_host = b.graphs.needs_host = joints.system.has_user_functions
+        self.islands.renumber(model.bodies.kind != Kind.STATIC, NO_PAIRS)
 
     def load(self, memory: JointMemory) -> None:
         self.memory.load(memory)
 
     def begin_joints(self, ch2: PerBody, time: PerBody, speed: float) -> int | None:
-        states = self.states
-        return self.memory.begin(self.scheme.of_rows, ch2, time, speed, states.now, lambda: states.read_state()[0])
+        states = self.backend.states
+        return self.memory.begin(self.backend.scheme.of_rows, ch2, time, speed, states.now, lambda: states.read_state()[0])
 
     def take_efforts(self) -> None:
         self.memory.take_efforts()
@@ -79,7 +72,7 @@ class Rows:
         return self._marked(lambda marks: self.memory.mark_limited(self.at.current, marks))
 
     def turned(self, limit: float) -> np.ndarray:
-        if not self.potential.joints.system.counts_turns:
+        if not self.backend.joints.system.counts_turns:
             return np.zeros(self.n, dtype=bool)
         return self._marked(lambda marks: self.memory.mark_turned(self.at.current, limit, marks))
 
@@ -96,28 +89,28 @@ class Rows:
         return self.memory.applied(memory)
 
     def watch_turns(self, table: MeasureTable) -> Turns:
-        return CountedTurns(table, self.states)
+        return CountedTurns(table, self.backend.states)
 
     # Newton iterations; all methods only launch kernels ------------------------------------------------------------
 
     def evaluate(self) -> None:
         """Evaluate the energies of the rows at the iterate."""
-        self.potential.joints.evaluate(self.at, "current")
+        self.backend.joints.evaluate(self.at, "current")
 
     def launch_gaps(self) -> None:
         """Compute the gaps of all joint limits at the iterate, the reference of `launch_open_fractions`."""
-        self.potential.joints.measure_gaps(self.at.current)
+        self.backend.joints.measure_gaps(self.at.current)
 
     def launch_open_fractions(self, out: wp.array) -> None:
         """Compute the fraction of the step to the trial that keeps the limits of every body open, `out` (n,)."""
         self.device.fill(out, 1.0)
-        self.potential.joints.open_fractions(self.at.trial, out)
+        self.backend.joints.open_fractions(self.at.trial, out)
 
     def launch_effort_changes(self, direction: wp.array, out: wp.array) -> None:
         """Compute the largest change of friction and of limited drives of every body along a direction, `out` (n,)
         (`abd.backends.warp.terms.joints.Joints.effort_changes`)."""
         self.device.fill(out)
-        self.potential.joints.effort_changes(direction, self.islands.done, out)
+        self.backend.joints.effort_changes(direction, self.islands.done, out)
 
     def launch_predicted_errors(self, direction: wp.array, out: wp.array, energy: wp.array) -> None:
         """Compute the largest relative residual c of exact rows of every body by the linear model at the end of a direction,
@@ -126,22 +119,22 @@ class Rows:
         self.device.launch(poses.go_straight, self.n, self.at.current, direction, straight)
         self.device.fill(out)
         self.device.fill(energy)
-        self.potential.joints.predicted_errors(straight, direction, self.islands.done, out, energy)
+        self.backend.joints.predicted_errors(straight, direction, self.islands.done, out, energy)
 
     def launch_missing(self, out: wp.array) -> None:
         """Add the forces ``C^T K c`` of the residuals from `launch_predicted_errors` to `out` (n, 12)."""
-        self.potential.joints.add_missing(self.scratch.straight, self.islands.done, out)
+        self.backend.joints.add_missing(self.scratch.straight, self.islands.done, out)
 
     def step_multipliers(self, weight: wp.array, turn: wp.array) -> None:
         """Update multipliers: s = c + turn s, lambda += weight K s, with residuals c from `launch_predicted_errors` and numbers
         per island."""
-        self.potential.joints.step_multipliers(self.scratch.straight, self.islands.island, weight, turn)
+        self.backend.joints.step_multipliers(self.scratch.straight, self.islands.island, weight, turn)
 
     def launch_errors(self, out: wp.array) -> None:
         """Compute the largest relative residual of exact rows at the iterate, `out` (islands,), -1 without any; launches only."""
         a = self.scratch.a
         self.device.fill(a, -1.0)
-        self.potential.joints.errors(self.at.current, self.islands.done, a)
+        self.backend.joints.errors(self.at.current, self.islands.done, a)
         self.islands.reduce(a, sums.MAX, out)
 
     def update_multipliers(self, direction: wp.array) -> None:
@@ -149,7 +142,7 @@ class Rows:
 
         Call it after `Potential.exchange`, while the trial holds the previous iterate.
         """
-        joints, at, straight, done = self.potential.joints, self.at, self.scratch.straight, self.islands.done
+        joints, at, straight, done = self.backend.joints, self.at, self.scratch.straight, self.islands.done
         self.device.launch(poses.go_straight, self.n, at.trial, direction, straight)
         joints.relinearize(at.trial, direction, done)
         joints.update_multipliers(straight, done)

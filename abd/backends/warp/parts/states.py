@@ -6,12 +6,9 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import OnHost
-from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
 from abd.backends.device.read_back import PendingCopy, ReadBack
 from abd.backends.device.upload import allocate_struct
-from abd.backends.warp.iterate import Iterate, Scratch
-from abd.backends.warp.parts.touch import Touch
 from cuda_kernels.bodies import poses
 from cuda_kernels.bodies.affine import Pose
 
@@ -24,8 +21,10 @@ class States:
         q: (n, 12) packed pose for the host and for users' kernels.
     """
 
-    def __init__(self, n: int, device: Device, at: Iterate, touch: Touch, scratch: Scratch):
-        self.n, self.device, self.at, self.touch, self.scratch = n, device, at, touch, scratch
+    def __init__(self, backend):
+        self.backend, self.at, self.scratch = backend, backend.at, backend.scratch
+        device, n = backend.device, backend.n
+        self.n, self.device = n, device
         self.now, self.before = allocate_struct(Pose, n, device), allocate_struct(Pose, n, device)
         self.velocity, self.earlier, self.forces, self.q = (device.zeros((n, 12), wp.float64) for _ in range(4))
         self._graphs, self._read_back = Graphs(device), ReadBack(device)
@@ -40,7 +39,7 @@ class States:
         self.device.write(self.velocity, qd)
         self.device.write(self.earlier, previous_qd)
         self.device.write(self.forces, np.zeros((self.n, 12)) if forces is None else forces)
-        self.touch.clear()
+        self.backend.touch.clear()
 
     def _launch_load(self) -> None:
         for values, pose in ((self.scratch.vectors, self.before), (self.q, self.now), (self.q, self.at.current)):
@@ -48,7 +47,7 @@ class States:
 
     def abandon(self) -> None:
         self.device.launch(poses.copy_pose, self.n, self.now, self.at.current)
-        self.touch.clear()
+        self.backend.touch.clear()
 
     def read_state(self) -> tuple[np.ndarray, np.ndarray]:
         return tuple(self.device.read_all((self.packed(self.now, self.q), None), (self.velocity, None)))
@@ -76,8 +75,3 @@ class States:
         """Pack a pose into `out` (n, 12)."""
         self.device.launch(poses.pack, self.n, pose, out)
         return out
-
-    def unpack(self, q: np.ndarray, pose) -> None:
-        """Unpack a host array (n, 12) into a pose."""
-        self.device.write(self.q, q)
-        self.device.launch(poses.unpack, self.n, self.q, pose)

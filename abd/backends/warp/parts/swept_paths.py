@@ -6,14 +6,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import STRAINED, UnprovenPaths
-from abd.backends.device.graphs import Graphs
-from abd.backends.warp.iterate import Scratch
-from abd.backends.warp.parts.conditions import Inactive
-from abd.backends.warp.parts.states import States
-from abd.backends.warp.parts.touch import Touch
-from abd.backends.warp.potential import Potential
 from abd.backends.warp.terms.candidates import LAST
-from abd.backends.warp.trial_path import TrialPath
 from cuda_kernels.bodies import swept_paths
 from cuda_kernels.parallel import sums
 from cuda_kernels.parallel.islands import to_bodies
@@ -24,22 +17,17 @@ class SweptPaths:
 
     Attributes:
         length: (n,) step length [s]; stationary: (n,) 1 for bodies that stay at the iterate.
-        largest: (1,) largest motion along the paths [m]; covered: (1,) whether the list is complete for them; found: (2,) both.
+        largest: (1,) largest motion along the paths [m]; covered: (1,) whether the list is complete for them.
         proven: (1,) smallest proven collision-free fraction.
     """
 
-    def __init__(
-        self, potential: Potential, states: States, trial_path: TrialPath, touch: Touch, inactive: Inactive, scratch: Scratch,
-        graphs: Graphs,
-    ):  # fmt: skip
-        self.potential, self.states, self.trial_path = potential, states, trial_path
-        self.touch, self.inactive, self.scratch, self.graphs = touch, inactive, scratch, graphs
-        self.device, self.islands, self.contacts = potential.device, potential.islands, potential.contacts
-        self.length = self.device.zeros(potential.n, wp.float64)
-        self.stationary = self.device.zeros(max(potential.n, 1), wp.int32)
+    def __init__(self, backend):
+        self.backend, self.device, self.islands = backend, backend.device, backend.islands
+        self.contacts, self.trial_path, self.scratch = backend.contacts, backend.trial_path, backend.scratch
+        self.length = self.device.zeros(backend.n, wp.float64)
+        self.stationary = self.device.zeros(max(backend.n, 1), wp.int32)
         self.largest, self.proven = (self.device.zeros(1, wp.float64) for _ in range(2))
-        self.covered, self.found = self.device.zeros(1, wp.int32), self.device.zeros(2, wp.float64)
-        self._each = self.islands.scalars("read")
+        self.covered = self.device.zeros(1, wp.int32)
 
     def unproven(self, h: float | np.ndarray, converged: wp.array | None = None) -> UnprovenPaths:
         """See `abd.backends.protocol.SweptPaths.unproven`.
@@ -49,22 +37,21 @@ class SweptPaths:
         """
         islands, path = self.islands, self.trial_path.path
         contacts, candidates = self.contacts.arrays("current"), self.contacts.candidates
-        self.potential.evaluate_contacts()
+        self.backend.potential.evaluate_contacts()
         self.device.assign(self.length, h)
         key = 0 if converged is None else converged.ptr
-        self.graphs.run(("swept paths", key), lambda: self._launch_back(converged))
-        motion, covered = self.device.read(self.found).tolist()
+        self.backend.graphs.run(("swept paths", key), lambda: self._launch_back(converged))
+        (motion,), (covered,) = self.device.read_all((self.largest, None), (self.covered, None))
         if not np.isfinite(motion):
             is_strained = np.flatnonzero(~np.isfinite(self.device.read(self.scratch.a)))
             return UnprovenPaths(np.full(len(is_strained), STRAINED), np.stack([is_strained, is_strained], axis=1))
         if not covered:
-            alpha = islands.scalars("limit")
             if converged is not None:
-                candidates.renew(path, motion, islands.island, alpha)
+                candidates.renew(path, motion, islands.island, islands.ones)
             else:
                 candidates.travel += motion
-                candidates.build(path, islands.island, alpha, 0.0, LAST)
-            self.touch.carry(contacts)
+                candidates.build(path, islands.island, islands.ones, 0.0, LAST)
+            self.backend.touch.carry(contacts)
         has_stationary = converged is not None
         if candidates.count == 0 or self._fraction(True, has_stationary) == 1.0:
             return UnprovenPaths.none()
@@ -76,21 +63,19 @@ class SweptPaths:
 
     def _fraction(self, back: bool, has_stationary: bool) -> float:
         """Return the proven fraction of the paths, traversed backward or forward."""
-        self.graphs.run(("fractions", back, has_stationary), lambda: self._launch_fractions(back, has_stationary))
+        self.backend.graphs.run(("fractions", back, has_stationary), lambda: self._launch_fractions(back, has_stationary))
         return float(self.device.read(self.proven)[0])
 
     def _launch_back(self, converged: wp.array | None) -> None:
         """Set the backward paths and compute their largest motion and whether the list covers them."""
-        islands, path, each, alpha = self.islands, self.trial_path.path, self._each, self.islands.scalars("limit")
+        islands, path, each = self.islands, self.trial_path.path, self.islands.each
         islands.clear_done()
         if converged is not None:
             self.device.launch(to_bodies[wp.int32], self.trial_path.n, islands.island, converged, self.stationary)
         self._set_paths(True, converged is not None)
         islands.reduce(self.scratch.a, sums.MAX, each)
         islands.fold(each, sums.MAX, self.largest)
-        self.device.fill(alpha, 1.0)
-        self.contacts.candidates.test_cover(path, each, islands.island, alpha, self.covered)
-        self.device.launch(swept_paths.gather_motion, 1, self.largest, self.covered, self.found)
+        self.contacts.candidates.test_cover(path, each, islands.island, islands.ones, self.covered)
 
     def _launch_fractions(self, back: bool, has_stationary: bool) -> None:
         """Compute the proven fractions of the candidates and their minimum."""
@@ -98,21 +83,20 @@ class SweptPaths:
         if not back:
             self._set_paths(False, has_stationary)
         self.contacts.proven_fractions(self.trial_path.path, back, a)
-        islands.reduce(a, sums.MIN, self._each)
-        islands.fold(self._each, sums.MIN, self.proven)
+        islands.fold(islands.reduce(a, sums.MIN, islands.each), sums.MIN, self.proven)
 
     def _set_paths(self, back: bool, has_stationary: bool) -> None:
         """Set the paths backward or forward; with `has_stationary`, stationary bodies stay at the iterate."""
         self.launch_swept_paths(self.length, back, self.scratch.a)
         if has_stationary:
-            trial_path, pose = self.trial_path, self.potential.at.current
-            stationary = self.stationary, self.inactive.held, pose, trial_path.path, self.scratch.a
-            self.device.launch(swept_paths.set_stationary, trial_path.n, *stationary)
+            b, path = self.backend, self.trial_path.path
+            stationary = self.stationary, b.inactive.held, b.at.current, path, self.scratch.a
+            self.device.launch(swept_paths.set_stationary, b.n, *stationary)
 
     def launch_swept_paths(self, h: wp.array, back: bool, out: wp.array) -> None:
         """Set the paths for step lengths h (n,) [s] and the displacement of every body, `out` (n,) [m]; launches only."""
-        states, trial_path = self.states, self.trial_path
-        between = states.now, self.potential.at.current, states.velocity
+        states, trial_path = self.backend.states, self.trial_path
+        between = states.now, self.backend.at.current, states.velocity
         self.device.launch(
             swept_paths.swept_path_boxes,
             trial_path.n, trial_path.lower, trial_path.upper, *between, h, int(back), trial_path.path, out,

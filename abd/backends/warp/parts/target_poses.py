@@ -6,10 +6,7 @@ import numpy as np
 import warp as wp
 
 from abd.backends.device.upload import allocate_struct
-from abd.backends.warp.parts.touch import Touch
-from abd.backends.warp.potential import Potential
-from abd.backends.warp.trial_path import TrialPath
-from abd.model import Kind, Model
+from abd.model import Kind
 from cuda_kernels.bodies import paths, poses
 from cuda_kernels.bodies.affine import Pose
 
@@ -17,13 +14,13 @@ from cuda_kernels.bodies.affine import Pose
 class TargetPoses:
     """Implementation of `abd.backends.protocol.TargetPoses`; count: number of prescribed bodies."""
 
-    def __init__(self, model: Model, potential: Potential, trial_path: TrialPath, touch: Touch):
-        device, step, n = potential.device, potential.at.step, len(model.bodies)
-        self.device, self.at, self.trial_path, self.touch, self.n = device, potential.at, trial_path, touch, n
+    def __init__(self, backend):
+        self.backend, self.device, self.at = backend, backend.device, backend.at
+        device, step, n = self.device, self.at.step, backend.n
         self.pose = allocate_struct(Pose, n, device)
         step.pk, step.Ak, step.penalty = self.pose.p, self.pose.A, device.zeros(1, wp.float64)
         step.lp, step.lA = device.zeros(n, wp.vec3d), device.zeros(n, wp.mat33d)
-        prescribed = np.flatnonzero(model.bodies.kind == Kind.KINEMATIC)
+        prescribed = np.flatnonzero(backend.model.bodies.kind == Kind.KINEMATIC)
         self.count, self.prescribed = len(prescribed), device.upload(prescribed, wp.int32)
         self.q = device.zeros((self.count, 12), wp.float64)
 
@@ -47,7 +44,7 @@ class TargetPoses:
 
     def launch_lead(self, now: Pose) -> None:
         """Set targets and predicted motion of prescribed bodies to lead from `now` to their target poses; launches only."""
-        ends = self.pose, now, self.at.target, self.trial_path.lead
+        ends = self.pose, now, self.at.target, self.backend.trial_path.lead
         self.device.launch(paths.lead_to_targets, self.count, self.prescribed, *ends)
 
     def launch_reset(self) -> None:
@@ -56,7 +53,7 @@ class TargetPoses:
         self.device.fill(self.at.step.lA)
 
     def snap_to_targets(self, chosen: np.ndarray) -> None:
-        moving = self.trial_path.moving
+        b, moving = self.backend, self.backend.trial_path.moving
         self.device.write(moving, chosen.astype(np.int32))
-        self.device.launch(poses.snap, self.n, self.pose, moving, self.at.current)
-        self.touch.invalidate()
+        self.device.launch(poses.snap, b.n, self.pose, moving, self.at.current)
+        b.touch.invalidate()

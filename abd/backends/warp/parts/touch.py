@@ -8,15 +8,9 @@ import numpy as np
 import warp as wp
 
 from abd.backends.answers import PairLoads
-from abd.backends.device.totals import Totals
 from abd.backends.device.upload import exclude
-from abd.backends.warp.parts.conditions import Inactive
-from abd.backends.warp.potential import Potential
-from abd.backends.warp.trial_path import TrialPath
 from abd.contact.pair_law import PairParameters
 from abd.contact.pairs import some_may_collide
-from abd.model import Model
-from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.parallel import sums
 from cuda_kernels.step import statistics
 
@@ -28,10 +22,10 @@ class Touch:
         touched: (n,) flags of bodies in contact at the iterate, None if not read.
     """
 
-    def __init__(self, model: Model, potential: Potential, inactive: Inactive, trial_path: TrialPath, totals: Totals):
-        self.model, self.potential, self.inactive, self.trial_path, self.totals = model, potential, inactive, trial_path, totals
-        self.device, self.islands, self.at, self.n = potential.device, potential.islands, potential.at, potential.n
-        self.contacts, self.friction = potential.contacts, potential.friction
+    def __init__(self, backend):
+        self.backend, self.device, self.islands, self.at = backend, backend.device, backend.islands, backend.at
+        self.potential, self.contacts, self.friction = backend.potential, backend.contacts, backend.friction
+        self.trial_path = backend.trial_path
         self.touched: np.ndarray | None = None
 
     @property
@@ -45,21 +39,20 @@ class Touch:
         return self.contacts.candidates.may_collide
 
     def list_contacts(self, scale: float = 1.0) -> None:
-        islands, trial_path, alpha = self.islands, self.trial_path, self.islands.scalars("limit")
+        islands, trial_path = self.islands, self.trial_path
         self.device.fill(trial_path.moving)
         trial_path.launch_start()
-        self.device.write(alpha, np.ones(islands.count))
         self.contacts.set_scale(scale)
         self.contacts.candidates.search_all()
-        self.contacts.candidates.renew(trial_path.path, 0.0, islands.island, alpha)
+        self.contacts.candidates.renew(trial_path.path, 0.0, islands.island, islands.ones)
         self.invalidate()
         self.potential.evaluate_contacts()
 
     def exclude_pairs(self, pairs: np.ndarray) -> None:
         """Set the pairs of bodies (k, 2) that do not collide and invalidate recorded launches."""
         candidates = self.contacts.candidates
-        exclude(candidates.filters, pairs, self.n, self.device)
-        candidates.may_collide = candidates.may_touch and some_may_collide(replace(self.model, excluded_pairs=pairs))
+        exclude(candidates.filters, pairs, self.backend.n, self.device)
+        candidates.may_collide = candidates.may_touch and some_may_collide(replace(self.backend.model, excluded_pairs=pairs))
         self.device.generation += 1
         self.clear()
 
@@ -154,10 +147,11 @@ class Touch:
     def launch_renumber(self) -> None:
         """Form the islands for the current lists; launches only."""
         c, f, extent = self.contacts.candidates, self.friction, self.device.extent
-        self.islands.follow_joined(self.inactive.mobile)
+        inactive = self.backend.inactive
+        self.islands.follow_joined(inactive.mobile)
         near = c.pairs, c.counts, extent(c.pair_count, c.pair_capacity)
         frictional = f.pairs, f.lagged.counts, extent(f.pair_count, f.pairs.shape[0]) if f.pair_count else 0
-        self.islands.launch_renumber(self.inactive.held, near, frictional)
+        self.islands.launch_renumber(inactive.held, near, frictional)
 
     # parameters --------------------------------------------------------------------------------------------------
 
@@ -174,13 +168,10 @@ class Touch:
         self.friction.set_count(count)
 
     def lag_friction(self, chosen: np.ndarray | None = None) -> None:
-        is_all = chosen is None or bool(chosen[self.inactive.mobile].all())
-        self._lag(self.at.current, None if is_all else chosen)
-
-    def _lag(self, heading: Pose, chosen: np.ndarray | None) -> None:
+        is_all = chosen is None or bool(chosen[self.backend.inactive.mobile].all())
         self.potential.evaluate_contacts()
         known = self.friction.follows_list
-        self.friction.lag(self.at, heading, chosen)
+        self.friction.lag(self.at, self.at.current, None if is_all else chosen)
         if not known:
             # islands follow the current lists
             self.launch_renumber()
@@ -195,9 +186,9 @@ class Touch:
         if self.touched is not None:
             return self.touched
         if self.contacts.candidates.count == 0:
-            return np.zeros(self.n, dtype=np.int32)
+            return np.zeros(self.backend.n, dtype=np.int32)
         self.potential.evaluate_contacts()
-        flags = self.totals.flags
+        flags = self.backend.totals.flags
         self.contacts.candidates.graphs.run("touching", lambda: self.mark_touching(flags))
         self.touched = self.device.read(flags)
         return self.touched
@@ -206,10 +197,8 @@ class Touch:
         """Set `flags` (n,) int32 to 1 for bodies with an active contact, 0 for others; launches only."""
         c = self.contacts.candidates
         self.device.fill(flags)
-        self.device.launch(
-            statistics.mark_touching, self.device.extent(c.pair_count, c.pair_capacity),
-            c.counts, c.pairs, c.segment, self.contacts.arrays("current")[1], flags, grain=512,
-        )  # fmt: skip
+        extent = self.device.extent(c.pair_count, c.pair_capacity)
+        self.device.launch(statistics.mark_touching, extent, c.listed, self.contacts.arrays("current")[1], flags, grain=512)
 
     def candidate_pairs(self) -> np.ndarray:
         return np.concatenate([self.contacts.candidates.pair_list(), self.friction.pair_list()])
@@ -224,9 +213,4 @@ class Touch:
         self.potential.evaluate_contacts()
         if self.contacts.candidates.count == 0:
             return np.full(self.islands.count, np.inf)
-        self.contacts.candidates.graphs.run("gaps", self._launch_gaps)
-        return self.islands.read("read")
-
-    def _launch_gaps(self) -> None:
-        """Compute the smallest gap of every island."""
-        self.islands.reduce(self.body_gaps(), sums.MIN, self.islands.scalars("read"))
+        return self.islands.reduced(self.body_gaps(), sums.MIN)

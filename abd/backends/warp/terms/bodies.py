@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import warp as wp
 
-from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import Device
 from abd.backends.warp.iterate import Iterate
 from cuda_kernels.bodies import bodies, poses
-from cuda_kernels.linear.couplings import Coupling
 
 
 class Bodies:
@@ -19,10 +17,8 @@ class Bodies:
         constant: (n, 12, 12) constant diagonal blocks of linear joint rows.
     """
 
-    ties = NO_PAIRS
-
-    def __init__(self, n: int, device: Device):
-        self.n, self.device = n, device
+    def __init__(self, n: int, device: Device, at: Iterate):
+        self.n, self.device, self.at = n, device, at
         self.constant: wp.array | None = None
         self.energy = {slot: device.zeros(n, wp.float64) for slot in ("current", "trial")}
 
@@ -32,13 +28,14 @@ class Bodies:
             bodies.body_energies, self.n, at.body, at.step, at.current, at.pose(slot), at.done, self.energy[slot]
         )
 
-    def exchange(self, at: Iterate) -> None:
+    def exchange(self) -> None:
         """Exchange the slots and evaluate the new iterate, to which external work is relative."""
         self.device.launch(poses.exchange_values, self.n, self.energy["current"], self.energy["trial"])
-        self.evaluate(at, "current")
+        self.evaluate(self.at, "current")
 
-    def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
+    def add_differences(self, difference: wp.array, size: wp.array) -> None:
         """Set difference and size (n,)."""
+        at = self.at
         states = at.current, at.trial, self.energy["current"], self.energy["trial"]
         self.device.launch(bodies.body_differences, self.n, at.body, at.step, *states, difference, size)
 
@@ -48,8 +45,3 @@ class Bodies:
             bodies.linearize_bodies,
             self.n, at.body, at.step, at.current, at.done, self.constant, gradient, diagonal, grain=128,
         )  # fmt: skip
-
-    @property
-    def couplings(self) -> list[tuple[Coupling, int]]:
-        """Empty: bodies have diagonal blocks only."""
-        return []

@@ -80,8 +80,7 @@ class Candidates(ListCapacities):
     def __init__(self, model: Model, device: Device, law: PairLaw):
         super().__init__(device)
         self.n = len(model.bodies)
-        self.uploaded = upload_surfaces(model, device, law)
-        self.surfaces = self.uploaded.data
+        self.surfaces, self._trees = upload_surfaces(model, device, law)
         self.filters = upload_filters(model, device)
         self.minimum = model.settings.minimum_separation
         least = typical_activations(model, law)
@@ -100,7 +99,7 @@ class Candidates(ListCapacities):
         self.group = device.zeros(self.n + 1, wp.int32)
         self.count = self.pair_count = self.builds = 0
         self.found, self.totals = device.zeros(3, wp.int32), device.zeros(3, wp.int64)
-        self.counts = self.found[:2]
+        self.counts = self.listed.counts = self.found[:2]
         self.bodies = device.upload([self.n], wp.int32)
         self.old = kept_pairs.OldList()
         self.batch, self.kinds = (BATCH, items.KINDS) if not device.wide else (1, 1)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import NO_PAIRS
 from abd.backends.body_data import smallest_moments
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.candidates import BATCH, Candidates
-from abd.backends.warp.terms.impacts import Impacts
 from abd.backends.warp.terms.reduction import PairList, Reduction
 from abd.contact.forces import Pressing
 from abd.contact.pair_law import PairLaw, PairParameters
@@ -19,6 +17,7 @@ from abd.model import Model
 from abd.potentials.barrier import BARRIERS
 from cuda_kernels.bodies.affine import Path, Pose
 from cuda_kernels.contact import contact as kernels
+from cuda_kernels.contact import marches
 from cuda_kernels.contact.ccd import Limits, Query
 from cuda_kernels.contact.contact_blocks import contact_blocks
 from cuda_kernels.contact.contact_elements import contact_elements
@@ -46,8 +45,6 @@ class Contacts:
             keep their energies and gaps and add nothing to the linear system.
     """
 
-    ties = NO_PAIRS
-
     def __init__(self, model: Model, device: Device, done: wp.array | None = None):
         settings = model.settings
         self.device, self.pool, self._reading = device, Pool(device), Pool(device, is_recorded=False)
@@ -64,7 +61,8 @@ class Contacts:
         self.law.regularisation = device.upload(np.ones(self.n), wp.float64)
         self.pool.reserve(self.surfaces.between.own, PAIRS, *OWN)
         self.reduction = Reduction(device, self.n)
-        self.impacts = Impacts(device)
+        self.marches = marches.Marches()
+        self.marches.count = device.zeros(1, wp.int32)
         self.without = device.zeros((self.n, 12), wp.float64)
         self._query, self._ends = Query(), Limits()
         self._query.minimum = self.law.minimum
@@ -117,7 +115,7 @@ class Contacts:
             self.pool.get("toi", count, wp.float64)
             self.pool.get("approach", pairs, wp.float64)
             self._capacity = self.pool.capacity("approach"), self.pool.capacity("toi")
-            self.impacts.reserve(self._capacity[1])
+            self.pool.reserve(self.marches, self._capacity[1], "item")
         return extent(c.pair_count, pairs), -(-extent(c.count, count) // self.batch)
 
     def times_of_impact(self, path: Path, island, limit, out, proven: bool = False) -> None:
@@ -134,11 +132,11 @@ class Contacts:
         if c.is_empty:
             self.device.fill(out, 1.0)
             return
-        query, ends = self._along(path), self._ends
+        query, ends, toi = self._along(path), self._ends, self.fractions
         self.device.copy(ends.first_found, limit, count=limit.shape[0])
         ends.island, ends.limit, ends.kept, ends.proven = island, limit, c.kept, int(proven)
-        toi = self.fractions
-        self.impacts.times_of_impact(self.device.extent(c.count, c.capacity), query, ends, toi)
+        count = self._open(marches.try_impacts, *query, ends, self.marches, toi)
+        self.device.launch(marches.march_impacts, count, *query, ends, self.marches, toi, grain=64)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
 
     def proven_fractions(self, path: Path, back: bool, out: wp.array) -> wp.array:
@@ -149,11 +147,21 @@ class Contacts:
                 proven (`abd.backends.warp.parts.swept_paths`).
 
         Slot "current" holds the gaps at the end of the step."""
-        c = self.candidates
-        query, fractions = self._along(path), self.fractions
-        self.impacts.proven_fractions(self.device.extent(c.count, c.capacity), query, back, fractions)
+        c, query, fractions = self.candidates, self._along(path), self.fractions
+        count = self._open(marches.try_paths, *query, int(back), self.marches, fractions)
+        for again in range(2):
+            self.device.launch(marches.march_paths, count, *query, int(back), again, self.marches, fractions, grain=64)
         self.device.launch(sums.segment_minima, self.n, c.segment, c.group, fractions, out, 1.0, grain=1024)
         return fractions
+
+    def _open(self, test: wp.Kernel, *arguments) -> int:
+        """Launch the cheap `test` of all candidates, and list those that it leaves open; return how many marches must cover.
+
+        Only these are marched along, so that no thread waits for another."""
+        device, listed, (_, batches) = self.device, self.marches.count, self._sizes()
+        device.fill(listed)
+        device.launch(test, batches, *arguments, self.batch, grain=512 // self.batch)
+        return self.candidates.capacity if device.records else int(device.read(listed)[0])
 
     @property
     def fractions(self) -> wp.array:
@@ -161,11 +169,10 @@ class Contacts:
         return self.pool.get("toi", 1, wp.float64)
 
     def _along(self, path: Path) -> tuple:
-        """Compute the approach of every pair on a path; returns the arguments of kernels of `Impacts`."""
+        """Compute the approach of every pair on a path; returns the arguments of `cuda_kernels.contact.marches`."""
         c, q, (pairs, _) = self.candidates, self._query, self._sizes()
-        q.pairs, q.candidates, q.listed = c.pairs, c.items, c.counts
-        q.approach, q.known = self.pool.get("approach", 1, wp.float64), self.arrays("current")[1]
-        self.device.launch(kernels.pair_approaches, pairs, c.pairs, c.counts, self.done, path, q.approach, grain=4096)
+        q.listed, q.approach, q.known = c.listed, self.pool.get("approach", 1, wp.float64), self.arrays("current")[1]
+        self.device.launch(kernels.pair_approaches, pairs, c.listed, self.done, path, q.approach, grain=4096)
         return self.surfaces, path, q
 
     def smallest(self, values: wp.array, most: float) -> tuple[np.ndarray, np.ndarray]:
@@ -179,16 +186,13 @@ class Contacts:
         self._sizes()
         return tuple(self.pool.get(f"{name}_{slot}", 1, kind) for name, kind in KNOWN.items())
 
-    def exchange(self, at: Iterate) -> None:
+    def exchange(self) -> None:
         """Exchange the values of slots "current" and "trial"."""
-        self._exchange()
-
-    def _exchange(self) -> None:
         c, slots = self.candidates, (*self.arrays("current"), *self.arrays("trial"))
         if not c.is_empty:
             self.device.launch(kernels.exchange_known, self.device.extent(c.count, c.capacity), c.counts, *slots, grain=16384)
 
-    def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
+    def add_differences(self, difference: wp.array, size: wp.array) -> None:
         """Add the energy differences between the slots, and the magnitudes of the energies, per body."""
         c, launch = self.candidates, self.device.launch
         if not c.is_empty:
@@ -211,7 +215,7 @@ class Contacts:
             trial.energy, trial.gap, trial.parts = self.arrays("current")
         self.device.launch(
             kernels.contact_energies,
-            batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, trial,
+            batches, self.surfaces, self.law, pose, c.listed, self.batch, trial,
             *self.arrays(slot), grain=512 // self.batch,
         )  # fmt: skip
 
@@ -229,10 +233,10 @@ class Contacts:
         c, (_, batches) = self.candidates, self._sizes()
         self.device.launch(
             kernels.carry_energies,
-            batches, self.surfaces, self.law, pose, c.pairs, c.items, c.counts, self.batch, c.kept, c.segment, c.old,
+            batches, self.surfaces, self.law, pose, c.listed, self.batch, c.kept, c.old,
             *before, *self.arrays("trial"), grain=512 // self.batch,
         )  # fmt: skip
-        self._exchange()
+        self.exchange()
 
     def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the listed pairs of bodies (k, 2) and their smallest gaps (k,) in slot "current", on the host.
@@ -259,7 +263,7 @@ class Contacts:
         selected, first = get("selected", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
         device.write(selected, chosen)
         device.write(first, offset)
-        query = self.surfaces, self.law, pose, c.pairs, c.items, selected, parts, energy, first
+        query = self.surfaces, self.law, pose, c.listed, selected, parts, energy, first
         device.launch(press, len(chosen), *query, points, grain=256)
         names = "pair", "place", "normal", "gap", "force", "torque_i", "torque_j"
         pair, *others = device.read_all(*((getattr(points, name), total) for name in names))
@@ -281,15 +285,16 @@ class Contacts:
         return out
 
     @property
-    def couplings(self) -> list[tuple[Coupling, int]]:
-        """Off-diagonal blocks of the pairs of bodies in contact."""
-        return [(self.reduction.coupling, 0 if self.candidates.is_empty else self.reduction.pair_capacity)]
+    def coupled(self) -> tuple[Coupling, int]:
+        """Off-diagonal blocks of the pairs of bodies in contact, and the capacity for pairs."""
+        return self.reduction.coupling, 0 if self.candidates.is_empty else self.reduction.pair_capacity
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add gradient and blocks of bodies that are not done; `without` keeps the gradient without contact."""
         self.device.copy(self.without, gradient)
         self.linearize(at.current)
-        self.reduce(gradient, diagonal)
+        if not self.candidates.is_empty:
+            self.reduction.reduce(self.done, gradient, diagonal)
 
     def linearize(self, pose: Pose) -> None:
         """Sum gradients and blocks of active candidates at the current pose; slot "current" holds its energies."""
@@ -300,15 +305,10 @@ class Contacts:
             c.index()
         _, gap, parts = self.arrays("current")
         r.prepare(self._listed(), self.done, gap, 1.0, parts)
-        runs, query = r.run_capacity, (self.surfaces, self.law, pose, c.pairs, c.items)
+        runs, query = r.run_capacity, (self.surfaces, self.law, pose, c.listed)
         listed = r.runs, r.counts
         if r.elements:
             self.device.launch(contact_elements, r.run * runs, *query, gap, *listed, r.run, r.items, r.elements, grain=64)
             r.sum_elements()
         else:
             self.device.launch(contact_blocks, runs, *query, parts, *listed, r.items, r.sums, grain=4)
-
-    def reduce(self, gradient, diagonal) -> None:
-        """Add the sums of `linearize` to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
-        if not self.candidates.is_empty:
-            self.reduction.reduce(self.done, gradient, diagonal)

@@ -157,9 +157,8 @@ class CustomMeasures:
         for group in self.groups:
             launch(kernels.frame_features, group.count, group.chosen, self.measures, pose, group.M, group.r)
             group.evaluate(with_slopes)
-            launch(kernels.store_values, group.count, group.chosen, group.values, self.measures.supplied)
-            if with_slopes:
-                launch(kernels.store_slopes, group.count, group.chosen, group.by_M, group.by_r, self.measures.supplied)
+            results = group.values, group.by_M, group.by_r
+            launch(kernels.store_results, group.count, group.chosen, *results, self.measures.supplied)
 
 
 class _WarpGroup(WarpItems):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import NO_PAIRS, PairLoads
+from abd.backends.answers import PairLoads
 from abd.backends.device.device import Device
 from abd.backends.device.pool import Pool
 from abd.backends.device.scan import Scan
@@ -44,8 +44,6 @@ class Friction:
         segment, group: first contact of every pair and first pair of every body.
         begin, turn: pose at which the arcs of slips start, and their rotation vectors (n,) (`abd.potentials.arc_slip`).
     """
-
-    ties = NO_PAIRS
 
     def __init__(self, model: Model, device: Device, contacts: Contacts):
         self.device, self.contacts, self.pool = device, contacts, Pool(device)
@@ -94,7 +92,7 @@ class Friction:
         self.device.write(self.lagged.counts, np.zeros(2, dtype=np.int32))
         self.untie()
         self.device.fill(self.group)
-        self.columns.empty()
+        self.device.fill(self.columns.starts)
 
     def untie(self) -> None:
         """Discard the frozen contacts and their body pairs on the host."""
@@ -258,10 +256,7 @@ class Friction:
         c, device, get, surfaces = self.contacts.candidates, self.device, self.pool.get, self.contacts.surfaces
         extent, (_, _, parts) = c.capacity, self.contacts.arrays("current")
         marks, offset = get("marks", extent + 1, wp.int32), get("offset", extent + 1, wp.int32)
-        device.launch(
-            lagging.count_sources,
-            extent, self.resists, surfaces.material, c.pairs, c.items, c.counts, surfaces, pose, parts, marks,
-        )  # fmt: skip
+        device.launch(lagging.count_sources, extent, self.resists, c.listed, surfaces, pose, parts, marks)
         self.scan.run(marks, offset, c.counts, 1, extent)
         device.launch(lagging.count_lagged, 1, c.counts, offset, self.capacity, self.needed, self.lagged.counts)
         return offset
@@ -272,8 +267,8 @@ class Friction:
         extent, pairs = c.capacity, c.pair_capacity
         device.launch(
             lagging.lag_contacts,
-            -(-extent // c.batch), self.contacts.surfaces, self.contacts.law, self.resists, pose, heading.A, c.pairs, c.items,
-            c.counts, c.batch, self.contacts.arrays("current")[2], offset, self.anchors, self.lagged, grain=2048 // c.batch,
+            -(-extent // c.batch), self.contacts.surfaces, self.contacts.law, self.resists, pose, heading.A, c.listed, c.batch,
+            self.contacts.arrays("current")[2], offset, self.anchors, self.lagged, grain=2048 // c.batch,
         )  # fmt: skip
         if self.begin is not None:
             radius = self.contacts.surfaces.radius
@@ -341,12 +336,12 @@ class Friction:
         """Energy of every frozen contact, for slot "current" or "trial"."""
         return self.pool.get(f"energy_{slot}", 1, wp.float64)
 
-    def exchange(self, at: Iterate) -> None:
+    def exchange(self) -> None:
         """Exchange the values of slots "current" and "trial"."""
         slots = self.energies("current"), self.energies("trial")
         self.device.launch(poses.exchange_values, self._extent, *slots)
 
-    def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
+    def add_differences(self, difference: wp.array, size: wp.array) -> None:
         """Add the energy differences between the slots, and the magnitudes of the energies, per body."""
         if self._extent:
             energies = self.energies("trial"), self.energies("current")
@@ -360,14 +355,15 @@ class Friction:
         )
 
     @property
-    def couplings(self) -> list[tuple[Coupling, int]]:
-        """Off-diagonal blocks of the pairs of bodies in frictional contact."""
-        return [(self.reduction.coupling, 0 if self.contacts.candidates.is_empty else self.reduction.pair_capacity)]
+    def coupled(self) -> tuple[Coupling, int]:
+        """Off-diagonal blocks of the pairs of bodies in frictional contact, and the capacity for pairs."""
+        return self.reduction.coupling, 0 if self.contacts.candidates.is_empty else self.reduction.pair_capacity
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add gradient and blocks of bodies that are not done."""
         self.linearize(at)
-        self.reduce(gradient, diagonal)
+        if self.enabled and not self.contacts.candidates.is_empty:
+            self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
     def linearize(self, at: Iterate) -> None:
         """Sum gradients and blocks of the frozen contacts."""
@@ -383,11 +379,6 @@ class Friction:
         else:
             given = *slips, contacts.done, regularisation, *listed
             launch(friction.friction_blocks, runs, *given, r.items, r.sums, grain=8)
-
-    def reduce(self, gradient, diagonal) -> None:
-        """Add the sums of `linearize` to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
-        if self.enabled and not self.contacts.candidates.is_empty:
-            self.reduction.reduce(self.contacts.done, gradient, diagonal)
 
     def loads(self, pose: Pose) -> tuple[PairLoads, PairLoads]:
         """Return the nonzero loads by body pair: frozen, and at a pose whose gaps are in slot "current"."""
@@ -410,8 +401,7 @@ class Friction:
         c, contacts = self.contacts.candidates, self.contacts
         self.device.launch(
             lagging.pair_loads, self.device.extent(c.pair_count, c.pair_capacity),
-            contacts.surfaces, contacts.law, self.resists, pose, c.pairs, c.items, c.counts, c.segment,
-            contacts.arrays("current")[2], out, grain=512,
+            contacts.surfaces, contacts.law, self.resists, pose, c.listed, contacts.arrays("current")[2], out, grain=512,
         )  # fmt: skip
 
     def works(self, pose: Pose, rest: Pose, ch2: wp.array) -> wp.array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import Device
 from abd.backends.device.upload import upload_measures, upload_struct
 from abd.backends.warp.iterate import Iterate
@@ -33,11 +32,9 @@ class Joints:
         regularisation: (n,) Hessian regularisation weights (`cuda_kernels.step.newton`).
     """
 
-    ties = NO_PAIRS
-
-    def __init__(self, system: JointSystem, bodies: int, device: Device, regularisation: wp.array | None = None):
+    def __init__(self, system: JointSystem, bodies: int, device: Device):
         self.system, self.n, self.device = system, bodies, device
-        self.regularisation = device.upload(np.ones(bodies), wp.float64) if regularisation is None else regularisation
+        self.regularisation = device.upload(np.ones(bodies), wp.float64)
         self.linear_count, self.row_count = len(system.linear), len(system.rows)
         self.measure_count = len(system.table)
         self.count = self.linear_count + self.row_count
@@ -126,12 +123,12 @@ class Joints:
             self.measure(pose)
             launch(measured_rows.row_energies, self.row_count, self.rows, self.values, self.x, self.energies[slot][1])
 
-    def exchange(self, at: Iterate) -> None:
+    def exchange(self) -> None:
         """Exchange the values of slots "current" and "trial"."""
         for one, other in zip(*self.energies.values(), strict=True):
             self.device.launch(poses.exchange_values, len(one), one, other)
 
-    def add_differences(self, at: Iterate, difference: wp.array, size: wp.array) -> None:
+    def add_differences(self, difference: wp.array, size: wp.array) -> None:
         """Add the energy differences between the slots, and the magnitudes of the energies, per body."""
         launch, n = self.device.launch, self.n
         lists = (self.linear_starts, self.linear_entries), (self.owned_starts, self.owned_rows)
@@ -150,9 +147,9 @@ class Joints:
     # Newton -------------------------------------------------------------------------------------------------------
 
     @property
-    def couplings(self) -> list[tuple[Coupling, int]]:
-        """Off-diagonal blocks of body pairs with common rows."""
-        return [(self.coupling, self.pairs)]
+    def coupled(self) -> tuple[Coupling, int]:
+        """Off-diagonal blocks of body pairs with common rows, and the number of pairs."""
+        return self.coupling, self.pairs
 
     def add_to(self, at: Iterate, gradient: wp.array, diagonal: wp.array) -> None:
         """Add the gradient (n, 12) of all rows and the diagonal blocks (n, 12, 12) of measured rows, and set the off-diagonal

@@ -9,6 +9,7 @@ from abd.backends.device.pool import GROWTH, Pool
 from abd.errors import StepFailure
 from cuda_kernels.contact import items, narrow_phase
 from cuda_kernels.contact.relative_frames import Frames
+from cuda_kernels.contact.surfaces import CandidateList
 
 PAIRS, CANDIDATES, PRIMITIVES = range(3)
 """Kinds of entries: body pairs, candidates, and primitives of one body near the other body of a pair."""
@@ -40,14 +41,14 @@ class ListCapacities:
     Other attributes:
         carried: (primitives,) vec3i pair, kind and index; slots: first candidates of each; hits, offset: number of its
             candidates, and offset.
-        items: (capacity,) vec4i candidates.
+        items: (capacity,) vec4i candidates; listed: the list as a kernel argument.
         capacities: (3,) capacity of each kind; most_bytes: memory limit.
     """
 
     def __init__(self, device: Device):
         self.device, self.pool = device, Pool(device)
         self.most_bytes = MOST_BYTES
-        self.frames = Frames()
+        self.frames, self.listed = Frames(), CandidateList()
         self.capacities = [0, 0, 0]
         for kind in ORDER:
             self._grow(kind, 0)
@@ -90,9 +91,11 @@ class ListCapacities:
 
     def _grow_pairs(self, count: int) -> None:
         get, frames = self.pool.get, self.frames
-        self.pairs, self.unordered = get("pairs", count, wp.vec2i), get("unordered", count, wp.vec2i)
+        self.pairs = self.listed.pairs = get("pairs", count, wp.vec2i)
+        self.unordered = get("unordered", count, wp.vec2i)
         self.remaining, self.kept = get("remaining", count, wp.float64), get("kept", count, wp.int32)
-        self.segment, self.sizes, self.start = (get(x, count + 1, wp.int32) for x in ("segment", "sizes", "start"))
+        self.segment = self.listed.segment = get("segment", count + 1, wp.int32)
+        self.sizes, self.start = (get(x, count + 1, wp.int32) for x in ("sizes", "start"))
         self.of_kind = get("of kind", count, wp.int32, (items.KINDS,))
         self.pool.reserve(frames, 2 * count)
         self.capacities[PAIRS] = min(self.pairs.shape[0], self.segment.shape[0] - 1, frames.R0.shape[0] // 2)
@@ -106,5 +109,5 @@ class ListCapacities:
         )
 
     def _grow_candidates(self, count: int) -> None:
-        self.items = self.pool.get("items", count, wp.vec4i)
+        self.items = self.listed.items = self.pool.get("items", count, wp.vec4i)
         self.capacities[CANDIDATES] = self.items.shape[0]

@@ -61,10 +61,6 @@ class Columns:
         self.device.copy(self.starts, other.starts)
         self.device.copy(self.order, other.order, count=extent)
 
-    def empty(self) -> None:
-        """Set the index of an empty list."""
-        self.device.fill(self.starts)
-
 
 @dataclass(frozen=True)
 class PairList:
@@ -105,13 +101,12 @@ class Reduction:
         coupling: off-diagonal blocks with the entries of every mobile body, for the linear solvers.
         runs, items, sums, elements: kernel arguments; run: number of places of a run, one for each part of an active item.
         counts: int32 (2,) on the device, listed [pairs, runs]; needed: the same without the limit by the capacity.
-        pairs: number of pairs on the host from the last `prepare` or `grow` outside of a record.
         pair_capacity, run_capacity: capacities.
     """
 
     def __init__(self, device: Device, n: int, per_item: bool | None = None):
         self.device, self.n, self.pool, self.scan = device, n, Pool(device), Scan(device)
-        self.pairs = self.pair_capacity = self.run_capacity = 0
+        self.pair_capacity = self.run_capacity = 0
         per_item = device.wide if per_item is None else per_item
         self.elements = elements.Elements() if per_item else None
         self.run = elements.SHORT_RUN if per_item else blocks.RUN
@@ -122,13 +117,13 @@ class Reduction:
         self.ends = active_pairs.Ends()
         self._single_part = device.zeros(0, wp.int32)
         self.scan.reserve(n)
-        self._reserve(1, 1)
+        self.grow(1, 1)
 
     def reserve(self, listed: PairList) -> None:
         """Reserve capacity for a list, before `prepare` is recorded or a record is replayed for it."""
         size = listed.capacity
         most = listed.count + listed.items // self.run
-        self._reserve(min(listed.count, RESERVED), min(most, RESERVED))
+        self.grow(min(listed.count, RESERVED), min(most, RESERVED))
         self._places(size)
         self.scan.reserve(size)
 
@@ -185,11 +180,7 @@ class Reduction:
         return self.device.records and self.grow(*map(int, self.device.read(self.needed)))
 
     def grow(self, pairs: int, runs: int) -> bool:
-        """Make capacity for `needed` pairs and runs; True if it was insufficient, so that the record must be repeated."""
-        self.pairs = pairs
-        return self._reserve(pairs, runs)
-
-    def _reserve(self, pairs: int, runs: int) -> bool:
+        """Make capacity for pairs and runs; True if it was insufficient, so that a record of `needed` ones must be repeated."""
         pairs, runs = max(pairs, self.pair_capacity), max(runs, self.run_capacity)
         if pairs == self.pair_capacity and runs == self.run_capacity:
             return False
@@ -210,16 +201,12 @@ class Reduction:
             self.pool.reserve(self.elements, self.run * self.run_capacity)
         return True
 
-    def join_runs(self) -> None:
-        """Add the further runs of every pair to its first; launches only."""
-        self.device.launch(blocks.join_runs, 12 * self.pair_capacity, self.counts, self.rest, self.sums, grain=4096)
-
     def reduce(self, done, gradient, diagonal) -> None:
         """Sum the runs of every pair and add to gradient (n, 12) and diagonal (n, 12, 12) of bodies that are not done."""
         device, c = self.device, self.coupling
         if self.pair_capacity == 0:
             return
-        self.join_runs()
+        device.launch(blocks.join_runs, 12 * self.pair_capacity, self.counts, self.rest, self.sums, grain=4096)
         device.launch(
             blocks.gather_bodies,
             12 * self.n, done, c.starts, c.entries, self.sums, gradient, device.rows(diagonal),

@@ -49,15 +49,14 @@ class RowMemory:
     Args:
         active: (j,) bool, joints whose residuals enter the statistics.
         resolved: (R,) bool, `abd.joints.rows.springs`; stiffness_weights: coefficients of the current scheme.
-
-    Attributes:
         scale: (n,) c h^2 of the current step [s^2].
     """
 
     def __init__(
-        self, joints: Joints, active: np.ndarray, resolved: np.ndarray, stiffness_weights: wp.array, device: Device
-    ):
-        self.joints, self.system, self.device = joints, joints.system, device
+        self, joints: Joints, active: np.ndarray, resolved: np.ndarray, stiffness_weights: wp.array, scale: wp.array,
+        device: Device,
+    ):  # fmt: skip
+        self.joints, self.system, self.device, self.scale = joints, joints.system, device, scale
         system, rows = self.system, joints.row_count
         parent, child = (device.upload(ends, wp.int32) for ends in system.row_bodies)
         self.row_laws = upload_struct(
@@ -78,7 +77,6 @@ class RowMemory:
         self.revision = -1
         self.ch2: PerBody = 1.0
         self.ch2_now: PerBody = 1.0
-        self.scale = device.upload(np.ones(joints.n), wp.float64)
 
     # host copies -------------------------------------------------------------------------------------------------
 
@@ -128,13 +126,10 @@ class RowMemory:
 
     def aim(self, ch2: PerBody, time: PerBody) -> None:
         """Write the host data of a substep with c h^2 [s^2] that ends at `time` [s], both scalar or (n,)."""
-        if isinstance(ch2, np.ndarray) or isinstance(self.ch2_now, np.ndarray) or ch2 != self.ch2_now:
-            self.ch2_now = float("nan")  # not valid until it is written
-            self.device.write(self.scale, np.full(len(self.scale), ch2))
-            self.ch2_now = ch2
+        self.ch2_now = ch2
         if self.joints.row_count:
             self._place_targets(time)
-            self.joints.relations.begin(self.ch2_now, time)
+            self.joints.relations.begin(ch2, time)
 
     def launch_laws(self, scheme: tuple[wp.array, ...], speed: float) -> None:
         """Set the laws of the substep of `aim`; launches only. See `begin`."""
@@ -196,15 +191,15 @@ class RowMemory:
         """Make the current step the last one."""
         self.ch2 = self.ch2_now
 
-    def launch_finish(self, scheme: tuple[wp.array, ...], pose, ch2: wp.array, totals: Totals) -> None:
+    def launch_finish(self, scheme: tuple[wp.array, ...], pose, totals: Totals) -> None:
         """Store the results of the rows for the step that ended at a pose; launches only, call `finish_step` afterwards.
 
-        Statistics go to totals "linear" and "measured"; `ch2` (n,) is c h^2 of the bodies [s^2]."""
+        Statistics go to totals "linear" and "measured"."""
         joints, scale = self.joints, self.scale
         if self.has_exact_linear:
             launch = self.device.launch
             launch(row_memory.keep_multipliers, joints.linear_count, joints.linear, scale, self.linear)
-        totals.launch("linear", statistics.row_statistics, joints.linear_count, joints.linear, self.code, pose, ch2)
+        totals.launch("linear", statistics.row_statistics, joints.linear_count, joints.linear, self.code, pose, scale)
         if joints.measure_count:
             self.joints.measure(pose)
             self.device.copy(joints.measures.reference, joints.values)
