@@ -22,9 +22,9 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.model import Model
+from abd.scene.checks.body_names import NUMBERS, BodyNames
 from abd.scene.checks.checks import check_scene
 from abd.scene.compile.compile import compile_scene
-from abd.scene.compile.copies import NUMBERS, BodyNames
 from abd.scene.files.reader import LISTS, Examined
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.joint_schema import WORLD_NAME

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 import numpy as np
 
@@ -12,11 +11,12 @@ from abd.joints.rows.build import yielding
 from abd.joints.types import TYPES
 from abd.joints.types.spring import LAWS
 from abd.scene.checks.body_checks import check_orientation
+from abd.scene.checks.body_names import BodyNames
 from abd.scene.checks.coordinate_checks import check_coordinates, check_law
-from abd.scene.compile.copies import BodyNames, copy_end
+from abd.scene.compile.copies import copy_end
 from abd.scene.compile.joint_settings import unplaced_joint
 from abd.scene.schema.fields import DEGREES, at_most_one, given, keys_with_degrees, one_unit, without_effect
-from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
+from abd.scene.schema.findings import Finding, enumerated, shown, within
 from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateKeys, JointParameters, JointSpec
 from abd.scene.schema.joint_types import LENGTHS, type_named, type_of, types_with
 
@@ -232,28 +232,14 @@ def check_joined_bodies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]
     if joint.child == WORLD_NAME:
         yield Finding(("child",), "the world cannot be a child", joint.child, "swap parent and child")
         return
-    known = True
-    for key in ("parent", "child"):
-        name = getattr(joint, key)
-        if name == WORLD_NAME:
-            continue
-        if name in names.repeated and name not in names:
-            message = f"'{name}' is a repeated body, not a single one"
-            yield Finding((key,), message, name, f"give one of its copies, such as '{name}_0_0_0'")
-            known = False
-        elif names.is_split(name):
-            message = f"'{name}' is split into components and not a single body"
-            yield Finding((key,), message, name, f"give one of them, such as '{name}_0'")
-            known = False
-        elif not names.knows(name):
-            remedy = did_you_mean(name, chain([WORLD_NAME], names)) or "give a body of this scene, or 'world'"
-            yield Finding((key,), f"there is no body '{name}'", name, remedy)
-            known = False
+    ends = [(key, name) for key in ("parent", "child") if (name := getattr(joint, key)) != WORLD_NAME]
+    unknown = [finding for key, name in ends for finding in names.check(key, name, (WORLD_NAME,))]
+    yield from unknown
     if joint.parent == joint.child:
         yield Finding(
             ("child",), f"parent and child must be different bodies, not both '{joint.child}'", joint.child, "change one of them"
         )
-    elif known:
+    elif not unknown:
         yield from _check_pair(joint, names)
         if joint.repeat is not None:
             yield from _check_copies(joint, names)

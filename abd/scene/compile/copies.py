@@ -5,7 +5,6 @@ One table makes chains, rows and nets of thousands of joints.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from abd.joint_list import JointCopies
 from abd.joint_model import Joint
 from abd.model import WORLD
-from abd.names import CopyNames, Names, copy_place
+from abd.names import CopyNames, copy_place
 from abd.scene.compile.bodies import Records
 from abd.scene.compile.joints import compile_joint
 from abd.scene.schema.fields import given
@@ -39,47 +38,6 @@ def copy_positions(body: BodySpec) -> np.ndarray:
 def grid(count: tuple[int, int, int]) -> np.ndarray:
     """Return grid indices (k, 3), z fastest."""
     return np.stack(np.unravel_index(np.arange(int(np.prod(count))), count), axis=1)
-
-
-NUMBER = re.compile(r"_\d+$")
-NUMBERS = re.compile(r"(_\d+)+$")
-"""Numbers of copies and components at the end of a name."""
-
-
-class BodyNames(Names):
-    """Names of the bodies of a scene, for joints and filters.
-
-    Attributes:
-        repeated: bodies with copies, by the name of their table.
-        unreadable: names of bodies whose own tables are wrong; they may stand for copies or components.
-    """
-
-    def __init__(self, bodies: list[BodySpec], unreadable: list[str]):
-        copied = (body.name if body.repeat is None else CopyNames(body.name, body.repeat.count) for body in bodies)
-        super().__init__([*unreadable, *copied])
-        self.repeated, self.unreadable = repeated_bodies(bodies), unreadable
-        self._bodies = {body.name: body for body in bodies if body.repeat is None}
-
-    def body(self, name: str) -> BodySpec | None:
-        """Return the body of a name, copies and components of split bodies included; None if unknown or unreadable."""
-        if name in self._bodies or name not in self:
-            return self._bodies.get(name) or self._whole(name)
-        place = copy_place(name)
-        return None if place is None else self.repeated.get(place[0])
-
-    def is_split(self, name: str) -> bool:
-        """Return whether the name is that of a body with components, whose number is unknown here."""
-        body = self.body(name) if name in self else None
-        return body is not None and body.split_components
-
-    def knows(self, name: str) -> bool:
-        """Return whether the name is that of a body."""
-        return name in self or self._whole(name) is not None or NUMBERS.sub("", name) in self.unreadable
-
-    def _whole(self, name: str) -> BodySpec | None:
-        """Return the body with a component of this name."""
-        whole = NUMBER.sub("", name)
-        return self.body(whole) if whole != name and self.is_split(whole) else None
 
 
 SAME_PLACE = 1e-9

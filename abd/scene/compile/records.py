@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,7 +24,7 @@ UNSHARED = ("name", "world", "position")
 def compile_bodies(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> Records:
     """Compile all bodies except the `wrong` ones; problems of equal bodies are added to `problems` once."""
     compiler, lengths = _Compiler(), spec.solver.world_dt or defaultdict(lambda: spec.solver.dt)
-    names: list[str | CopyNames] = []
+    names, components = list[str | CopyNames](), list[tuple[str, str]]()
     numbers, counts, worlds, places = list[int](), list[int](), list[int](), list[Sequence[float]]()
     grids: dict[int, np.ndarray] = {}
     for table, body in enumerate(spec.body):
@@ -33,12 +33,18 @@ def compile_bodies(spec: SceneSpec, wrong: set[int], problems: list[Problem]) ->
         for one, named in _compiled_alone(body):
             for suffix, number in compiler.records(one, body.name, lengths[one.world], len(named)):
                 names.append(f"{one.name}{suffix}" if len(named) == 1 else named)
+                components += [(f"{one.name}{suffix}", body.name)] if suffix else []
                 if len(named) > 1:
                     grids[len(numbers)] = copy_positions(body)
                 numbers.append(number)
                 counts.append(len(named))
                 worlds.append(one.world)
                 places.append(one.position)
+    single = Counter(name for name in names if isinstance(name, str))
+    for name, table in components:
+        if single[name] > 1:
+            message, remedy = f"component '{name}' has the name of another body", "rename one of the bodies"
+            problems.append(Problem(message, f"body.{table}.name", name, remedy=remedy))
     for fault in compiler.faults.values():
         text = f"body '{fault.name}'{and_more(fault.count)}: {fault.problem.message}"
         problems.append(replace(fault.problem, message=text))
