@@ -24,7 +24,6 @@ from abd.joints.coordinates.spaces import Analytic, Coordinates, Planar, Space
 from abd.joints.coordinates.transform import transform
 from abd.joints.joint_type import BALL
 from abd.joints.types import TYPES
-from abd.joints.types.general import held_axes
 from abd.rotations import (
     exp,
     inverse,
@@ -164,7 +163,7 @@ def forms(joint: Joint) -> tuple[str, ...]:
     """Forms of the configuration of a joint, the default first; empty if its type has no configuration space."""
     kind = TYPES[joint.type]
     if kind.FORMS == BALL:  # with a free translation it has no configuration space
-        return () if "constrained" in joint.parameters and len(held_axes(joint)) < 3 else BALL
+        return () if len(joint.parameters.get("constrained", "xyz")) < 3 else BALL
     return () if transform(joint, np.zeros(len(kind.coordinates(joint)))) is None else kind.FORMS
 
 

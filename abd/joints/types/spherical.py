@@ -9,7 +9,7 @@ from abd.joints.joint_type import BALL, JointType
 from abd.joints.measures.combined import Combined, rotary_laws
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
-from abd.joints.types.general import constrained_translations, held_axes, translation_rows
+from abd.joints.types.general import constrained_translations, translation_rows
 
 
 class Spherical(JointType):
@@ -62,5 +62,4 @@ class Spherical(JointType):
 
 
 def _mask(joint: Joint) -> tuple[tuple[str, ...], str]:
-    held = held_axes(joint) if "constrained" in joint.parameters else tuple("xyz")
-    return held, str(joint.parameters.get("frame", "world"))
+    return joint.parameters.get("constrained", ("x", "y", "z")), joint.parameters.get("frame", "world")
