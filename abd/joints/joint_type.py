@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.joint_model import Joint
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.linear import Row
@@ -110,5 +110,4 @@ class JointType:
 
 def parameter_error(joint: Joint, key: str, message: str, remedy: str = "") -> SceneError:
     """Return the error for an invalid parameter `key` of a joint."""
-    problem = Problem(message, key=f"joint {joint.name!r}, {key}", value=joint.parameters.get(key), remedy=remedy)
-    return SceneError([problem])
+    return SceneError.of(message, f"joint {joint.name!r}, {key}", joint.parameters.get(key), remedy=remedy)

@@ -13,7 +13,7 @@ from abd.joint_model import CoordinateSettings, Joint
 from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.build import yielding
-from abd.joints.rows.sizes import half_length, mean_inertia, on_states, reduced_masses
+from abd.joints.rows.sizes import Inertias, half_length, mean_inertia, reduced_masses
 from abd.joints.rows.table import value_at
 from abd.joints.types import TYPES
 from abd.model import WORLD, Kind, affine_matrices
@@ -52,6 +52,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     parent, child = joint_ends(spec, records.names)
     bodies = [None if k == WORLD else records[k] for k in (parent, child)]
     there = [record for record in bodies if record is not None]
+    moving = {k: (one.mass, one.moment) for k, one in zip((parent, child), bodies) if one and one.kind is Kind.DYNAMIC}
     movable = [record for record in there if record.kind is Kind.DYNAMIC]
     if not movable:
         message = f"neither '{spec.parent}' nor '{spec.child}' is dynamic"
@@ -74,9 +75,9 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     )
     if joint.enforcement == "compliant" and "stiffness" not in joint.parameters:
         rows = yielding(joint)
-        compliance, damping = row_compliance(spec, rows, reduced_masses(*_ends(joint, rows, bodies)))
+        compliance, damping = row_compliance(spec, rows, reduced_masses(joint, rows, records.q, moving))
         joint = replace(joint, compliance=compliance, damping=damping)
-    return _with_critical_limits(joint, bodies)
+    return _with_critical_limits(joint, records.q, moving)
 
 
 def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
@@ -207,17 +208,16 @@ def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> floa
     return float(np.mean(radii)) or 1.0
 
 
-def _with_critical_limits(joint: Joint, bodies: list[BodyRecord | None]) -> Joint:
+def _with_critical_limits(joint: Joint, q: np.ndarray, moving: Inertias) -> Joint:
     """Return the joint with negative dampings of compliant limits as damping ratios, ``|d| 2 sqrt(m / c)`` (as in ArtiSynth)."""
     given = joint.parameters.get("limit_damping", 0.0)
     if given < 0.0:
-        among, _, q, ends = _ends(joint, [], bodies)
-        critical = 2.0 * np.sqrt(mean_inertia(among, q, ends) / joint.parameters["limit_compliance"])
+        critical = 2.0 * np.sqrt(mean_inertia(joint, q, moving) / joint.parameters["limit_compliance"])
         joint = replace(joint, parameters=joint.parameters | {"limit_damping": -given * critical})
     if all(one.limit_damping >= 0.0 for one in joint.coordinates):
         return joint
     measures = TYPES[joint.type].coordinates(joint)
-    masses = dict(zip([one.name for one in measures], reduced_masses(*_ends(joint, measures, bodies)), strict=True))
+    masses = dict(zip([one.name for one in measures], reduced_masses(joint, measures, q, moving), strict=True))
     settings = [
         replace(one, limit_damping=-one.limit_damping * 2.0 * float(np.sqrt(masses[one.name] / one.limit_compliance)))
         if one.limit_damping < 0.0
@@ -225,10 +225,3 @@ def _with_critical_limits(joint: Joint, bodies: list[BodyRecord | None]) -> Join
         for one in joint.coordinates
     ]
     return replace(joint, coordinates=tuple(settings))
-
-
-def _ends(joint: Joint, measures: list[Measure], bodies: list[BodyRecord | None]):
-    """Return the arguments of `reduced_masses` from the records of parent and child, None for the world."""
-    among, q = on_states(joint, [None if record is None else record.q for record in bodies])
-    moving = {k: (one.mass, one.moment) for k, one in enumerate(bodies) if one is not None and one.kind is Kind.DYNAMIC}
-    return among, measures, q, moving
