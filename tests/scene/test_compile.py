@@ -73,8 +73,8 @@ def test_kinematic_start_is_that_of_its_motion_whose_file_is_next_to_the_scene(t
     model = compiled({"name": "k", "box": (1, 1, 1), "kind": "kinematic", "motion": {"keyframes": frames}})
     np.testing.assert_allclose(model.bodies.q[0, :3], (0, 0, 5))
     (tmp_path / "poses.csv").write_text("time,x,y,z\n0,0,0,1\n1,0,0,2\n")
-    spec = SceneSpec(body=[{"name": "k", "box": (1, 1, 1), "kind": "kinematic", "motion": {"file": "poses.csv"}}])
-    np.testing.assert_allclose(compile_scene(spec, tmp_path).motions[0](0.5)[:3, 3], (0, 0, 1.5))
+    spec = SceneSpec(body=[{"name": "k", "box": (1, 1, 1), "kind": "kinematic", "motion": {"file": str(tmp_path / "poses.csv")}}])
+    np.testing.assert_allclose(compile_scene(spec).motions[0](0.5)[:3, 3], (0, 0, 1.5))
 
 
 def test_equal_bodies_share_one_mesh():
@@ -199,9 +199,9 @@ def test_bdf2_is_replaced_with_a_note():
 
 
 def test_missing_mesh_of_copies_is_reported_once(tmp_path):
-    body = {"name": "gone", "mesh": "gone.obj", "repeat": {"count": (9, 1, 1), "step": (1, 0, 0)}}
+    body = {"name": "gone", "mesh": str(tmp_path / "gone.obj"), "repeat": {"count": (9, 1, 1), "step": (1, 0, 0)}}
     with pytest.raises(SceneError, match=r"body\.gone\.mesh: .*'gone\.obj' not found") as error:
-        compile_scene(SceneSpec(body=[body]), tmp_path)
+        compile_scene(SceneSpec(body=[body]))
     assert len(error.value.problems) == 1
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from abd.scene.checks.body_checks import check_body
 from abd.scene.checks.body_names import BodyNames
 from abd.scene.checks.coupling_checks import Coordinates, check_coupled, check_coupling
-from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, check_parameters, check_type
+from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, check_type_and_parameters
 from abd.scene.compile.copies import copy_names
 from abd.scene.compile.joint_settings import joint_coordinates
 from abd.scene.schema.fields import Spec, at_most_one
@@ -95,8 +95,7 @@ def _coordinates(spec: SceneSpec, unreadable: list[str]) -> Coordinates:
     """Return the names of the coordinates of all joints."""
     joints: Coordinates = dict.fromkeys(unreadable)
     for joint in spec.joint:
-        sound = not list(check_parameters(joint)) and not list(check_type(joint))
-        coordinates = [measure.name for measure in joint_coordinates(joint)] if sound else None
+        coordinates = None if check_type_and_parameters(joint) else [measure.name for measure in joint_coordinates(joint)]
         for name in copy_names(joint.name, joint.repeat):
             joints.setdefault(name, coordinates)  # of equal names the first one counts
     return joints

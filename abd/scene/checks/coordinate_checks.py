@@ -14,6 +14,7 @@ from abd.scene.schema.fields import (
     Spec,
     at_most_one,
     given,
+    given_key,
     in_radians,
     keys_with_degrees,
     one_unit,
@@ -114,8 +115,7 @@ def _check_units(measure: Measure, table: Spec) -> Iterator[Finding]:
 
 
 def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
-    key = "range_deg" if table.range_deg is not None else "range"
-    ends = in_radians(table, "range")
+    key, ends = given_key(table, "range"), in_radians(table, "range")
     keys = {key for keys in LIMIT_KEYS.values() for key in keys}
     if ends is None:
         yield from without_effect(table, sorted(keys), "on a coordinate without range")
@@ -138,12 +138,12 @@ def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
     if table.limit == "barrier":
         initial = in_radians(table, "initial")
         if initial is not None and not lower - SAME_VALUE <= initial <= upper + SAME_VALUE:
-            place = "initial_deg" if table.initial_deg is not None else "initial"
+            place = given_key(table, "initial")
             message = f"{measure.name} must start inside its range {shown(getattr(table, key))}"
             yield Finding((place,), message, getattr(table, place), 'choose a value inside, or limit = "compliant"')
     held = in_radians(table, "lock_value")
     if held is not None and not lower <= held <= upper:
-        place = "lock_value_deg" if table.lock_value_deg is not None else "lock_value"
+        place = given_key(table, "lock_value")
         message = f"{measure.name} must be locked inside its range {shown(getattr(table, key))}"
         yield Finding((place,), message, getattr(table, place), "choose a value inside, or remove the range")
 

@@ -37,7 +37,7 @@ def check_coupled(coupling: CouplingSpec, joints: Coordinates) -> Iterator[Findi
     places += [(("variables", name), text) for name, text in coupling.variables.items()]
     known = {name: names or [] for name, names in joints.items()}
     for path, text in places:
-        yield from _check_reference(path, text, joints)
+        yield from _check_reference(path, text, split_reference(text, known), joints)
         if path != ("coordinate",) and split_reference(text, known) == split_reference(coupling.coordinate, known):
             yield Finding(path, f"'{text}' depends on itself", text, "couple two different coordinates")
 
@@ -73,9 +73,8 @@ def _check_term(term: CouplingTermSpec) -> Iterator[Finding]:
         yield Finding(("table",), "q must increase from point to point", term.table, "sort the points by q")
 
 
-def _check_reference(path: tuple, text: str, joints: Coordinates) -> Iterator[Finding]:
-    known = {name: names or [] for name, names in joints.items()}
-    joint, coordinate = split_reference(text, known)
+def _check_reference(path: tuple, text: str, reference: tuple[str, str | None], joints: Coordinates) -> Iterator[Finding]:
+    joint, coordinate = reference
     names = joints.get(joint, [])
     if joint not in joints:
         remedy = did_you_mean(joint, joints) or "name a joint and its coordinate, such as 'wheel.theta'"

@@ -10,7 +10,7 @@ import numpy as np
 
 from abd import rotations
 from abd.errors import SceneError
-from abd.model import WORLD, Elasticity, Kind, affine_state
+from abd.model import WORLD, Kind, affine_state
 from abd.names import Names
 from abd.scene.compile.motion import Motion, prescribed_motion
 from abd.scene.geometry.frames import frame_pose
@@ -55,10 +55,6 @@ class BodyRecord:
     notes: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     """Keys whose part along fixed axes has no effect."""
-
-    @property
-    def elasticity(self) -> Elasticity:
-        return Elasticity.ARAP if self.spec.elasticity == "arap" else Elasticity.ORTHOGONAL
 
 
 def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterSource, dt: float) -> BodyRecord:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from abd.joint_model import Coupling, Joint
 from abd.joints.closure.redundancy import CLOSED, check_closure, open_by
 from abd.joints.closure.start_rates import fitting_velocities
 from abd.joints.types import TYPES
-from abd.model import WORLD, Bodies, Kind, Materials, Mesh, Model, affine_matrices
+from abd.model import WORLD, Bodies, Elasticity, Kind, Materials, Mesh, Model, affine_matrices
 from abd.scene.checks.checks import check_scene
 from abd.scene.compile.bodies import BodyRecord, Records
 from abd.scene.compile.copies import compile_joint_copies
@@ -25,22 +24,15 @@ from abd.scene.compile.records import compile_bodies, notes_of
 from abd.scene.compile.scales import default_kappa
 from abd.scene.compile.settings import filtered_pairs, materials_of, settings_of, solver_notes, with_tolerances
 from abd.scene.schema.findings import as_problem, did_you_mean, located
-from abd.scene.schema.schema import SceneSpec, absolute_in, with_paths
+from abd.scene.schema.schema import SceneSpec
 
 
-def compile_scene(scene, base_directory: str | Path = ".") -> Model:
-    """Resolve a scene completely.
-
-    Bodies with equal surfaces, scales and internal frames share one `Mesh`.
-
-    Args:
-        scene: a `SceneSpec`, or an object that carries one as `spec`; not modified.
-        base_directory: base of relative paths of meshes and pose files: the folder of the scene file.
+def compile_scene(spec: SceneSpec) -> Model:
+    """Resolve a scene completely; bodies with equal surfaces, scales and internal frames share one `Mesh`.
 
     Raises:
         SceneError: all problems: those of `check_scene`, of surfaces and of motions.
     """
-    spec = with_paths(scene if isinstance(scene, SceneSpec) else scene.spec, absolute_in(Path(base_directory)))
     findings = check_scene(spec)
     problems = [as_problem(finding, spec) for finding in findings]
     wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}
@@ -158,7 +150,7 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: Scen
         moment=rows("moment", 3),
         volume=rows("volume"),
         kappa=records.spread(np.array([np.nan if one.spec.kappa == "auto" else one.spec.kappa for one in firsts])),
-        elasticity=rows("elasticity", dtype=np.int32),
+        elasticity=records.spread(np.array([Elasticity[one.spec.elasticity.upper()] for one in firsts], dtype=np.int32)),
         body_frame=rows("body_frame", 4, 4),
         q=records.q,
         qd=rows("qd", 12),

@@ -46,12 +46,17 @@ SAME_PLACE = 1e-9
 
 def copy_end(name: str, place: tuple[int, int, int], repeated: dict[str, BodySpec]) -> str:
     """Return the name of the body of a joint's copy at a grid index, if that of the first copy is `name`."""
-    found = copy_place(name)
-    if found is None or found[0] not in repeated:
+    found = _copied(name, repeated)
+    if found is None:
         return name
-    original, first = found
-    i, j, k = (a + b for a, b in zip(first, place, strict=True))
-    return f"{original}_{i}_{j}_{k}"
+    i, j, k = (a + b for a, b in zip(found[1], place, strict=True))
+    return f"{found[0].name}_{i}_{j}_{k}"
+
+
+def _copied(name: str, repeated: dict[str, BodySpec]) -> tuple[BodySpec, tuple[int, int, int]] | None:
+    """Return the repeated body and the grid index of a copy; None for other names."""
+    found = copy_place(name)
+    return None if found is None or found[0] not in repeated else (repeated[found[0]], found[1])
 
 
 def repeated_bodies(bodies: list[BodySpec]) -> dict[str, BodySpec]:
@@ -64,9 +69,8 @@ def step_of(joint: JointSpec, repeated: dict[str, BodySpec]) -> np.ndarray:
     if joint.repeat.step is not None:
         return np.array(joint.repeat.step)
     for name in (joint.child, joint.parent):
-        found = copy_place(name)
-        if found is not None and found[0] in repeated:
-            return np.array(repeated[found[0]].repeat.step)
+        if found := _copied(name, repeated):
+            return np.array(found[0].repeat.step)
     return np.zeros(3)
 
 
@@ -110,10 +114,10 @@ def _ends_of_copies(name: str, places: np.ndarray, records: Records, repeated: d
     """Return the bodies (k,) at one end of all copies."""
     if name == WORLD_NAME:
         return np.full(len(places), WORLD)
-    first, found = records.names.find(name), copy_place(name)
-    if found is None or found[0] not in repeated:
+    first, found = records.names.find(name), _copied(name, repeated)
+    if found is None:
         return np.full(len(places), first)
-    _, ny, nz = repeated[found[0]].repeat.count
+    _, ny, nz = found[0].repeat.count
     return first + places @ [ny * nz, nz, 1]
 
 

@@ -15,7 +15,7 @@ from abd.joints.rows.measured_rows import FUNCTIONS
 from abd.joints.types import TYPES
 from abd.joints.types.spring import LAWS
 from abd.model import WORLD
-from abd.scene.schema.fields import DEGREES, given, in_radians, time_function
+from abd.scene.schema.fields import DEGREES, given, given_key, in_radians, time_function
 from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.joint_schema import (
     WORLD_NAME,
@@ -50,11 +50,10 @@ def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, Coordinate
 
 def key_of(spec: JointSpec, name: str, key: str) -> str:
     """Return the path of a key of a coordinate: in the joint itself, or in the table of the coordinate."""
-    keys = (f"{key}{DEGREES}", key)
-    if own := given(spec, keys):
-        return own[0]
+    if given(spec, (own := given_key(spec, key),)):
+        return own
     table = spec.coordinate.get(name, CoordinateSpec())  # a type may have a range of its own
-    return f"coordinate.{name}.{(given(table, keys) or [key])[0]}"
+    return f"coordinate.{name}.{given_key(table, key)}"
 
 
 def initial_values(tables: dict[str, CoordinateSpec]) -> dict[str, float]:

@@ -12,7 +12,7 @@ import numpy as np
 from abd.errors import SceneError
 from abd.optional import required
 from abd.rotations import quaternion, quaternion_matrix
-from abd.scene.geometry.mass import nearest_inertia
+from abd.scene.geometry.mass import nearest_inertia, symmetric_tensor
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
 
@@ -182,8 +182,7 @@ def _inertia(body) -> np.ndarray | None:
         return None
     full = np.array(body.fullinertia)
     if not np.isnan(full[0]):
-        xx, yy, zz, xy, xz, yz = full
-        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return symmetric_tensor(*full)
     rotation = quaternion_matrix(np.array(body.iquat))
     return rotation @ np.diag(body.inertia) @ rotation.T
 
