@@ -9,8 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
 from abd.joints.rows.placement import rigid_pose
-from abd.scene.compile.joint_frames import unit
-from abd.scene.geometry.frames import rotation_matrix, triad
+from abd.scene.geometry.frames import rotation_matrix, triad, unit
 from abd.scene.schema.fields import ROTATION_KEYS, Orientation, given
 from abd.scene.schema.joint_schema import WORLD_NAME, FrameSpec, JointSpec
 from abd.scene.schema.joint_types import type_named, type_of

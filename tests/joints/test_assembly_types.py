@@ -13,7 +13,7 @@ from abd.errors import SceneError
 from abd.joint_model import Coupling, CouplingTerm, Joint
 from abd.joints.closure.assembly import assemble
 from abd.joints.closure.redundancy import analyse, check_closure, open_by
-from abd.joints.coordinates.transform import transform
+from abd.joints.coordinates.configurations import transform
 from abd.joints.rows.placement import present_transform
 from abd.joints.rows.rigid_rows import rigid_rows, rigid_states, single_clusters
 from abd.joints.types import TYPES

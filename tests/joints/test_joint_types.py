@@ -11,9 +11,9 @@ from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
 from abd.joint_model import Joint
-from abd.joints.coordinates.transform import project, transform, twist_gradient
+from abd.joints.coordinates.configurations import project, transform
 from abd.joints.measures.motions import turned
-from abd.joints.rows.table import linearize, tabulate, value_at, values
+from abd.joints.rows.table import linearize, tabulate, twist_gradient, value_at, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, affine_state
 from cuda_kernels.shared.joints import TURNING

@@ -242,6 +242,19 @@ def reduced_masses(joint: Joint, measures: Sequence[Measure], q: np.ndarray, end
     return out
 
 
+def critical_damping(mass, compliance, zeta: float):
+    """Damping ``2 zeta sqrt(m / c)`` of rows with these reduced masses and compliances; 0 for rows without a compliance."""
+    soft = np.asarray(compliance) > 0.0
+    return np.where(soft, 2.0 * zeta * np.sqrt(mass / np.where(soft, compliance, 1.0)), 0.0)
+
+
+def per_row(values, count: int) -> np.ndarray:
+    """(count,) values of rows from a number for all rows, or a list for the first rows; 0 for the others."""
+    out, values = np.zeros(count), np.asarray(values, dtype=float)
+    out[: count if values.ndim == 0 else values.size] = values[:count] if values.ndim else values
+    return out
+
+
 def mean_inertia(joint: Joint, q: np.ndarray, ends: Inertias) -> float:
     """Reduced mean moment of inertia of the bodies over all axes about the joint's point [kg m^2]."""
     return _reduced([np.trace(I) / 3.0 for I in point_inertias(joint, q, ends)])

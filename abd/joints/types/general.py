@@ -9,8 +9,7 @@ import numpy as np
 
 from abd.joint_model import Joint
 from abd.joints.joint_type import JointType, parameter_error
-from abd.joints.measures.axes import angle, displacement, dot, turn, xyz_angles
-from abd.joints.measures.linear import Row, point
+from abd.joints.measures.axes import Row, angle, displacement, dot, point, turn, xyz_angles
 from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
 from abd.joints.measures.motions import X, Y, Z, rotation, translation
 from abd.model import WORLD

@@ -6,8 +6,8 @@ import numpy as np
 
 from abd.joint_model import Joint
 from abd.joints.joint_type import BALL, JointType
-from abd.joints.measures.combined import Combined, rotary_laws
-from abd.joints.measures.linear import Row
+from abd.joints.measures.axes import Row
+from abd.joints.measures.combined import ROTARY_KEYS, Combined, rotary_laws
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
 from abd.joints.types.general import constrained_translations, translation_rows
 
@@ -30,10 +30,7 @@ class Spherical(JointType):
 
     SYMBOL = MARKER = "ball"
     UID, FORMS = 26, BALL
-    OPTIONAL = (
-        *("max_tilt", "max_rotation", "limit_compliance", "limit_damping", "constrained", "frame"),
-        *("rotary_stiffness", "rotary_damping", "rotary_friction", "rotary_armature"),
-    )
+    OPTIONAL = ("max_tilt", "max_rotation", "limit_compliance", "limit_damping", "constrained", "frame", *ROTARY_KEYS)
 
     def rows(self, joint: Joint) -> list[Row]:
         """One point row [m]; a load f displaces it by ``c h^2 f / K``."""

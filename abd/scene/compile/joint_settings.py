@@ -9,9 +9,10 @@ from dataclasses import fields
 import numpy as np
 
 from abd.joint_model import CoordinateSettings, Drive, Joint
-from abd.joints.coordinates.transform import transform
+from abd.joints.coordinates.configurations import transform
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.measured_rows import FUNCTIONS
+from abd.joints.rows.sizes import critical_damping, per_row
 from abd.joints.types import TYPES
 from abd.joints.types.spring import LAWS
 from abd.model import WORLD
@@ -138,7 +139,7 @@ def start_transform(joint: Joint, values: dict[str, float]) -> np.ndarray:
 
 
 def row_compliance(
-    spec: JointSpec, rows: list[Measure], masses: Sequence[float]
+    spec: JointSpec, rows: list[Measure], masses: np.ndarray
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Compliance [m/N, rad/(N m)] and damping [N s/m, N m s/rad] of every row.
 
@@ -153,26 +154,14 @@ def row_compliance(
         rows: those that compliances count (`abd.joints.rows.build.yielding`).
         masses: reduced mass of the two ends for each row [kg], of angles their reduced inertia about the row's axis [kg m^2].
     """
-    compliance = _per_row(spec.compliance, len(rows))
+    compliance = per_row(spec.compliance or 0.0, len(rows))
     if spec.stiffness is not None:
-        compliance = tuple(1.0 / k if k > 0.0 else 0.0 for k in _per_row(spec.stiffness, len(rows)))
+        stiffness = per_row(spec.stiffness, len(rows))
+        compliance = np.divide(1.0, stiffness, out=np.zeros(len(rows)), where=stiffness > 0.0)
     by_kind = {False: spec.linear_compliance, True: spec.rotary_compliance}
-    if any(value is not None for value in by_kind.values()):
-        compliance = tuple(by_kind[row.rotary] or 0.0 for row in rows)
-        zeta = 1.0
-    else:
-        zeta = 0.0
-    if spec.critical_damping is not None:
-        zeta = float(spec.critical_damping)
-    if spec.damping is not None:
-        return compliance, _per_row(spec.damping, len(rows))
-    return compliance, tuple(2.0 * zeta * math.sqrt(m / c) if c > 0.0 else 0.0 for m, c in zip(masses, compliance))
-
-
-def _per_row(values: float | tuple[float, ...] | None, count: int) -> tuple[float, ...]:
-    """Return one value per row; zero beyond the end of a list."""
-    if values is None:
-        return (0.0,) * count
-    if isinstance(values, float):
-        return (values,) * count
-    return tuple(values) + (0.0,) * (count - len(values))
+    is_uniform = any(value is not None for value in by_kind.values())
+    if is_uniform:
+        compliance = np.array([by_kind[row.rotary] or 0.0 for row in rows])
+    zeta = float(is_uniform if spec.critical_damping is None else spec.critical_damping)
+    damping = critical_damping(masses, compliance, zeta) if spec.damping is None else per_row(spec.damping, len(rows))
+    return tuple(compliance.tolist()), tuple(damping.tolist())
