@@ -47,7 +47,7 @@ def further_problems(examined: Examined, overlaps: bool = True) -> tuple[list[Pr
     rest = _Rest(examined)
     rest.take_out(_places_of(examined))
     problems: list[Problem] = []
-    while rest.spec.body or not (problems or examined.findings):
+    while any(body.enabled for body in rest.spec.body) or not (problems or examined.findings):
         try:
             model = compile_scene(rest.spec)
         except SceneError as error:

@@ -6,12 +6,12 @@ axes of D.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from abd.joint_model import Joint
-from abd.joints.measures.measures import Measure, MeasureKind, along, entry, functional, measure
+from abd.joints.measures.measures import FEATURES, Measure, MeasureKind, along, entry, functional, measure
 
 NAMES = "xyz"
 
@@ -54,6 +54,13 @@ def dot(name: str, i: int, j: int, weight: float = 1.0) -> Measure:
 def angle(name: str, sine: np.ndarray, cosine: np.ndarray) -> Measure:
     """atan2 of two functionals [rad]."""
     return measure(name, True, MeasureKind.ANGLE, sine, cosine)
+
+
+def of_inverse(measures: list[Measure]) -> list[Measure]:
+    """The measures of rotations with D and C exchanged: functions of ``M^T``."""
+    order = np.arange(FEATURES)
+    order[:9] = order[:9].reshape(3, 3).T.ravel()
+    return [replace(one, numbers=one.numbers.reshape(3, FEATURES)[:, order].ravel()) for one in measures]
 
 
 def zyx_angles() -> list[Measure]:

@@ -47,8 +47,9 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
     materials = [DEFAULT_MATERIAL, *(material.name for material in spec.material), *unreadable.get("material", [])]
     names = BodyNames(spec.body, unreadable.get("body", []))
     findings = list(chain(_check_settings(spec), _check_names(spec), _check_materials(spec, materials)))
-    if not spec.body and not unreadable.get("body"):
-        findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]"))
+    if not any(body.enabled for body in spec.body) and not unreadable.get("body"):
+        message = "all bodies of the scene are disabled" if spec.body else "the scene has no bodies"
+        findings.append(Finding(("body",), message, remedy="enable one of them" if spec.body else "add a [[body]]"))
     findings_of_body = once(check_body, "name", "world", "position")
     findings_of_joint = once(check_joint, "name", "parent", "child")
     for index, body in enumerate(spec.body):

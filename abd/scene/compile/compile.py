@@ -111,7 +111,7 @@ def _shared_meshes(records: Records) -> tuple[list[Mesh], np.ndarray]:
             known[key] = len(meshes)
             meshes.append(_mesh(record))
         index[k] = known[key]
-    return meshes, records.spread(index)
+    return meshes, index[records.first]
 
 
 def _mesh(record: BodyRecord) -> Mesh:
@@ -133,14 +133,12 @@ def _mesh(record: BodyRecord) -> Mesh:
 def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: SceneSpec) -> Bodies:
     firsts = records.firsts
 
+    def of_all(values: list, dtype: type = float) -> np.ndarray:
+        return np.array(values, dtype=dtype)[records.first]
+
     def rows(name: str, *shape: int, dtype: type = float) -> np.ndarray:
-        values = np.array([getattr(record, name) for record in firsts], dtype=dtype)
-        return records.spread(values.reshape(len(firsts), *shape))
+        return of_all([getattr(record, name) for record in firsts], dtype).reshape(len(records), *shape)
 
-    def of_spec(name: str, dtype: type) -> np.ndarray:
-        return records.spread(np.array([getattr(record.spec, name) for record in firsts], dtype=dtype))
-
-    material = np.array([materials.names.index(record.spec.material) for record in firsts], dtype=np.int32)
     return Bodies(
         names=records.names,
         kind=rows("kind", dtype=np.int32),
@@ -149,8 +147,8 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: Scen
         mass=rows("mass"),
         moment=rows("moment", 3),
         volume=rows("volume"),
-        kappa=records.spread(np.array([np.nan if one.spec.kappa == "auto" else one.spec.kappa for one in firsts])),
-        elasticity=records.spread(np.array([Elasticity[one.spec.elasticity.upper()] for one in firsts], dtype=np.int32)),
+        kappa=of_all([np.nan if one.spec.kappa == "auto" else one.spec.kappa for one in firsts]),
+        elasticity=of_all([Elasticity[one.spec.elasticity.upper()] for one in firsts], np.int32),
         body_frame=rows("body_frame", 4, 4),
         q=records.q,
         qd=rows("qd", 12),
@@ -159,12 +157,14 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: Scen
         free_translation=rows("free_translation", 3, dtype=bool),
         rotation_axis=rows("rotation_axis", 3),
         free_rotation=rows("free_rotation", dtype=np.int32),
-        material=records.spread(material),
-        group=of_spec("group", np.int32),
+        material=of_all([materials.names.index(one.spec.material) for one in firsts], np.int32),
+        group=of_all([one.spec.group for one in firsts], np.int32),
         world=records.world,
         radius=rows("radius"),
-        surface_velocity=np.einsum("nij,nj->ni", rows("body_frame", 4, 4)[:, :3, :3], of_spec("surface_velocity", float)),
-        color=records.spread(_colors(firsts, spec)),
+        surface_velocity=np.einsum(
+            "nij,nj->ni", rows("body_frame", 4, 4)[:, :3, :3], of_all([one.spec.surface_velocity for one in firsts])
+        ),
+        color=_colors(firsts, spec)[records.first],
     )
 
 
