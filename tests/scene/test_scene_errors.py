@@ -130,6 +130,8 @@ WRONG = {
         13, "joint.pivot.parent", "no body 'cub'", "'cube'"),
     "a repeated body": (f"{BALL}repeat = {{ count = [1, 1, 2], step = [0, 0, 3] }}\n{JOINT}anchor = [0, 0, 0]\n",
         8, "joint.pivot.child", "is a repeated body", "'ball_0_0_0'"),
+    "sensor of a disabled body": (f'{BALL}{CUBE}enabled = false\n[[sensor]]\nname = "s"\nwhat = "position"\nbody = "cube"\n',
+        12, "sensor.s.body", "body 'cube' is disabled", "enable it"),
     "only disabled bodies": (f"{BALL}enabled = false\n", 1, "body", "all bodies of the scene are disabled", "enable"),
     "component with the name of a body": (f'{PARTS}[[body]]\nname = "b_0"\nbox = [1, 1, 1]\nposition = [5, 0, 0]\n',
         2, "body.b.name", "component 'b_0' has the name of another body", "rename"),

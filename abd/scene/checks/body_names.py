@@ -42,7 +42,7 @@ class BodyNames(Names):
         return name in self or self._whole(name) is not None or NUMBERS.sub("", name) in self.unreadable
 
     def check(self, key: str | int, name: str, others: tuple[str, ...] = ()) -> Iterator[Finding]:
-        """Yield a finding at a key unless the name is that of a single body; `others`: further names for the remedy."""
+        """Yield a finding at a key unless the name is that of a single enabled body; `others`: further names for the remedy."""
         if name in self.repeated and name not in self:
             remedy = f"give one of its copies, such as '{name}_0_0_0'"
             yield Finding((key,), f"'{name}' is a repeated body, not a single one", name, remedy)
@@ -52,6 +52,8 @@ class BodyNames(Names):
         elif not self.knows(name):
             listed = " or ".join(["give a body of this scene", *(f"'{other}'" for other in others)])
             yield Finding((key,), f"there is no body '{name}'", name, did_you_mean(name, chain(others, self)) or listed)
+        elif (body := self.body(name)) is not None and not body.enabled:
+            yield Finding((key,), f"body '{name}' is disabled", name, "enable it, or remove this reference")
 
     def _is_split(self, name: str) -> bool:
         """Return whether the name is that of a body with components, whose number is unknown here."""

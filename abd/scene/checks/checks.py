@@ -70,7 +70,9 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
 
 def _check_filter(one: ContactFilterSpec, names: BodyNames) -> Iterator[Finding]:
     for position, name in enumerate(one.bodies):
-        yield from within(names.check(position, name), "bodies")
+        body = names.body(name)
+        if body is None or body.enabled:  # filters of disabled bodies have no effect
+            yield from within(names.check(position, name), "bodies")
         if name in one.bodies[:position]:
             yield Finding(("bodies", position), f"'{name}' is given twice", name, "keep one")
 

@@ -270,10 +270,6 @@ def _check_pair(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
     parent, child = names.body(joint.parent), names.body(joint.child)
     if child is None or (parent is None and joint.parent != WORLD_NAME):
         return
-    for key, body in (("parent", parent), ("child", child)):
-        if body is not None and not body.enabled:
-            message = f"body '{body.name}' is disabled"
-            yield Finding((key,), message, getattr(joint, key), "enable it, or remove the joint")
     if child.kind != "dynamic" and (parent is None or parent.kind != "dynamic"):
         other = "the world" if parent is None else f"'{joint.parent}' ({parent.kind})"
         message = f"at least one body must be dynamic: '{joint.child}' is {child.kind}, and connected to {other}"
