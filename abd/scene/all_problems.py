@@ -28,12 +28,12 @@ from abd.scene.compile.compile import compile_scene
 from abd.scene.files.reader import LISTS, Examined
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.joint_schema import WORLD_NAME
-from abd.scene.schema.schema import DEFAULT_MATERIAL, ContactFilterSpec, SceneSpec
+from abd.scene.schema.schema import DEFAULT_MATERIAL, LOADS, VELOCITIES, ContactFilterSpec, SceneSpec
 
 HARMLESS = {
     "body": (
-        *("velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "density", "mass", "inertia"),
-        *("center_of_mass", "kappa", "elasticity", "material", "color", "fix", "split_components"),
+        *(*VELOCITIES, *LOADS, "density", "mass", "inertia", "center_of_mass", "kappa", "elasticity", "material", "color", "fix"),
+        "split_components",
     ),
     "joint": ("break_force", "break_torque", "strength_ratio", "length", "collide", "color", "joint_radius", "show"),
 }
