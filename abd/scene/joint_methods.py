@@ -9,7 +9,7 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.model import WORLD
-from abd.scene.checks.coupling_checks import check_coupling
+from abd.scene.checks.coordinate_checks import check_coupling
 from abd.scene.checks.joint_checks import check_joint
 from abd.scene.schema.findings import Finding, as_problem, located
 from abd.scene.schema.joint_schema import WORLD_NAME, CouplingSpec, JointFrames, JointSpec

@@ -8,7 +8,7 @@ from typing import Any
 
 from abd.scene.checks.body_checks import check_body
 from abd.scene.checks.body_names import BodyNames
-from abd.scene.checks.coupling_checks import Coordinates, check_coupled, check_coupling
+from abd.scene.checks.coordinate_checks import Coordinates, check_coupled, check_coupling
 from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, check_type_and_parameters
 from abd.scene.compile.copies import copy_names
 from abd.scene.compile.joint_settings import joint_coordinates

@@ -17,7 +17,7 @@ from abd.model import WORLD, Bodies, Elasticity, Kind, Materials, Mesh, Model, a
 from abd.scene.checks.checks import check_scene
 from abd.scene.compile.bodies import BodyRecord, Records
 from abd.scene.compile.copies import compile_joint_copies
-from abd.scene.compile.couplings import compile_coupling, start_notes
+from abd.scene.compile.joint_settings import compile_coupling, start_notes
 from abd.scene.compile.joints import compile_joint, joint_ends
 from abd.scene.compile.plausibility import plausibility_notes
 from abd.scene.compile.records import compile_bodies, notes_of
