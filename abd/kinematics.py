@@ -6,7 +6,7 @@ The joints are those of a compiled scene, ``scene.compile().joints``, or of a si
 from __future__ import annotations
 
 from abd.joints.closure.coordinate_setter import CoordinateSetter
-from abd.joints.coordinates.configurations import configuration_space, forms
+from abd.joints.coordinates.configurations import configuration_space, forms, project, transform
 from abd.joints.coordinates.kinematics import (
     Bounds,
     JointKinematics,
@@ -17,7 +17,6 @@ from abd.joints.coordinates.kinematics import (
     velocity_bounds,
 )
 from abd.joints.coordinates.mechanism import Mechanism
-from abd.joints.coordinates.transform import project, transform
 
 __all__ = [
     "Bounds",

@@ -25,13 +25,13 @@ from abd.joint_list import JointList
 from abd.joint_model import Coupling
 from abd.joints.rows.batches import batches
 from abd.joints.rows.change import transfer_memory
+from abd.joints.rows.sizes import at_joints
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.joints.types import TYPES
 from abd.model import Kind, Model, affine_matrices, affine_state
 from abd.names import Names
 from abd.potentials.sticking import Anchors
-from abd.scene.compile.scales import at_joints
 from abd.state import State
 from abd.tables import arrays_of
 from cuda_kernels.shared.contact import SLIDE

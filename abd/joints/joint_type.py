@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.joint_model import Joint
+from abd.joints.measures.axes import Row
 from abd.joints.measures.combined import Combined
-from abd.joints.measures.linear import Row
 from abd.joints.measures.measures import Measure
 from abd.joints.measures.motions import product
 
@@ -104,11 +104,10 @@ class JointType:
         return None if motions is None else product(motions, values)
 
     def project(self, joint: Joint, T: np.ndarray) -> np.ndarray | None:
-        """T_GD (4, 4), the admissible pose nearest to T_CD (4, 4); None: `abd.joints.coordinates.transform.project` finds it."""
+        """T_GD (4, 4), the admissible pose nearest to T_CD (4, 4); None: `coordinates.configurations.project` finds it."""
         return None
 
 
 def parameter_error(joint: Joint, key: str, message: str, remedy: str = "") -> SceneError:
     """Return the error for an invalid parameter `key` of a joint."""
-    problem = Problem(message, key=f"joint {joint.name!r}, {key}", value=joint.parameters.get(key), remedy=remedy)
-    return SceneError([problem])
+    return SceneError.of(message, f"joint {joint.name!r}, {key}", joint.parameters.get(key), remedy=remedy)

@@ -22,18 +22,18 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.model import Model
+from abd.scene.checks.body_names import NUMBERS, BodyNames
 from abd.scene.checks.checks import check_scene
 from abd.scene.compile.compile import compile_scene
-from abd.scene.compile.copies import NUMBERS, BodyNames
 from abd.scene.files.reader import LISTS, Examined
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.joint_schema import WORLD_NAME
-from abd.scene.schema.schema import DEFAULT_MATERIAL, ContactFilterSpec, SceneSpec
+from abd.scene.schema.schema import DEFAULT_MATERIAL, LOADS, VELOCITIES, ContactFilterSpec, SceneSpec
 
 HARMLESS = {
     "body": (
-        *("velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "density", "mass", "inertia"),
-        *("center_of_mass", "kappa", "elasticity", "material", "color", "fix", "split_components"),
+        *(*VELOCITIES, *LOADS, "density", "mass", "inertia", "center_of_mass", "kappa", "elasticity", "material", "color", "fix"),
+        "split_components",
     ),
     "joint": ("break_force", "break_torque", "strength_ratio", "length", "collide", "color", "joint_radius", "show"),
 }
@@ -47,7 +47,7 @@ def further_problems(examined: Examined, overlaps: bool = True) -> tuple[list[Pr
     rest = _Rest(examined)
     rest.take_out(_places_of(examined))
     problems: list[Problem] = []
-    while rest.spec.body or not (problems or examined.findings):
+    while any(body.enabled for body in rest.spec.body) or not (problems or examined.findings):
         try:
             model = compile_scene(rest.spec)
         except SceneError as error:

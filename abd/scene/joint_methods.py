@@ -9,13 +9,13 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.model import WORLD
-from abd.scene.checks.coupling_checks import check_coupling
+from abd.scene.checks.coordinate_checks import check_coupling
 from abd.scene.checks.joint_checks import check_joint
 from abd.scene.schema.findings import Finding, as_problem, located
 from abd.scene.schema.joint_schema import WORLD_NAME, CouplingSpec, JointFrames, JointSpec
 from abd.scene.schema.schema import SceneSpec
 from abd.scene.schema.sensor_schema import SensorSpec, check_sensor
-from abd.scene.schema.tables import table
+from abd.scene.schema.tables import pose_keys, table
 
 if TYPE_CHECKING:
     from abd.scene.schema.keys import CouplingKeys, DistanceKeys, JointKeys, SpringKeys, Table
@@ -44,7 +44,8 @@ class JointMethods:
     def add_joint(self, type: str, name: str, parent: str | int, child: str, **keys: Unpack[JointKeys]) -> str:
         """Add a joint of any type (`abd schema` lists them)."""
         parent = WORLD_NAME if parent == WORLD else parent
-        keys.update({key: _frame(keys[key]) for key in FRAMES if key in keys})
+        frames = {key: keys[key] for key in FRAMES if np.shape(np.asarray(keys.get(key), dtype=object)) == (4, 4)}
+        keys.update({key: pose_keys(f"joint.{name}.{key}", frame) for key, frame in frames.items()})
         joint = table(
             JointSpec, f"joint.{name}", {"name": name, "type": type, "parent": parent, "child": child, **keys}
         )
@@ -150,11 +151,3 @@ class JointMethods:
         if len(self._taken.get(key, ())) != len(items) or not items:
             self._taken[key] = {item.name for item in items}
         return name in self._taken[key] and any(item.name == name for item in items)
-
-
-def _frame(value: Any) -> Any:
-    """The table of a frame that is given as a (4, 4) matrix; anything else as it is."""
-    if np.asarray(value, dtype=object).shape != (4, 4):
-        return value
-    matrix = np.asarray(value, dtype=float)
-    return {"position": matrix[:3, 3], "matrix": matrix[:3, :3]}

@@ -9,12 +9,11 @@ from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
 from abd.joints.rows.placement import rigid_pose
-from abd.scene.compile.joint_frames import unit
-from abd.scene.geometry.frames import rotation_matrix, triad
+from abd.scene.geometry.frames import rotation_matrix, triad, unit
 from abd.scene.schema.fields import ROTATION_KEYS, Orientation, given
 from abd.scene.schema.joint_schema import WORLD_NAME, FrameSpec, JointSpec
 from abd.scene.schema.joint_types import type_named, type_of
-from abd.scene.schema.schema import BodySpec, MotionSpec, SceneSpec
+from abd.scene.schema.schema import LOADS, VELOCITIES, BodySpec, MotionSpec, SceneSpec
 
 UNTURNED = 1e-12
 
@@ -36,8 +35,7 @@ def _body(body: BodySpec, T: np.ndarray) -> BodySpec:
     if turns and body.fix:
         remedy = "use a joint instead"
         raise SceneError.of("world axes rotate with the scene", key=f"body.{body.name}.fix", remedy=remedy)
-    vectors = given(body, ("velocity", "angular_velocity", "angular_velocity_deg", "force", "torque"))
-    changes: dict[str, Any] = {key: _turned(T, getattr(body, key)) for key in vectors}
+    changes: dict[str, Any] = {key: _turned(T, getattr(body, key)) for key in given(body, VELOCITIES + LOADS)}
     changes |= {"position": _moved(T, body.position), **_orientation(T, body)}
     if body.half_space is not None:
         normal = unit(np.array(body.half_space.normal))
@@ -70,9 +68,7 @@ def _motion(body: BodySpec, motion: MotionSpec, T: np.ndarray) -> MotionSpec:
     if motion.file is not None:
         remedy = "write its poses as keyframes, or transform the file"
         raise SceneError.of("poses in a file cannot be transformed", key=f"body.{body.name}.motion.file", remedy=remedy)
-    changes: dict[str, Any] = {}
-    for key in given(motion, ("velocity", "angular_velocity", "angular_velocity_deg")):
-        changes[key] = _turned(T, getattr(motion, key))
+    changes: dict[str, Any] = {key: _turned(T, getattr(motion, key)) for key in given(motion, VELOCITIES)}
     if motion.keyframes is not None:
         changes["keyframes"] = [
             one.model_copy(

@@ -187,7 +187,7 @@ SCENES = {
     "joint and body": (lambda sim: sim.scene.add_sensor("s", "rate", "rail", body="bar"), "exactly one of joint and body"),
     "point of a rate": (lambda sim: sim.scene.add_sensor("s", "rate", "rail", point=(0, 0, 1)), "has no effect on"),
     "name of a sensor": (lambda sim: with_sensor("a ", "rail"), "a name must not have"),
-    "sensor of no joint": (lambda sim: with_sensor("s", "door"), "sensor.s: the scene has no joint 'door'"),
+    "sensor of no joint": (lambda sim: with_sensor("s", "door"), "sensor.s.joint: there is no joint 'door'"),
     "time steps of worlds": (assign(OWNERS["solver"], "world_dt", (0.01, -0.01)), "world_dt"),
 }
 TABLES = {ValueError: VALUES, KeyError: NAMES, SceneError: SCENES}

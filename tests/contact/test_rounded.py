@@ -226,7 +226,7 @@ def test_processor_and_definitions_agree_on_round_bodies():
 
 def test_a_pile_of_round_bodies_is_certified(tmp_path):
     """All states are free for ipctk with the radii; after enlarging a ball the run is rejected."""
-    run(pile(), compile_scene(pile()), tmp_path / "run", device=NAME, steps=40, simulate=Simulation)
+    run(pile(), compile_scene(pile().spec), tmp_path / "run", device=NAME, steps=40, simulate=Simulation)
     found = certify(tmp_path / "run", every=5)
     assert found.ok and 0.0 < found.smallest_gap < 1e-3
     with h5py.File(tmp_path / "run" / "trajectory.h5", "r+") as file:

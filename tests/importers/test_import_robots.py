@@ -127,6 +127,15 @@ def test_vertices_of_meshes_are_those_of_mujoco(source, keys, tmp_path):
     assert surface.volume == pytest.approx(reference.body_mass[1] / 1000.0, rel=1e-5), "faces look outwards"
 
 
+def test_warnings_of_mujoco_are_notes(tmp_path, monkeypatch, capfd):
+    """Two hinges about one axis have a singular inertia matrix."""
+    monkeypatch.chdir(tmp_path)
+    text = mjcf('<body name="a"><joint axis="0 0 1"/><joint axis="0 0 1"/><geom size="0.1"/></body>')
+    assert [note for note in load(text, tmp_path).notes if note.startswith("MuJoCo: Inertia matrix is too close to singular")]
+    assert [path.name for path in tmp_path.iterdir()] == ["robot.xml"]
+    assert not "".join(capfd.readouterr())
+
+
 def test_height_field(tmp_path):
     text = mjcf(
         '<geom type="hfield" hfield="hills" name="ground"/>' + falling("ball", '<geom size="0.1"/>', "0.5 0.5 8"),

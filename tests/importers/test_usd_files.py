@@ -168,6 +168,12 @@ def two_targets(maker, box):
     joint.GetRelationship("physics:body0").AddTarget(other.GetPath())
 
 
+def nowhere(maker, box):
+    place = (float("inf"), float("nan"), 0)
+    part = maker.shape("part", at=place, scale=(1, 0.5, 2), body=False, parent=str(maker.frame("a").GetPath()), size=1.0)
+    apply(UsdPhysics.MassAPI, part, mass=2.0, centerOfMass=Gf.Vec3f(0.3, 0.1, -0.2))
+
+
 def held(*axes):
     """A change that adds a joint of six axes with the world as its second body."""
     return lambda maker, box: hold(maker.joint("j", UsdPhysics.Joint, box), *axes)
@@ -176,6 +182,7 @@ def held(*axes):
 BROKEN = {
     # name: change of a stage with a box, words of the message
     "mass": (lambda maker, box: apply(UsdPhysics.MassAPI, box, mass=float("nan")), "not finite"),
+    "place of a part": (nowhere, "part: its position is not finite"),
     "gravity": (lambda maker, box: maker.scene(gravity=float("nan")), "gravity is not finite"),
     "infinite gravity": (lambda maker, box: maker.scene(gravity=float("inf")), "gravity is not finite"),
     "inertia": (

@@ -8,9 +8,8 @@ from on_device import NAME
 from scipy.spatial.transform import Rotation
 
 import abd
-from abd.joints.coordinates.transform import twist_gradient
 from abd.joints.measures.combined import rotation_vector
-from abd.joints.rows.table import value_at
+from abd.joints.rows.table import twist_gradient, value_at
 
 pytestmark = pytest.mark.device
 

@@ -73,8 +73,15 @@ def test_kinematic_start_is_that_of_its_motion_whose_file_is_next_to_the_scene(t
     model = compiled({"name": "k", "box": (1, 1, 1), "kind": "kinematic", "motion": {"keyframes": frames}})
     np.testing.assert_allclose(model.bodies.q[0, :3], (0, 0, 5))
     (tmp_path / "poses.csv").write_text("time,x,y,z\n0,0,0,1\n1,0,0,2\n")
-    spec = SceneSpec(body=[{"name": "k", "box": (1, 1, 1), "kind": "kinematic", "motion": {"file": "poses.csv"}}])
-    np.testing.assert_allclose(compile_scene(spec, tmp_path).motions[0](0.5)[:3, 3], (0, 0, 1.5))
+    spec = SceneSpec(body=[{"name": "k", "box": (1, 1, 1), "kind": "kinematic", "motion": {"file": str(tmp_path / "poses.csv")}}])
+    np.testing.assert_allclose(compile_scene(spec).motions[0](0.5)[:3, 3], (0, 0, 1.5))
+
+
+def test_triangles_without_area_are_removed_from_surfaces_with_a_note():
+    surface = {"vertices": [(0, 0, 0), (1, 0, 0), (0, 1, 0)], "triangles": [(0, 1, 2), (1, 1, 0)]}
+    model = compiled({"name": "sheet", "surface": surface, "thickness": 0.1})
+    assert len(model.meshes[0].triangles) == 1
+    assert [note for note in model.notes if "1 triangles without area were removed" in note]
 
 
 def test_equal_bodies_share_one_mesh():
@@ -199,9 +206,9 @@ def test_bdf2_is_replaced_with_a_note():
 
 
 def test_missing_mesh_of_copies_is_reported_once(tmp_path):
-    body = {"name": "gone", "mesh": "gone.obj", "repeat": {"count": (9, 1, 1), "step": (1, 0, 0)}}
+    body = {"name": "gone", "mesh": str(tmp_path / "gone.obj"), "repeat": {"count": (9, 1, 1), "step": (1, 0, 0)}}
     with pytest.raises(SceneError, match=r"body\.gone\.mesh: .*'gone\.obj' not found") as error:
-        compile_scene(SceneSpec(body=[body]), tmp_path)
+        compile_scene(SceneSpec(body=[body]))
     assert len(error.value.problems) == 1
 
 

@@ -155,6 +155,13 @@ def test_all_forms_of_placement_give_equal_frames():
             np.testing.assert_allclose(frame, D, atol=1e-14, err_msg=name)
 
 
+def test_a_frame_with_its_position_in_the_last_row_is_refused():
+    frame = np.eye(4)
+    frame[3, :3] = 0.5, 0.0, 0.0
+    with pytest.raises(SceneError, match=r"joint\.j\.world_frame: is no pose -> give a \(4, 4\) matrix"):
+        box_scene().add_joint("hinge", "j", "a", "b", world_frame=frame)
+
+
 def test_measured_initial_values_count_turns_and_refuse_contradictions():
     frame = np.eye(4)
     frame[:3, :3] = Rotation.from_rotvec((0, 0, 0.7)).as_matrix()

@@ -73,7 +73,7 @@ def played(tmp_path_factory, device):
         if name not in runs:
             scene = abd.load(scenes_directory() / f"{name}.toml")
             folder = tmp_path_factory.mktemp("runs") / name
-            outcome = run(scene, compile_scene(scene), folder, device=device, steps=STEPS[name], simulate=Simulation)
+            outcome = run(scene, compile_scene(scene.spec), folder, device=device, steps=STEPS[name], simulate=Simulation)
             runs[name] = Played(Trajectory(folder), outcome.status)
         return runs[name]
 

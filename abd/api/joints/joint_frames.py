@@ -7,8 +7,8 @@ import numpy as np
 from abd.api.protocol import RunningSimulation
 from abd.energies import spin
 from abd.joint_model import Joint
+from abd.joints.coordinates.configurations import project
 from abd.joints.coordinates.readings import rigid_motion
-from abd.joints.coordinates.transform import project
 from abd.joints.rows.placement import body_pose, on_present_parent, present_transform
 from abd.model import WORLD
 from abd.rotations import exp, inverse, log

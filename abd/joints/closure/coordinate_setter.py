@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.joints.closure.assembly import Assembly, assemble
 from abd.joints.types import TYPES
 from abd.model import Model
@@ -41,7 +41,7 @@ class CoordinateSetter:
         names = [one.name for one in self._coordinates[k]]
         name = names[_index_of(f"coordinate of joint '{self._joints[k]}'", coordinate, names)]
         if not np.isfinite(value):
-            raise SceneError([Problem("a coordinate must be a finite number", key="value", value=value)])
+            raise SceneError.of("a coordinate must be a finite number", "value", value)
         self.requests[k, name] = float(value)
 
     def clear_requests(self) -> None:
@@ -78,4 +78,4 @@ def _index_of(kind: str, given: int | str, known: list[str]) -> int:
     if 0 <= index < len(known):
         return index
     remedy = "there are " + ", ".join(known[:8]) + (" ..." if len(known) > 8 else "") if known else "it has none"
-    raise SceneError([Problem(f"there is no {kind} '{given}'", key=kind.split()[0], value=given, remedy=remedy)])
+    raise SceneError.of(f"there is no {kind} '{given}'", kind.split()[0], given, remedy=remedy)

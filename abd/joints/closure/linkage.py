@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.joints.closure.link_graph import LinkGraph, connected_labels, link_graph
-from abd.joints.coordinates.transform import transform
+from abd.joints.coordinates.configurations import transform
 from abd.joints.rows.laws import Role
 from abd.joints.rows.placement import motion_to, move_bodies, present_transform
 from abd.joints.rows.rigid_rows import GROUND, Clusters, RigidRows, clusters_of, rigid_states, single_clusters

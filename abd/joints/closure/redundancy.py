@@ -47,17 +47,15 @@ class MobilityAnalysis:
     note: str = ""
 
 
-def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) -> list[MobilityAnalysis]:
+def analyse(model: Model, q: np.ndarray) -> list[MobilityAnalysis]:
     """Rank, redundant rows and mobility of every mechanism at states q (n, 12) without strain.
 
-    Mechanisms with a loop block of more than `DENSE_ROWS` rows or unknowns are not analysed and have a note.
-
-    Args:
-        joints: indices of the joints to consider; default: all. Inactive joints and gaps never count.
+    Inactive joints and gaps do not count. Mechanisms with a loop block of more than `DENSE_ROWS` rows or unknowns are not
+    analysed and have a note.
     """
     q, model = rigid_states(q), replace(model, joints=list(model.joints))
     rows = rigid_rows(model, q)
-    counted = _counted(rows, joints)
+    counted = _counted(rows)
     ties = [
         (coupling.joint, term.joint)
         for k, coupling in enumerate(model.couplings)
@@ -110,12 +108,9 @@ def analyse(model: Model, q: np.ndarray, joints: Iterable[int] | None = None) ->
     return out
 
 
-def _counted(rows: RigidRows, joints: Iterable[int] | None) -> np.ndarray:
+def _counted(rows: RigidRows) -> np.ndarray:
     """Constraint and coupling rows without compliance."""
-    chosen = rows.held & ~rows.yields & (rows.role != Role.GAP)
-    if joints is not None:
-        chosen &= np.isin(rows.joint, list(joints))
-    return np.flatnonzero(chosen)
+    return np.flatnonzero(rows.held & ~rows.yields & (rows.role != Role.GAP))
 
 
 def open_by(model: Model, q: np.ndarray) -> np.ndarray:
@@ -146,7 +141,7 @@ def check_closure(model: Model, q: np.ndarray, joints: Iterable[int] | None = No
     if (worst <= CLOSED).all():
         return result
     rows = rigid_rows(model, result.q)
-    linked = np.unique(rows.joint[_counted(rows, None)])
+    linked = np.unique(rows.joint[_counted(rows)])
     block = graph_of(model, rows, linked).block[: len(linked)]
     problems = []
     for group in members(block):

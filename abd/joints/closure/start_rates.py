@@ -13,12 +13,13 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels, members
 from abd.joints.rows.batches import batches
 from abd.joints.rows.laws import Role
 from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, single_clusters
+from abd.joints.rows.sizes import at_joints
 from abd.joints.rows.springs import mobility_roots
 from abd.model import Kind, Model
 from abd.rotations import axial
@@ -41,10 +42,7 @@ def fitting_velocities(model: Model) -> tuple[Model, list[str]]:
     if not len(joints):
         return model, []
     requested = _requested_rates(joints)
-    jointed = np.zeros(len(bodies), dtype=bool)
-    ends = joints.bodies
-    jointed[ends[ends >= 0]] = True
-    moving = jointed & (bodies.kind != Kind.STATIC) & bodies.qd.any(axis=1)
+    moving = at_joints(model) & (bodies.kind != Kind.STATIC) & bodies.qd.any(axis=1)
     if not moving.any() and not any(rate is not None for rate in requested.values()):
         return model, []
     qd, linear, angular = _consistent_velocities(model, requested)
@@ -100,7 +98,7 @@ def _consistent_velocities(
         row = chosen[worst]
         joint = model.joints[int(rows.joint[row])].name
         message = f"no velocities have these initial rates: '{rows.name[row]}' of joint '{joint}' would be violated"
-        raise SceneError([Problem(message, key=f"joint.{joint}", remedy="drop some of the rates, or let them agree")])
+        raise SceneError.of(message, f"joint.{joint}", remedy="drop some of the rates, or let them agree")
     delta = (spread @ (root @ change)).reshape(-1, 6)
     linear, angular = rows.length * delta[:, :3], delta[:, 3:]
     out = qd.copy()

@@ -1,4 +1,4 @@
-"""Configuration space of each joint, and the spaces of rotations.
+"""Configuration space of each joint, the spaces of rotations, and poses: at coordinates, and nearest to a given one.
 
 The joint's type and the requested `form` determine the space; the first form is the default:
 
@@ -21,10 +21,10 @@ import numpy as np
 
 from abd.joint_model import Joint
 from abd.joints.coordinates.spaces import Analytic, Coordinates, Planar, Space
-from abd.joints.coordinates.transform import transform
 from abd.joints.joint_type import BALL
+from abd.joints.measures.motions import turned
+from abd.joints.rows.table import twist_gradient, value_at
 from abd.joints.types import TYPES
-from abd.joints.types.general import held_axes
 from abd.rotations import (
     exp,
     inverse,
@@ -33,11 +33,16 @@ from abd.rotations import (
     mrp,
     mrp_matrix,
     mrp_rate,
+    polar,
     pose,
     quaternion,
     quaternion_matrix,
     quaternion_rate,
 )
+
+ITERATIONS = 30
+CONVERGED = 1e-14
+"""Step [m or rad] below which a projection has converged."""
 
 
 class SinCos(Space):
@@ -164,7 +169,7 @@ def forms(joint: Joint) -> tuple[str, ...]:
     """Forms of the configuration of a joint, the default first; empty if its type has no configuration space."""
     kind = TYPES[joint.type]
     if kind.FORMS == BALL:  # with a free translation it has no configuration space
-        return () if "constrained" in joint.parameters and len(held_axes(joint)) < 3 else BALL
+        return () if len(joint.parameters.get("constrained", "xyz")) < 3 else BALL
     return () if transform(joint, np.zeros(len(kind.coordinates(joint)))) is None else kind.FORMS
 
 
@@ -188,3 +193,36 @@ def configuration_space(joint: Joint, form: str | None = None) -> Space:
     if motions is None:
         return Analytic(lambda values: kind.transform(joint, values), measures)
     return (Planar if form == "planar" else Coordinates)(motions, measures)
+
+
+def transform(joint: Joint, values: np.ndarray) -> np.ndarray | None:
+    """T_CD (4, 4) at coordinate values (k,) [m or rad]; None for types whose coordinates do not determine the pose."""
+    return TYPES[joint.type].transform(joint, values)
+
+
+def project(joint: Joint, T: np.ndarray) -> np.ndarray:
+    """T_GD (4, 4): the admissible pose nearest to T_CD (4, 4); the rotation of T_CD may be strained.
+
+    The distance is minimised first, then the rotation. The pose comes from the type's function ``project`` or from the
+    coordinates of T_CD, if these describe the pose. Otherwise iterations with the shortest motions, rotations about the
+    origin of C, close the linearised constraints. Free motions are then unchanged: a spherical joint keeps its
+    rotation, a rod its direction. Gaps are not closed.
+    """
+    kind = TYPES[joint.type]
+    T = T.copy()
+    T[:3, :3] = polar(T[None, :3, :3])[0]
+    admissible = kind.project(joint, T)
+    if admissible is None:
+        admissible = transform(joint, value_at(kind.coordinates(joint), T))
+    if admissible is not None:
+        return admissible
+    for _ in range(ITERATIONS):
+        measures = kind.constraints_at(joint, T)
+        if not measures:
+            break
+        step = -np.linalg.pinv(twist_gradient(measures, T)) @ value_at(measures, T)
+        T[:3, 3] += step[:3]
+        T[:3, :3] = turned(step[3:]) @ T[:3, :3]
+        if np.abs(step).max() < CONVERGED:
+            break
+    return T

@@ -21,9 +21,10 @@ from abd.joint_model import Joint
 from abd.joints.coordinates.configurations import Rigid, configuration_space, forms
 from abd.joints.coordinates.kinematics import JointKinematics
 from abd.joints.coordinates.spaces import Reversed, Space
+from abd.joints.rows.rigid_rows import rotations_and_spins
 from abd.joints.types import TYPES
 from abd.model import WORLD, Kind, Model, affine_matrices, affine_state
-from abd.rotations import adjoint, axial, cross, inverse, polar, pose, skew
+from abd.rotations import adjoint, cross, inverse, pose, skew
 
 
 @dataclass(frozen=True)
@@ -361,8 +362,7 @@ def _is_unconstrained(joint: Joint) -> bool:
 
 def _rigid(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rigid poses (n + 1, 4, 4) and twists (n + 1, 6), in body axes, of affine states, velocities (n, 12) and the world."""
-    A, rates = (one[:, 3:].reshape(-1, 3, 3) for one in (q, qd))
-    R, spins = polar(A), axial(rates @ np.linalg.inv(A))
+    R, spins = rotations_and_spins(q, qd)
     twists = (np.stack([qd[:, :3], spins], axis=1) @ R).reshape(-1, 6)
     return np.concatenate([pose(R, q[:, :3]), np.eye(4)[None]]), np.concatenate([twists, np.zeros((1, 6))])
 

@@ -23,12 +23,13 @@ from abd.joints.rows.change import settings_of
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.laws import Role
 from abd.joints.rows.measured_rows import evaluate as row_values
+from abd.joints.rows.rigid_rows import rotations_and_spins
 from abd.joints.rows.rows import residual
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import COLUMNS, by_twists, linearize, of_joints, rates, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Model
-from abd.rotations import polar
+from abd.rotations import skew
 from cuda_kernels.shared import slots
 
 HOLDING = (Role.CONSTRAINT, Role.GAP)
@@ -258,15 +259,7 @@ def initial_readings(model: Model, q: np.ndarray, qd: np.ndarray, time: float = 
 
 
 def rigid_motion(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """States and velocities (n, 12) of the closest rigid bodies: A becomes its rotation R, dA/dt becomes ``[w] R``.
-
-    [w] is the skew part of ``dA/dt A^-1``.
-    """
-    A, Ad = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3)
-    R = polar(A)
-    W = Ad @ np.linalg.inv(A)
-    W = 0.5 * (W - W.transpose(0, 2, 1))
-    return (
-        np.concatenate([q[:, :3], R.reshape(-1, 9)], axis=1),
-        np.concatenate([qd[:, :3], (W @ R).reshape(-1, 9)], axis=1),
-    )
+    """States and velocities (n, 12) of the closest rigid bodies: A becomes its rotation R, dA/dt becomes ``[w] R``."""
+    R, w = rotations_and_spins(q, qd)
+    parts = ((q, R), (qd, skew(w) @ R))
+    return tuple(np.concatenate([one[:, :3], turned.reshape(-1, 9)], axis=1) for one, turned in parts)

@@ -17,7 +17,7 @@ from abd.joints.measures.measures import Measure
 from abd.joints.measures.motions import product
 from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP, is_analytic
 from abd.joints.rows.table import value_at
-from abd.rotations import adjoint, cross, exp, inverse
+from abd.rotations import adjoint, cross, exp, inverse, skew
 
 WHOLE_TURN = 2.0 * np.pi
 
@@ -189,7 +189,8 @@ class Analytic(Space):
             step = 10.0 * STEP / speed
             second = sum(weight * self.transform(q + place * step * v) for place, weight in self.SECOND) / step**2
         twist = self.subspace(q) @ v
-        hat = _hat(twist)
+        hat = np.zeros((4, 4))
+        hat[:3, :3], hat[:3, 3] = skew(twist[3:]), twist[:3]
         return _vee(inverse(self.transform(q)) @ second - hat @ hat)
 
     @cached_property
@@ -245,14 +246,6 @@ class Reversed(Space):
 def wrapped(q: np.ndarray) -> np.ndarray:
     """Angles in (-pi, pi] [rad]."""
     return q - WHOLE_TURN * np.ceil((q - np.pi) / WHOLE_TURN)
-
-
-def _hat(twist: np.ndarray) -> np.ndarray:
-    """(4, 4) generator of a twist (6,)."""
-    out = np.zeros((4, 4))
-    out[:3, 3] = twist[:3]
-    out[[2, 0, 1], [1, 2, 0]], out[[1, 2, 0], [2, 0, 1]] = twist[3:], -twist[3:]
-    return out
 
 
 def _vee(X: np.ndarray) -> np.ndarray:

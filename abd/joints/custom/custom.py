@@ -202,7 +202,7 @@ def check_duality(kind: CustomType, wrenches: Projection, names: list[str]) -> N
                     f"joint type {kind.function.name!r}: the wrench of {row!r} is ({shown[0]}), but {coordinate!r}"
                 )
                 remedy = "give the wrench whose power is the coordinate's rate, force and moment in axes of C"
-                raise SceneError([Problem(f"{message} changes with ({shown[1]})", remedy=remedy)])
+                raise SceneError.of(f"{message} changes with ({shown[1]})", remedy=remedy)
 
 
 def _is_rotary(flags: RowFlags) -> bool:

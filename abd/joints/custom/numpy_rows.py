@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.joints.measures.motions import turned
 from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP, is_analytic
 
@@ -94,7 +94,7 @@ class NumpyRows:
         finite = np.isfinite(self.values(M, r, numbers)).all(axis=1)
         if not finite.any():
             message = f"joint type {self.name!r}: the function is not finite at any pose near the identity"
-            raise SceneError([Problem(message, remedy="check its parameters' default values")])
+            raise SceneError.of(message, remedy="check its parameters' default values")
         return M[finite], r[finite], numbers[finite]
 
     def _shaped(self, out: np.ndarray, what: str, *tail: int) -> np.ndarray:
@@ -102,7 +102,7 @@ class NumpyRows:
         if out.ndim != 2 + len(tail) or out.shape[1:] != (self.count, *tail):
             wanted = ", ".join(map(str, ("k", self.count, *tail)))
             message = f"joint type {self.name!r}: the {what} returned an array of shape {out.shape}, not ({wanted})"
-            raise SceneError([Problem(message, remedy="one column for every name in rows, then in coordinates")])
+            raise SceneError.of(message, remedy="one column for every name in rows, then in coordinates")
         return out
 
 
@@ -138,4 +138,4 @@ def compare(name: str, names: list[str], given: np.ndarray, expected: np.ndarray
         f"joint type {name!r}, row {names[row]!r}: its derivative by {by} is {one:.6g}, "
         f"but differences give {other:.6g}, {abs(one - other):.3g} apart"
     )
-    raise SceneError([Problem(message, remedy="correct the Jacobian, or leave it out")])
+    raise SceneError.of(message, remedy="correct the Jacobian, or leave it out")

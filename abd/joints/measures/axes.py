@@ -1,10 +1,17 @@
-"""Measures along and about the axes of frame D that many joint types share."""
+"""Constraints along and about the axes of frames that many joint types share.
+
+Linear rows of coincident points and directions are constant 4-vectors (`abd.joints.rows.rows`); measures are along and about the
+axes of D.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from abd.joints.measures.measures import Measure, MeasureKind, along, entry, functional, measure
+from abd.joint_model import Joint
+from abd.joints.measures.measures import FEATURES, Measure, MeasureKind, along, entry, functional, measure
 
 NAMES = "xyz"
 
@@ -49,6 +56,13 @@ def angle(name: str, sine: np.ndarray, cosine: np.ndarray) -> Measure:
     return measure(name, True, MeasureKind.ANGLE, sine, cosine)
 
 
+def of_inverse(measures: list[Measure]) -> list[Measure]:
+    """The measures of rotations with D and C exchanged: functions of ``M^T``."""
+    order = np.arange(FEATURES)
+    order[:9] = order[:9].reshape(3, 3).T.ravel()
+    return [replace(one, numbers=one.numbers.reshape(3, FEATURES)[:, order].ravel()) for one in measures]
+
+
 def zyx_angles() -> list[Measure]:
     """roll, pitch, yaw [rad] of ``M = Rz(roll) Ry(pitch) Rx(yaw)``; pitch within a quarter turn."""
     return [
@@ -65,3 +79,42 @@ def xyz_angles(names: tuple[str, str, str] = ("rx", "ry", "rz")) -> list[Measure
         measure(names[1], True, MeasureKind.ELEVATION, entry(0, 2), entry(0, 0), entry(0, 1)),
         angle(names[2], entry(0, 1, -1.0), entry(0, 0)),
     ]
+
+
+@dataclass(frozen=True)
+class Row:
+    """4-vectors (4,) of one residual, or (k, 4) for k joints.
+
+    `is_point` distinguishes points [m] from unit directions; `mask` selects the world components.
+    """
+
+    parent: np.ndarray
+    child: np.ndarray
+    is_point: bool
+    mask: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+
+def point_row(parent_point: np.ndarray, child_point: np.ndarray) -> Row:
+    """Row of two coincident points."""
+    return Row(_with(1.0, parent_point), _with(1.0, child_point), True)
+
+
+def point(joint: Joint) -> Row:
+    """Row of coincident frame origins, ``c_j - c_i`` [m]."""
+    return point_row(joint.parent_frame[..., :3, 3], joint.child_frame[..., :3, 3])
+
+
+def directions(joint: Joint, axes: str) -> list[Row]:
+    """Rows of coincident axes among x, y and z, ``e_j - e_i`` [-], in the given order.
+
+    The energy of an axis is largest, and has zero gradient, where both axes are opposite.
+    """
+    frames = joint.parent_frame, joint.child_frame
+    return [Row(*(_with(0.0, F[..., :3, "xyz".index(axis)]) for F in frames), is_point=False) for axis in axes]
+
+
+def _with(first: float, vector: np.ndarray) -> np.ndarray:
+    """(..., 4): a number followed by vectors (..., 3)."""
+    out = np.full((*vector.shape[:-1], 4), first)
+    out[..., 1:] = vector
+    return out

@@ -19,7 +19,7 @@ from abd.joints.rows.build import default_distance, yielding
 from abd.joints.rows.forces import Applied
 from abd.joints.rows.laws import Law
 from abd.joints.rows.placement import body_pose, rigid_pose
-from abd.joints.rows.sizes import reduced_masses
+from abd.joints.rows.sizes import critical_damping, per_row, reduced_masses
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.model import WORLD, Kind, Model
@@ -97,20 +97,13 @@ def softened(joint: Joint, compliance=None, damping=None) -> Joint:
 
 def _row_values(key: str, present: tuple[float, ...], given, count: int) -> tuple[float, ...]:
     """(count,) values of rows: a number for all rows or a list for the first rows; other rows keep their values."""
-    out = _padded(present, count)
+    out = per_row(present, count)
     if given is not None:
         values = np.asarray(given, dtype=float)
         if values.ndim > 1 or values.size > count or not (np.isfinite(values) & (values >= 0.0)).all():
             raise ValueError(f"{key} is {given!r}, and must be a nonnegative number or at most {count} numbers")
         out[: count if values.ndim == 0 else values.size] = values
     return tuple(out.tolist())
-
-
-def _padded(values: tuple[float, ...], count: int) -> np.ndarray:
-    """(count,) values, padded with zeros."""
-    out = np.zeros(count)
-    out[: min(count, len(values))] = values[:count]
-    return out
 
 
 def critically_damped(joint: Joint, model: Model, q: np.ndarray, zeta: float, among: np.ndarray | None = None) -> Joint:
@@ -129,11 +122,10 @@ def critically_damped(joint: Joint, model: Model, q: np.ndarray, zeta: float, am
     if not (np.isfinite(zeta) and zeta >= 0.0):
         raise ValueError(f"zeta is {zeta!r}, and must be finite and nonnegative")
     rows = yielding(joint)
-    compliance = _padded(joint.compliance, len(rows))
     mass = reduced_masses(joint, rows, q, moving_ends(joint, model))
-    damping = np.where(compliance > 0.0, 2.0 * zeta * np.sqrt(mass / np.where(compliance > 0.0, compliance, 1.0)), 0.0)
+    damping = critical_damping(mass, per_row(joint.compliance, len(rows)), zeta)
     if among is not None:
-        damping = np.where(among, damping, _padded(joint.damping, len(rows)))
+        damping = np.where(among, damping, per_row(joint.damping, len(rows)))
     return replace(joint, damping=tuple(damping.tolist()))
 
 

@@ -24,7 +24,7 @@ from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import by_twists, linearize, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Kind, Model
-from abd.rotations import polar, rotations, skew
+from abd.rotations import axial, polar, rotations, skew
 
 GROUND = -1
 """Cluster of all bodies that do not move."""
@@ -266,6 +266,12 @@ def clusters_of(rows: RigidRows, label: np.ndarray) -> Clusters:
     partly = np.flatnonzero((full >= 0) & ~rows.free)
     freedoms[full[partly]], pivot[full[partly]] = rows.basis[partly], partly
     return Clusters(full, len(used), freedoms, pivot)
+
+
+def rotations_and_spins(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations (n, 3, 3) closest to the maps A, and axial vectors (n, 3) of ``dA/dt A^-1``, of states and velocities (n, 12)."""
+    A = q[:, 3:].reshape(-1, 3, 3)
+    return polar(A), axial(qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(A))
 
 
 def rigid_states(q: np.ndarray) -> np.ndarray:

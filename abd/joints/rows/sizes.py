@@ -10,7 +10,6 @@ longest edge of a box, 1.3 radii of a sphere. It does not depend on the surface 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -59,6 +58,13 @@ def reaches(model: Model) -> np.ndarray:
         inner = body != WORLD
         np.maximum.at(out, body[inner], np.linalg.norm(joints.column(f"{side}_frame")[inner, :3, 3], axis=1))
     return out
+
+
+def at_joints(model: Model) -> np.ndarray:
+    """(n,) bool, bodies with joints."""
+    held = np.zeros(len(model.bodies) + 1, dtype=bool)
+    held[JointList.of(model.joints).bodies] = True  # the last one: the world
+    return held[:-1]
 
 
 def held_axes(model: Model) -> tuple[np.ndarray, np.ndarray]:
@@ -237,6 +243,19 @@ def reduced_masses(joint: Joint, measures: Sequence[Measure], q: np.ndarray, end
     return out
 
 
+def critical_damping(mass, compliance, zeta: float):
+    """Damping ``2 zeta sqrt(m / c)`` of rows with these reduced masses and compliances; 0 for rows without a compliance."""
+    soft = np.asarray(compliance) > 0.0
+    return np.where(soft, 2.0 * zeta * np.sqrt(mass / np.where(soft, compliance, 1.0)), 0.0)
+
+
+def per_row(values, count: int) -> np.ndarray:
+    """(count,) values of rows from a number for all rows, or a list for the first rows; 0 for the others."""
+    out, values = np.zeros(count), np.asarray(values, dtype=float)
+    out[: count if values.ndim == 0 else values.size] = values[:count] if values.ndim else values
+    return out
+
+
 def mean_inertia(joint: Joint, q: np.ndarray, ends: Inertias) -> float:
     """Reduced mean moment of inertia of the bodies over all axes about the joint's point [kg m^2]."""
     return _reduced([np.trace(I) / 3.0 for I in point_inertias(joint, q, ends)])
@@ -252,14 +271,6 @@ def point_inertias(joint: Joint, q: np.ndarray, ends: Inertias) -> list[np.ndarr
         own = R @ np.diag(np.sum(moment) - np.asarray(moment)) @ R.T
         out.append(own + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm)))
     return out
-
-
-def on_states(joint: Joint, poses: Sequence[np.ndarray | None]) -> tuple[Joint, np.ndarray]:
-    """The joint with bodies renumbered to the rows of states (2, 12) of its parent and child; a pose of None is the
-    world.
-    """
-    q = np.array([np.concatenate([np.zeros(3), np.eye(3).ravel()]) if one is None else one for one in poses])
-    return replace(joint, parent=-1 if poses[0] is None else 0, child=1), q
 
 
 def _reduced(values: Sequence[float]) -> float:

@@ -24,9 +24,8 @@ import numpy as np
 
 from abd.joint_model import Joint
 from abd.joints.joint_type import BALL, JointType
-from abd.joints.measures.axes import displacement, small_rotation, tilt, turn, zyx_angles
+from abd.joints.measures.axes import Row, directions, displacement, point, small_rotation, tilt, turn, zyx_angles
 from abd.joints.measures.combined import Combined
-from abd.joints.measures.linear import Row, directions, point
 from abd.joints.measures.measures import Measure, MeasureKind, functional, measure
 from abd.joints.measures.motions import X, Y, Z, rotation, screw, translation
 

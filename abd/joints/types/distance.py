@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from abd.joint_model import Joint
-from abd.joints.joint_type import JointType, parameter_error
+from abd.joints.joint_type import JointType
 from abd.joints.measures.measures import Measure, MeasureKind, measure
 
 
@@ -22,7 +22,7 @@ class Distance(JointType):
 
     def measured(self, joint: Joint) -> list[Measure]:
         """Elongation [m] of the rod."""
-        return [measure("distance", False, MeasureKind.LENGTH, offset=-_distance(joint))]
+        return [measure("distance", False, MeasureKind.LENGTH, offset=-joint.parameters["distance"])]
 
 
 class Rope(JointType):
@@ -38,12 +38,4 @@ class Rope(JointType):
 
     def measured(self, joint: Joint) -> list[Measure]:
         """Slack [m], a gap."""
-        return [measure("slack", False, MeasureKind.LENGTH, scale=-1.0, offset=_distance(joint), unilateral=True)]
-
-
-def _distance(joint: Joint) -> float:
-    """Parameter ``distance`` [m]; raises `SceneError` unless it is positive."""
-    value = float(joint.parameters.get("distance", 0.0))
-    if not value > 0.0:
-        raise parameter_error(joint, "distance", "must be above 0", "two points that coincide are a spherical joint")
-    return value
+        return [measure("slack", False, MeasureKind.LENGTH, scale=-1.0, offset=joint.parameters["distance"], unilateral=True)]

@@ -9,13 +9,11 @@ import numpy as np
 
 from abd.joint_model import Joint
 from abd.joints.joint_type import JointType, parameter_error
-from abd.joints.measures.axes import angle, displacement, dot, turn, xyz_angles
-from abd.joints.measures.linear import Row, point
+from abd.joints.measures.axes import Row, angle, displacement, dot, point, turn, xyz_angles
 from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
 from abd.joints.measures.motions import X, Y, Z, rotation, translation
 from abd.model import WORLD
 
-AXES = ("x", "y", "z", "rx", "ry", "rz")
 ROTATIONS = {"rx": X, "ry": Y, "rz": Z}
 HELD = {
     ("rx", "ry", "rz"): (("rx", 2, 1, 1.0), ("ry", 2, 0, -1.0), ("rz", 0, 1, -1.0)),
@@ -41,7 +39,7 @@ class General(JointType):
 
     Parameters:
 
-        constrained  names among x, y, z, rx, ry, rz of the constrained axes, or six bools
+        constrained  names of the constrained axes among x, y, z, rx, ry, rz, in this order
         frame        axes of the translations, "parent" (default) or "world"
 
     Rotation rows by the number of constrained axes, as in Exudyn:
@@ -89,10 +87,7 @@ class General(JointType):
 
 
 def _constrained(joint: Joint) -> tuple[tuple[str, ...], str]:
-    frame = str(joint.parameters.get("frame", "parent"))
-    if frame not in ("parent", "world"):
-        raise parameter_error(joint, "frame", "must be 'parent' or 'world'")
-    return held_axes(joint), frame
+    return joint.parameters["constrained"], joint.parameters.get("frame", "parent")
 
 
 def _rotations(joint: Joint) -> list[Measure]:
@@ -108,20 +103,6 @@ def _angles(held: tuple[str, ...]) -> list[Measure]:
         return [turn(free[0], free[0][-1])]
     fixed = next((name for name in ROTATIONS if name in held), None)
     return [angle(name, entry(*sine), entry(*cosine)) for name, sine, cosine in TWO_ANGLES[fixed]] if free else []
-
-
-def held_axes(joint: Joint) -> tuple[str, ...]:
-    """Names of the axes in parameter ``constrained``, a list of names or of bools (1 or 0).
-
-    Raises:
-        SceneError: the parameter is neither.
-    """
-    given = tuple(joint.parameters["constrained"])
-    if len(given) in (3, 6) and all(not isinstance(entry, str) and entry in (0, 1) for entry in given):
-        return tuple(name for name, is_held in zip(AXES, given) if is_held)
-    if not set(given) <= set(AXES):
-        raise parameter_error(joint, "constrained", f"has names other than {', '.join(AXES)}")
-    return tuple(name for name in AXES if name in given)
 
 
 def translation_rows(joint: Joint, held: tuple[str, ...], frame: str) -> tuple[list[Row], list[Measure]]:

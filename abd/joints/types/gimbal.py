@@ -6,8 +6,8 @@ import numpy as np
 
 from abd.joint_model import Joint
 from abd.joints.joint_type import parameter_error
-from abd.joints.measures.axes import angle, xyz_angles, zyx_angles
-from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
+from abd.joints.measures.axes import of_inverse, xyz_angles, zyx_angles
+from abd.joints.measures.measures import Measure
 from abd.joints.measures.motions import X, Y, Z, product, rotation
 from abd.joints.types.axis_types import AxisType
 
@@ -51,11 +51,7 @@ class SphericalRpy(Gimbal):
 
     def coordinates(self, joint: Joint) -> list[Measure]:
         """roll, pitch, yaw [rad]; pitch within a quarter turn."""
-        return [
-            angle("roll", entry(0, 1), entry(0, 0)),
-            measure("pitch", True, MeasureKind.ELEVATION, entry(0, 2, -1.0), entry(0, 0), entry(0, 1)),
-            angle("yaw", entry(1, 2), entry(2, 2)),
-        ]
+        return of_inverse(zyx_angles())
 
     def motions(self, joint: Joint) -> None:
         """None: the product has the reverse order of the coordinates."""

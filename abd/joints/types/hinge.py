@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.joint_model import Joint
-from abd.joints.measures.axes import turn
-from abd.joints.measures.linear import Row, point_row
+from abd.joints.measures.axes import Row, point_row, turn
 from abd.joints.measures.measures import Measure
 from abd.joints.measures.motions import Z, rotation
 from abd.joints.types.axis_types import AxisType

@@ -73,8 +73,6 @@ def _is_unilateral(joint: Joint) -> bool:
 
 def _corners(joint: Joint) -> np.ndarray:
     corners = np.asarray(joint.parameters["segments"], dtype=float)
-    if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 2:
-        raise parameter_error(joint, "segments", "must be two corners (x, z) or more")
     if not np.diff(corners, axis=0).any(axis=1).all():
         raise parameter_error(joint, "segments", "has the same corner twice in succession")
     return corners

@@ -6,10 +6,10 @@ import numpy as np
 
 from abd.joint_model import Joint
 from abd.joints.joint_type import BALL, JointType
-from abd.joints.measures.combined import Combined, rotary_laws
-from abd.joints.measures.linear import Row
+from abd.joints.measures.axes import Row
+from abd.joints.measures.combined import ROTARY_KEYS, Combined, rotary_laws
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
-from abd.joints.types.general import constrained_translations, held_axes, translation_rows
+from abd.joints.types.general import constrained_translations, translation_rows
 
 
 class Spherical(JointType):
@@ -30,10 +30,7 @@ class Spherical(JointType):
 
     SYMBOL = MARKER = "ball"
     UID, FORMS = 26, BALL
-    OPTIONAL = (
-        *("max_tilt", "max_rotation", "limit_compliance", "limit_damping", "constrained", "frame"),
-        *("rotary_stiffness", "rotary_damping", "rotary_friction", "rotary_armature"),
-    )
+    OPTIONAL = ("max_tilt", "max_rotation", "limit_compliance", "limit_damping", "constrained", "frame", *ROTARY_KEYS)
 
     def rows(self, joint: Joint) -> list[Row]:
         """One point row [m]; a load f displaces it by ``c h^2 f / K``."""
@@ -62,5 +59,4 @@ class Spherical(JointType):
 
 
 def _mask(joint: Joint) -> tuple[tuple[str, ...], str]:
-    held = held_axes(joint) if "constrained" in joint.parameters else tuple("xyz")
-    return held, str(joint.parameters.get("frame", "world"))
+    return joint.parameters.get("constrained", ("x", "y", "z")), joint.parameters.get("frame", "world")

@@ -14,7 +14,7 @@ from abd.scene.geometry.mesh_files import READERS
 from abd.scene.geometry.pose_file import POSE_FILES, read_poses
 from abd.scene.schema.fields import ROTATION_KEYS, Orientation, at_most_one, given, one_unit, without_effect
 from abd.scene.schema.findings import Finding, check_file, shown, within
-from abd.scene.schema.schema import SHAPES, SURFACE_KEYS, BodySpec, MotionSpec, Surface
+from abd.scene.schema.schema import LOADS, SHAPES, SURFACE_KEYS, VELOCITIES, BodySpec, MotionSpec, Surface
 
 ROTATION_TOLERANCE = 1e-4
 """Largest deviation of R R^T from 1 for a rotation matrix, given the digits of a text file."""
@@ -43,7 +43,6 @@ def check_orientation(spec: Orientation) -> Iterator[Finding]:
 
 
 FORMS = ("keyframes", "file", "formulas")
-VELOCITIES = ("velocity", "angular_velocity", "angular_velocity_deg")
 
 
 def check_motion(motion: MotionSpec) -> Iterator[Finding]:
@@ -84,10 +83,7 @@ def _check_pose_file(name: str) -> Iterator[Finding]:
             yield Finding((), f"{place}: {problem.message}", name, problem.remedy)
 
 
-ONLY_DYNAMIC = (
-    "velocity", "angular_velocity", "angular_velocity_deg", "force", "torque", "linear_damping", "rotary_damping",
-    "inertial_damping", "fix",
-)  # fmt: skip
+ONLY_DYNAMIC = (*VELOCITIES, *LOADS, "linear_damping", "rotary_damping", "inertial_damping", "fix")
 WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
     # surface key: keys without effect on it
     **dict.fromkeys(SHAPES, ("thickness", "radius", "split_components")),
@@ -138,7 +134,7 @@ def _check_written_surface(surface: Surface) -> Iterator[Finding]:
             if outside:
                 message = f"index {outside[0]} is not one of the {last + 1} vertices (numbered from 0)"
                 yield Finding((key, index), message, item)
-            elif len(set(item)) < len(item):
+            elif key == "edges" and item[0] == item[1]:  # triangles without area are removed, with a note
                 yield Finding((key, index), f"has a vertex twice: {shown(item)}", item, "remove it")
 
 

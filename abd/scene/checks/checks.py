@@ -7,16 +7,16 @@ from itertools import chain
 from typing import Any
 
 from abd.scene.checks.body_checks import check_body
-from abd.scene.checks.coupling_checks import Coordinates, check_coupled, check_coupling
-from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, check_parameters, check_type
-from abd.scene.compile.copies import BodyNames, copy_names
+from abd.scene.checks.body_names import BodyNames
+from abd.scene.checks.coordinate_checks import Coordinates, check_coupled, check_coupling
+from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, check_type_and_parameters
+from abd.scene.compile.copies import copy_names
 from abd.scene.compile.joint_settings import joint_coordinates
-from abd.scene.compile.settings import check_filter
 from abd.scene.schema.fields import Spec, at_most_one
-from abd.scene.schema.findings import NAMED_LISTS, Finding, did_you_mean, within
+from abd.scene.schema.findings import NAMED_LISTS, Finding, did_you_mean, enumerated, within
 from abd.scene.schema.joint_schema import WORLD_NAME
-from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec
-from abd.scene.schema.sensor_schema import check_sensor
+from abd.scene.schema.schema import DEFAULT_MATERIAL, ContactFilterSpec, SceneSpec
+from abd.scene.schema.sensor_schema import OF_COORDINATES, SensorSpec, check_sensor
 
 
 def once(check: Callable[[Any], Iterable[Finding]], *without: str) -> Callable[[Spec], list[Finding]]:
@@ -47,8 +47,9 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
     materials = [DEFAULT_MATERIAL, *(material.name for material in spec.material), *unreadable.get("material", [])]
     names = BodyNames(spec.body, unreadable.get("body", []))
     findings = list(chain(_check_settings(spec), _check_names(spec), _check_materials(spec, materials)))
-    if not spec.body and not unreadable.get("body"):
-        findings.append(Finding(("body",), "the scene has no bodies", remedy="add a [[body]]"))
+    if not any(body.enabled for body in spec.body) and not unreadable.get("body"):
+        message = "all bodies of the scene are disabled" if spec.body else "the scene has no bodies"
+        findings.append(Finding(("body",), message, remedy="enable one of them" if spec.body else "add a [[body]]"))
     findings_of_body = once(check_body, "name", "world", "position")
     findings_of_joint = once(check_joint, "name", "parent", "child")
     for index, body in enumerate(spec.body):
@@ -56,28 +57,51 @@ def check_scene(spec: SceneSpec, unreadable: dict[str, list[str]] | None = None)
         if body.material not in materials:
             findings.append(_unknown_material(("body", index, "material"), body.material, materials))
     for index, one in enumerate(spec.contact_filter):
-        findings += within(check_filter(one, names), "contact_filter", index)
+        findings += within(_check_filter(one, names), "contact_filter", index)
     for index, joint in enumerate(spec.joint):
         findings += within(chain(check_joined_bodies(joint, names), findings_of_joint(joint)), "joint", index)
-    findings += _check_couplings(spec, unreadable.get("joint", []))
-    for index, one in enumerate(spec.sensor):
-        findings += within(check_sensor(one), "sensor", index)
-    return findings
-
-
-def _check_couplings(spec: SceneSpec, unreadable: list[str]) -> list[Finding]:
-    if not spec.coupling:
-        return []
-    joints: Coordinates = dict.fromkeys(unreadable)
-    for joint in spec.joint:
-        sound = not list(check_parameters(joint)) and not list(check_type(joint))
-        coordinates = [measure.name for measure in joint_coordinates(joint)] if sound else None
-        for name in copy_names(joint.name, joint.repeat):
-            joints.setdefault(name, coordinates)  # of equal names the first one counts
-    findings: list[Finding] = []
+    joints = _coordinates(spec, unreadable.get("joint", [])) if spec.coupling or spec.sensor else {}
     for index, coupling in enumerate(spec.coupling):
         findings += within(chain(check_coupled(coupling, joints), check_coupling(coupling)), "coupling", index)
+    for index, one in enumerate(spec.sensor):
+        findings += within(chain(check_sensor(one), _check_observed(one, names, joints)), "sensor", index)
     return findings
+
+
+def _check_filter(one: ContactFilterSpec, names: BodyNames) -> Iterator[Finding]:
+    for position, name in enumerate(one.bodies):
+        body = names.body(name)
+        if body is None or body.enabled:  # filters of disabled bodies have no effect
+            yield from within(names.check(position, name), "bodies")
+        if name in one.bodies[:position]:
+            yield Finding(("bodies", position), f"'{name}' is given twice", name, "keep one")
+
+
+def _check_observed(sensor: SensorSpec, names: BodyNames, joints: Coordinates) -> Iterator[Finding]:
+    """Check that there are the bodies, the joint and the coordinate of a sensor."""
+    for key in ("body", "other"):
+        if (name := getattr(sensor, key)) is not None:
+            yield from names.check(key, name)
+    known = joints.get(sensor.joint, [])
+    if sensor.joint is not None and sensor.joint not in joints:
+        remedy = did_you_mean(sensor.joint, joints) or "give a joint of this scene"
+        yield Finding(("joint",), f"there is no joint '{sensor.joint}'", sensor.joint, remedy)
+    elif sensor.joint is None or known is None or sensor.what not in OF_COORDINATES:
+        return
+    elif not known or (sensor.coordinate is not None and sensor.coordinate not in known):
+        has = f"it has {enumerated(known, 'and')}" if known else "it has none"
+        message = f"joint '{sensor.joint}' has no coordinate" + (f" '{sensor.coordinate}'" if sensor.coordinate else "")
+        yield Finding(("coordinate",), message, sensor.coordinate, has)
+
+
+def _coordinates(spec: SceneSpec, unreadable: list[str]) -> Coordinates:
+    """Return the names of the coordinates of all joints."""
+    joints: Coordinates = dict.fromkeys(unreadable)
+    for joint in spec.joint:
+        coordinates = None if check_type_and_parameters(joint) else [measure.name for measure in joint_coordinates(joint)]
+        for name in copy_names(joint.name, joint.repeat):
+            joints.setdefault(name, coordinates)  # of equal names the first one counts
+    return joints
 
 
 def _check_settings(spec: SceneSpec) -> Iterator[Finding]:

@@ -1,27 +1,37 @@
-"""Checks of the coordinates of a joint."""
+"""Checks of the coordinates of a joint, and of couplings between coordinates."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
+from keyword import iskeyword
 
 from abd.joints.measures.measures import Measure
-from abd.joints.rows.measured_rows import FUNCTIONS
+from abd.joints.rows.measured_rows import COEFFICIENTS, FUNCTIONS
 from abd.joints.types.spring import LAWS
-from abd.scene.compile.joint_settings import SAME_VALUE, coordinate_tables, joint_coordinates
+from abd.scene.compile.joint_settings import SAME_VALUE, coordinate_tables, joint_coordinates, split_reference
 from abd.scene.schema.fields import (
     DEGREES,
     Spec,
     at_most_one,
     given,
+    given_key,
     in_radians,
     keys_with_degrees,
     one_unit,
     without_effect,
 )
 from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
-from abd.scene.schema.formula import FormulaError, NamedFormula
-from abd.scene.schema.joint_schema import CoordinateKeys, CoordinateSpec, DriveSpec, JointSpec
+from abd.scene.schema.formula import WORDS, FormulaError, NamedFormula
+from abd.scene.schema.joint_schema import (
+    CoordinateKeys,
+    CoordinateSpec,
+    CouplingSpec,
+    CouplingTermSpec,
+    DriveSpec,
+    JointSpec,
+)
 from abd.scene.schema.joint_types import VALUES
 
 DRIVE_UIDS = {
@@ -45,6 +55,8 @@ DRIVE_KEYS = {
     "force": ("target", "effort"),
     "brake": ("effort",),
 }
+Coordinates = dict[str, list[str] | None]
+"""Names of the coordinates of every joint; None for a joint with an invalid table."""
 
 
 def check_coordinates(joint: JointSpec) -> Iterator[Finding]:
@@ -114,8 +126,7 @@ def _check_units(measure: Measure, table: Spec) -> Iterator[Finding]:
 
 
 def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
-    key = "range_deg" if table.range_deg is not None else "range"
-    ends = in_radians(table, "range")
+    key, ends = given_key(table, "range"), in_radians(table, "range")
     keys = {key for keys in LIMIT_KEYS.values() for key in keys}
     if ends is None:
         yield from without_effect(table, sorted(keys), "on a coordinate without range")
@@ -138,12 +149,12 @@ def _check_range(measure: Measure, table: CoordinateSpec) -> Iterator[Finding]:
     if table.limit == "barrier":
         initial = in_radians(table, "initial")
         if initial is not None and not lower - SAME_VALUE <= initial <= upper + SAME_VALUE:
-            place = "initial_deg" if table.initial_deg is not None else "initial"
+            place = given_key(table, "initial")
             message = f"{measure.name} must start inside its range {shown(getattr(table, key))}"
             yield Finding((place,), message, getattr(table, place), 'choose a value inside, or limit = "compliant"')
     held = in_radians(table, "lock_value")
     if held is not None and not lower <= held <= upper:
-        place = "lock_value_deg" if table.lock_value_deg is not None else "lock_value"
+        place = given_key(table, "lock_value")
         message = f"{measure.name} must be locked inside its range {shown(getattr(table, key))}"
         yield Finding((place,), message, getattr(table, place), "choose a value inside, or remove the range")
 
@@ -178,3 +189,75 @@ def _check_drive(measure: Measure, drive: DriveSpec) -> Iterator[Finding]:
     if drive.uid not in (19, 21):
         where = "on drives without uid 19 or 21; their strength ratio is that of the joint"
         yield from without_effect(drive, ("strength_ratio",), where, "remove it, or give uid = 19 or 21")
+
+
+def check_coupling(coupling: CouplingSpec) -> Iterator[Finding]:
+    """Yield findings that need no other table, with paths relative to the coupling."""
+    yield from _check_function(coupling)
+    for position, term in enumerate(coupling.terms):
+        yield from within(_check_term(term), "terms", position)
+    if coupling.scale == 0.0:
+        yield Finding(("scale",), "is zero, so that the coordinate is locked", 0.0, "use locked = true")
+    if coupling.enforcement != "compliant":
+        where, remedy = f"on a coupling with enforcement = {coupling.enforcement}", 'set enforcement = "compliant", or remove it'
+        yield from without_effect(coupling, ("compliance", "damping"), where, remedy)
+
+
+def check_coupled(coupling: CouplingSpec, joints: Coordinates) -> Iterator[Finding]:
+    """Yield findings about the coordinates of a coupling, with paths relative to it."""
+    places = [(("coordinate",), coupling.coordinate)]
+    places += [(("terms", k, "coordinate"), term.coordinate) for k, term in enumerate(coupling.terms)]
+    places += [(("variables", name), text) for name, text in coupling.variables.items()]
+    known = {name: names or [] for name, names in joints.items()}
+    for path, text in places:
+        yield from _check_reference(path, text, split_reference(text, known), joints)
+        if path != ("coordinate",) and split_reference(text, known) == split_reference(coupling.coordinate, known):
+            yield Finding(path, f"'{text}' depends on itself", text, "couple two different coordinates")
+
+
+def _check_function(coupling: CouplingSpec) -> Iterator[Finding]:
+    """Check that f has one form: terms, or a formula or function of variables."""
+    forms = given(coupling, ("terms", "formula", "function"))
+    yield from at_most_one(coupling, ("terms", "formula", "function"), "a coupling has one form of f")
+    if not forms:
+        yield Finding((), "has no terms", remedy="give terms, or a formula or function of variables")
+    elif forms == ["terms"]:
+        yield from without_effect(coupling, ("variables",), "with terms", "remove them, or give a formula")
+    elif len(forms) == 1 and not coupling.variables:
+        (form,) = forms
+        yield Finding((form,), "has no variables", getattr(coupling, form), "give variables = { a = 'joint.theta' }")
+    elif len(forms) == 1:
+        for name in coupling.variables if coupling.formula is not None else ():
+            if not name.isidentifier() or iskeyword(name) or name in WORDS:
+                yield Finding(("variables", name), "is not a valid name of a variable", name, "use letters, such as a or q1")
+        yield from check_function(coupling, "formula", "function", tuple(coupling.variables))
+
+
+def _check_term(term: CouplingTermSpec) -> Iterator[Finding]:
+    yield from at_most_one(term, ("factor", "polynomial", "table"), "a coupling has one form of f")
+    if term.polynomial is not None and not any(term.polynomial[1:]):
+        yield Finding(("polynomial",), "is constant", term.polynomial, "[0, 2] is f = 2 q")
+    elif term.polynomial is not None and len(term.polynomial) > COEFFICIENTS:
+        message = f"has {len(term.polynomial)} coefficients, more than {COEFFICIENTS}"
+        yield Finding(("polynomial",), message, term.polynomial, "use a table of points")
+    if term.factor == 0.0:
+        yield Finding(("factor",), "is zero: f does not depend on the coordinate", 0.0, "remove the term")
+    if term.table is not None and any(b[0] <= a[0] for a, b in pairwise(term.table)):
+        yield Finding(("table",), "q must increase from point to point", term.table, "sort the points by q")
+
+
+def _check_reference(path: tuple, text: str, reference: tuple[str, str | None], joints: Coordinates) -> Iterator[Finding]:
+    joint, coordinate = reference
+    names = joints.get(joint, [])
+    if joint not in joints:
+        remedy = did_you_mean(joint, joints) or "name a joint and its coordinate, such as 'wheel.theta'"
+        yield Finding(path, f"there is no joint '{joint}'", text, remedy)
+    elif names is None:
+        return
+    elif not names:
+        yield Finding(path, f"joint '{joint}' has no coordinates", text, "use a joint with coordinates")
+    elif coordinate is None:
+        yield Finding(path, f"joint '{joint}' has the coordinates {enumerated(names, 'and')}", text, "give one of them")
+    elif coordinate not in names:
+        remedy = did_you_mean(coordinate, names) or f"it has {enumerated(names, 'and')}"
+        yield Finding(path, f"joint '{joint}' has no coordinate '{coordinate}'", text, remedy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 import numpy as np
 
@@ -12,11 +11,12 @@ from abd.joints.rows.build import yielding
 from abd.joints.types import TYPES
 from abd.joints.types.spring import LAWS
 from abd.scene.checks.body_checks import check_orientation
+from abd.scene.checks.body_names import BodyNames
 from abd.scene.checks.coordinate_checks import check_coordinates, check_law
-from abd.scene.compile.copies import BodyNames, copy_end
+from abd.scene.compile.copies import copy_end
 from abd.scene.compile.joint_settings import unplaced_joint
-from abd.scene.schema.fields import DEGREES, at_most_one, given, keys_with_degrees, one_unit, without_effect
-from abd.scene.schema.findings import Finding, did_you_mean, enumerated, shown, within
+from abd.scene.schema.fields import DEGREES, at_most_one, given, given_key, keys_with_degrees, one_unit, without_effect
+from abd.scene.schema.findings import Finding, enumerated, shown, within
 from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateKeys, JointParameters, JointSpec
 from abd.scene.schema.joint_types import LENGTHS, type_named, type_of, types_with
 
@@ -138,9 +138,7 @@ def check_parameters(joint: JointSpec) -> Iterator[Finding]:
         if all(getattr(joint, in_degrees, None) is None for in_degrees in (key, f"{key}{DEGREES}", *kind.ALTERNATIVES)):
             other = f", or {enumerated(kind.ALTERNATIVES, 'or')}" if kind.ALTERNATIVES else ""
             meaning = JointSpec.model_fields[key].description
-            yield Finding(
-                (), f"has no {key}", remedy=f"give it{other}: {meaning}"
-            )
+            yield Finding((), f"has no {key}", remedy=f"give it{other}: {meaning}")
     if not given(joint, ("max_tilt", "max_tilt_deg", "max_rotation", "max_rotation_deg")):
         remedy = "give max_tilt or max_rotation, or remove it"
         yield from without_effect(joint, ("limit_compliance",), "without max_tilt or max_rotation", remedy)
@@ -169,10 +167,14 @@ def check_type(joint: JointSpec) -> Iterator[Finding]:
             function(unplaced)
         except SceneError as error:
             for problem in error.problems:
-                key = problem.key.rpartition(", ")[2]
-                given = f"{key}{DEGREES}" if getattr(joint, f"{key}{DEGREES}", None) is not None else key
-                yield Finding((given,), problem.message, problem.value, problem.remedy)
+                key = given_key(joint, problem.key.rpartition(", ")[2])
+                yield Finding((key,), problem.message, problem.value, problem.remedy)
             return
+
+
+def check_type_and_parameters(joint: JointSpec) -> list[Finding]:
+    """Return the findings of `check_parameters`, or else of `check_type`."""
+    return list(check_parameters(joint)) or list(check_type(joint))
 
 
 def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
@@ -181,10 +183,9 @@ def check_enforcement(joint: JointSpec) -> Iterator[Finding]:
     own = [key for key in COMPLIANT if key not in owned]
     if joint.enforcement != "compliant":
         where, remedy = f"on a joint with enforcement = {joint.enforcement}", 'set enforcement = "compliant", or remove it'
-        motion = [key for key in ("stiffness", "damping") if key in own]
-        yield from without_effect(joint, [key for key in own if key not in motion], where, remedy)
-        for key in motion:
-            yield from without_effect(joint, (key,), where, f"{remedy}; the {key} of the motion belongs to its coordinate")
+        for key in own:
+            motion = f"; the {key} of the motion belongs to its coordinate" if key in ("stiffness", "damping") else ""
+            yield from without_effect(joint, (key,), where, remedy + motion)
         return
     forms = [key for key in ("compliance", "stiffness") if key in own] + given(joint, UNIFORM)[:1]
     if not given(joint, forms) and not {*FORCE_LAWS} & {*owned}:
@@ -209,7 +210,7 @@ def _check_rows(joint: JointSpec, key: str) -> Iterator[Finding]:
         return
     if np.min(values) < 0.0:
         yield Finding((key,), "should not be negative", values)
-    if np.ndim(values) == 1 and not list(check_parameters(joint)) and not list(check_type(joint)):
+    if np.ndim(values) == 1 and not check_type_and_parameters(joint):
         rows = [measure.name for measure in yielding(unplaced_joint(joint))]
         if len(values) > len(rows):
             message = f"must have at most {len(rows)} numbers, one per row, not {len(values)}"
@@ -220,8 +221,7 @@ def check_joint(joint: JointSpec) -> Iterator[Finding]:
     """Yield findings that need no other table, with paths relative to the joint."""
     yield from one_unit(joint, [key for key in keys_with_degrees(JointSpec) if key not in CoordinateKeys.model_fields])
     yield from check_frames(joint)
-    parameters = list(check_parameters(joint)) or list(check_type(joint))
-    yield from parameters
+    yield from (parameters := check_type_and_parameters(joint))
     yield from check_enforcement(joint)
     if not parameters:
         yield from check_coordinates(joint)
@@ -232,28 +232,14 @@ def check_joined_bodies(joint: JointSpec, names: BodyNames) -> Iterator[Finding]
     if joint.child == WORLD_NAME:
         yield Finding(("child",), "the world cannot be a child", joint.child, "swap parent and child")
         return
-    known = True
-    for key in ("parent", "child"):
-        name = getattr(joint, key)
-        if name == WORLD_NAME:
-            continue
-        if name in names.repeated and name not in names:
-            message = f"'{name}' is a repeated body, not a single one"
-            yield Finding((key,), message, name, f"give one of its copies, such as '{name}_0_0_0'")
-            known = False
-        elif names.is_split(name):
-            message = f"'{name}' is split into components and not a single body"
-            yield Finding((key,), message, name, f"give one of them, such as '{name}_0'")
-            known = False
-        elif not names.knows(name):
-            remedy = did_you_mean(name, chain([WORLD_NAME], names)) or "give a body of this scene, or 'world'"
-            yield Finding((key,), f"there is no body '{name}'", name, remedy)
-            known = False
+    ends = [(key, name) for key in ("parent", "child") if (name := getattr(joint, key)) != WORLD_NAME]
+    unknown = [finding for key, name in ends for finding in names.check(key, name, (WORLD_NAME,))]
+    yield from unknown
     if joint.parent == joint.child:
         yield Finding(
             ("child",), f"parent and child must be different bodies, not both '{joint.child}'", joint.child, "change one of them"
         )
-    elif known:
+    elif not unknown:
         yield from _check_pair(joint, names)
         if joint.repeat is not None:
             yield from _check_copies(joint, names)
@@ -284,10 +270,6 @@ def _check_pair(joint: JointSpec, names: BodyNames) -> Iterator[Finding]:
     parent, child = names.body(joint.parent), names.body(joint.child)
     if child is None or (parent is None and joint.parent != WORLD_NAME):
         return
-    for key, body in (("parent", parent), ("child", child)):
-        if body is not None and not body.enabled:
-            message = f"body '{body.name}' is disabled"
-            yield Finding((key,), message, getattr(joint, key), "enable it, or remove the joint")
     if child.kind != "dynamic" and (parent is None or parent.kind != "dynamic"):
         other = "the world" if parent is None else f"'{joint.parent}' ({parent.kind})"
         message = f"at least one body must be dynamic: '{joint.child}' is {child.kind}, and connected to {other}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from abd import rotations
 from abd.errors import SceneError
-from abd.model import WORLD, Elasticity, Kind, affine_state
+from abd.model import WORLD, Kind, affine_state
 from abd.names import Names
 from abd.scene.compile.motion import Motion, prescribed_motion
 from abd.scene.geometry.frames import frame_pose
@@ -55,10 +55,6 @@ class BodyRecord:
     notes: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     """Keys whose part along fixed axes has no effect."""
-
-    @property
-    def elasticity(self) -> Elasticity:
-        return Elasticity.ARAP if self.spec.elasticity == "arap" else Elasticity.ORTHOGONAL
 
 
 def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterSource, dt: float) -> BodyRecord:
@@ -188,10 +184,6 @@ class Records(Sequence):
         """Return a key that is equal for bodies that differ only in names and worlds; k may be `WORLD`."""
         return None if k == WORLD else (int(self.first[k]), *self.position[k].tolist())
 
-    def spread(self, values: np.ndarray) -> np.ndarray:
-        """Return values of all bodies (n, ...) from those of the records."""
-        return values[self.first]
-
     def chosen(self, records: Iterable[bool]) -> np.ndarray:
         """Return the indices of the bodies of selected records (bool for each)."""
         return np.flatnonzero(np.fromiter(records, dtype=bool, count=len(self.firsts))[self.first])
@@ -199,8 +191,8 @@ class Records(Sequence):
     @cached_property
     def q(self) -> np.ndarray:
         """(n, 12) initial states."""
-        q = self.spread(np.array([record.q for record in self.firsts]).reshape(-1, 12))
-        center = self.spread(np.array([record.center for record in self.firsts]).reshape(-1, 3))
+        q = np.array([record.q for record in self.firsts]).reshape(-1, 12)[self.first]
+        center = np.array([record.center for record in self.firsts]).reshape(-1, 3)[self.first]
         dynamic, still = (self.chosen(one.kind is kind for one in self.firsts) for kind in (Kind.DYNAMIC, Kind.STATIC))
         q[dynamic, :3] = center[dynamic] + self.position[dynamic]
         q[still, :3] = self.position[still]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -14,33 +13,26 @@ from abd.joint_model import Coupling, Joint
 from abd.joints.closure.redundancy import CLOSED, check_closure, open_by
 from abd.joints.closure.start_rates import fitting_velocities
 from abd.joints.types import TYPES
-from abd.model import WORLD, Bodies, Kind, Materials, Mesh, Model, affine_matrices
+from abd.model import WORLD, Bodies, Elasticity, Kind, Materials, Mesh, Model, affine_matrices
 from abd.scene.checks.checks import check_scene
 from abd.scene.compile.bodies import BodyRecord, Records
 from abd.scene.compile.copies import compile_joint_copies
-from abd.scene.compile.couplings import compile_coupling, start_notes
+from abd.scene.compile.joint_settings import compile_coupling, start_notes
 from abd.scene.compile.joints import compile_joint, joint_ends
 from abd.scene.compile.plausibility import plausibility_notes
 from abd.scene.compile.records import compile_bodies, notes_of
 from abd.scene.compile.scales import default_kappa
 from abd.scene.compile.settings import filtered_pairs, materials_of, settings_of, solver_notes, with_tolerances
 from abd.scene.schema.findings import as_problem, did_you_mean, located
-from abd.scene.schema.schema import SceneSpec, absolute_in, with_paths
+from abd.scene.schema.schema import SceneSpec
 
 
-def compile_scene(scene, base_directory: str | Path = ".") -> Model:
-    """Resolve a scene completely.
-
-    Bodies with equal surfaces, scales and internal frames share one `Mesh`.
-
-    Args:
-        scene: a `SceneSpec`, or an object that carries one as `spec`; not modified.
-        base_directory: base of relative paths of meshes and pose files: the folder of the scene file.
+def compile_scene(spec: SceneSpec) -> Model:
+    """Resolve a scene completely; bodies with equal surfaces, scales and internal frames share one `Mesh`.
 
     Raises:
         SceneError: all problems: those of `check_scene`, of surfaces and of motions.
     """
-    spec = with_paths(scene if isinstance(scene, SceneSpec) else scene.spec, absolute_in(Path(base_directory)))
     findings = check_scene(spec)
     problems = [as_problem(finding, spec) for finding in findings]
     wrong = {finding.path[1] for finding in findings if finding.path[0] == "body" and len(finding.path) > 1}
@@ -119,7 +111,7 @@ def _shared_meshes(records: Records) -> tuple[list[Mesh], np.ndarray]:
             known[key] = len(meshes)
             meshes.append(_mesh(record))
         index[k] = known[key]
-    return meshes, records.spread(index)
+    return meshes, index[records.first]
 
 
 def _mesh(record: BodyRecord) -> Mesh:
@@ -141,14 +133,12 @@ def _mesh(record: BodyRecord) -> Mesh:
 def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: SceneSpec) -> Bodies:
     firsts = records.firsts
 
+    def of_all(values: list, dtype: type = float) -> np.ndarray:
+        return np.array(values, dtype=dtype)[records.first]
+
     def rows(name: str, *shape: int, dtype: type = float) -> np.ndarray:
-        values = np.array([getattr(record, name) for record in firsts], dtype=dtype)
-        return records.spread(values.reshape(len(firsts), *shape))
+        return of_all([getattr(record, name) for record in firsts], dtype).reshape(len(records), *shape)
 
-    def of_spec(name: str, dtype: type) -> np.ndarray:
-        return records.spread(np.array([getattr(record.spec, name) for record in firsts], dtype=dtype))
-
-    material = np.array([materials.names.index(record.spec.material) for record in firsts], dtype=np.int32)
     return Bodies(
         names=records.names,
         kind=rows("kind", dtype=np.int32),
@@ -157,8 +147,8 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: Scen
         mass=rows("mass"),
         moment=rows("moment", 3),
         volume=rows("volume"),
-        kappa=records.spread(np.array([np.nan if one.spec.kappa == "auto" else one.spec.kappa for one in firsts])),
-        elasticity=rows("elasticity", dtype=np.int32),
+        kappa=of_all([np.nan if one.spec.kappa == "auto" else one.spec.kappa for one in firsts]),
+        elasticity=of_all([Elasticity[one.spec.elasticity.upper()] for one in firsts], np.int32),
         body_frame=rows("body_frame", 4, 4),
         q=records.q,
         qd=rows("qd", 12),
@@ -167,12 +157,14 @@ def _bodies(records: Records, mesh: np.ndarray, materials: Materials, spec: Scen
         free_translation=rows("free_translation", 3, dtype=bool),
         rotation_axis=rows("rotation_axis", 3),
         free_rotation=rows("free_rotation", dtype=np.int32),
-        material=records.spread(material),
-        group=of_spec("group", np.int32),
+        material=of_all([materials.names.index(one.spec.material) for one in firsts], np.int32),
+        group=of_all([one.spec.group for one in firsts], np.int32),
         world=records.world,
         radius=rows("radius"),
-        surface_velocity=np.einsum("nij,nj->ni", rows("body_frame", 4, 4)[:, :3, :3], of_spec("surface_velocity", float)),
-        color=records.spread(_colors(firsts, spec)),
+        surface_velocity=np.einsum(
+            "nij,nj->ni", rows("body_frame", 4, 4)[:, :3, :3], of_all([one.spec.surface_velocity for one in firsts])
+        ),
+        color=_colors(firsts, spec)[records.first],
     )
 
 

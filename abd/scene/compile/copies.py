@@ -5,7 +5,6 @@ One table makes chains, rows and nets of thousands of joints.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from abd.joint_list import JointCopies
 from abd.joint_model import Joint
 from abd.model import WORLD
-from abd.names import CopyNames, Names, copy_place
+from abd.names import CopyNames, copy_place
 from abd.scene.compile.bodies import Records
 from abd.scene.compile.joints import compile_joint
 from abd.scene.schema.fields import given
@@ -41,59 +40,23 @@ def grid(count: tuple[int, int, int]) -> np.ndarray:
     return np.stack(np.unravel_index(np.arange(int(np.prod(count))), count), axis=1)
 
 
-NUMBER = re.compile(r"_\d+$")
-NUMBERS = re.compile(r"(_\d+)+$")
-"""Numbers of copies and components at the end of a name."""
-
-
-class BodyNames(Names):
-    """Names of the bodies of a scene, for joints and filters.
-
-    Attributes:
-        repeated: bodies with copies, by the name of their table.
-        unreadable: names of bodies whose own tables are wrong; they may stand for copies or components.
-    """
-
-    def __init__(self, bodies: list[BodySpec], unreadable: list[str]):
-        copied = (body.name if body.repeat is None else CopyNames(body.name, body.repeat.count) for body in bodies)
-        super().__init__([*unreadable, *copied])
-        self.repeated, self.unreadable = repeated_bodies(bodies), unreadable
-        self._bodies = {body.name: body for body in bodies if body.repeat is None}
-
-    def body(self, name: str) -> BodySpec | None:
-        """Return the body of a name, copies and components of split bodies included; None if unknown or unreadable."""
-        if name in self._bodies or name not in self:
-            return self._bodies.get(name) or self._whole(name)
-        place = copy_place(name)
-        return None if place is None else self.repeated.get(place[0])
-
-    def is_split(self, name: str) -> bool:
-        """Return whether the name is that of a body with components, whose number is unknown here."""
-        body = self.body(name) if name in self else None
-        return body is not None and body.split_components
-
-    def knows(self, name: str) -> bool:
-        """Return whether the name is that of a body."""
-        return name in self or self._whole(name) is not None or NUMBERS.sub("", name) in self.unreadable
-
-    def _whole(self, name: str) -> BodySpec | None:
-        """Return the body with a component of this name."""
-        whole = NUMBER.sub("", name)
-        return self.body(whole) if whole != name and self.is_split(whole) else None
-
-
 SAME_PLACE = 1e-9
 """Largest relative difference of equal displacements of two bodies."""
 
 
 def copy_end(name: str, place: tuple[int, int, int], repeated: dict[str, BodySpec]) -> str:
     """Return the name of the body of a joint's copy at a grid index, if that of the first copy is `name`."""
-    found = copy_place(name)
-    if found is None or found[0] not in repeated:
+    found = _copied(name, repeated)
+    if found is None:
         return name
-    original, first = found
-    i, j, k = (a + b for a, b in zip(first, place, strict=True))
-    return f"{original}_{i}_{j}_{k}"
+    i, j, k = (a + b for a, b in zip(found[1], place, strict=True))
+    return f"{found[0].name}_{i}_{j}_{k}"
+
+
+def _copied(name: str, repeated: dict[str, BodySpec]) -> tuple[BodySpec, tuple[int, int, int]] | None:
+    """Return the repeated body and the grid index of a copy; None for other names."""
+    found = copy_place(name)
+    return None if found is None or found[0] not in repeated else (repeated[found[0]], found[1])
 
 
 def repeated_bodies(bodies: list[BodySpec]) -> dict[str, BodySpec]:
@@ -106,9 +69,8 @@ def step_of(joint: JointSpec, repeated: dict[str, BodySpec]) -> np.ndarray:
     if joint.repeat.step is not None:
         return np.array(joint.repeat.step)
     for name in (joint.child, joint.parent):
-        found = copy_place(name)
-        if found is not None and found[0] in repeated:
-            return np.array(repeated[found[0]].repeat.step)
+        if found := _copied(name, repeated):
+            return np.array(found[0].repeat.step)
     return np.zeros(3)
 
 
@@ -152,10 +114,10 @@ def _ends_of_copies(name: str, places: np.ndarray, records: Records, repeated: d
     """Return the bodies (k,) at one end of all copies."""
     if name == WORLD_NAME:
         return np.full(len(places), WORLD)
-    first, found = records.names.find(name), copy_place(name)
-    if found is None or found[0] not in repeated:
+    first, found = records.names.find(name), _copied(name, repeated)
+    if found is None:
         return np.full(len(places), first)
-    _, ny, nz = repeated[found[0]].repeat.count
+    _, ny, nz = found[0].repeat.count
     return first + places @ [ny * nz, nz, 1]
 
 

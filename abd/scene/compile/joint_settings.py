@@ -1,4 +1,4 @@
-"""Settings of joints from the keys of a scene: coordinates, parameters of the type, compliance of the rows."""
+"""Settings of joints and couplings from the keys of a scene: coordinates, parameters of types, compliance of rows, references."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from dataclasses import fields
 
 import numpy as np
 
-from abd.joint_model import CoordinateSettings, Drive, Joint
-from abd.joints.coordinates.transform import transform
+from abd.joint_model import CoordinateSettings, Coupling, CouplingTerm, Drive, Joint
+from abd.joints.coordinates.configurations import transform
 from abd.joints.measures.measures import Measure
-from abd.joints.rows.measured_rows import FUNCTIONS
+from abd.joints.rows.build import build_system
+from abd.joints.rows.measured_rows import FUNCTIONS, evaluate
+from abd.joints.rows.sizes import critical_damping, per_row
+from abd.joints.rows.table import values as measured_values
 from abd.joints.types import TYPES
 from abd.joints.types.spring import LAWS
-from abd.model import WORLD
-from abd.scene.schema.fields import DEGREES, given, in_radians, time_function
+from abd.model import WORLD, Model
+from abd.scene.schema.fields import DEGREES, given, given_key, in_radians, time_function
 from abd.scene.schema.formula import NamedFormula
 from abd.scene.schema.joint_schema import (
     WORLD_NAME,
     CoordinateKeys,
     CoordinateSpec,
+    CouplingSpec,
+    CouplingTermSpec,
     DriveSpec,
     JointParameters,
     JointSpec,
@@ -50,11 +55,10 @@ def coordinate_tables(spec: JointSpec, names: list[str]) -> dict[str, Coordinate
 
 def key_of(spec: JointSpec, name: str, key: str) -> str:
     """Return the path of a key of a coordinate: in the joint itself, or in the table of the coordinate."""
-    keys = (f"{key}{DEGREES}", key)
-    if own := given(spec, keys):
-        return own[0]
+    if given(spec, (own := given_key(spec, key),)):
+        return own
     table = spec.coordinate.get(name, CoordinateSpec())  # a type may have a range of its own
-    return f"coordinate.{name}.{(given(table, keys) or [key])[0]}"
+    return f"coordinate.{name}.{given_key(table, key)}"
 
 
 def initial_values(tables: dict[str, CoordinateSpec]) -> dict[str, float]:
@@ -139,7 +143,7 @@ def start_transform(joint: Joint, values: dict[str, float]) -> np.ndarray:
 
 
 def row_compliance(
-    spec: JointSpec, rows: list[Measure], masses: Sequence[float]
+    spec: JointSpec, rows: list[Measure], masses: np.ndarray
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Compliance [m/N, rad/(N m)] and damping [N s/m, N m s/rad] of every row.
 
@@ -154,26 +158,75 @@ def row_compliance(
         rows: those that compliances count (`abd.joints.rows.build.yielding`).
         masses: reduced mass of the two ends for each row [kg], of angles their reduced inertia about the row's axis [kg m^2].
     """
-    compliance = _per_row(spec.compliance, len(rows))
+    compliance = per_row(spec.compliance or 0.0, len(rows))
     if spec.stiffness is not None:
-        compliance = tuple(1.0 / k if k > 0.0 else 0.0 for k in _per_row(spec.stiffness, len(rows)))
+        stiffness = per_row(spec.stiffness, len(rows))
+        compliance = np.divide(1.0, stiffness, out=np.zeros(len(rows)), where=stiffness > 0.0)
     by_kind = {False: spec.linear_compliance, True: spec.rotary_compliance}
-    if any(value is not None for value in by_kind.values()):
-        compliance = tuple(by_kind[row.rotary] or 0.0 for row in rows)
-        zeta = 1.0
-    else:
-        zeta = 0.0
-    if spec.critical_damping is not None:
-        zeta = float(spec.critical_damping)
-    if spec.damping is not None:
-        return compliance, _per_row(spec.damping, len(rows))
-    return compliance, tuple(2.0 * zeta * math.sqrt(m / c) if c > 0.0 else 0.0 for m, c in zip(masses, compliance))
+    is_uniform = any(value is not None for value in by_kind.values())
+    if is_uniform:
+        compliance = np.array([by_kind[row.rotary] or 0.0 for row in rows])
+    zeta = float(is_uniform if spec.critical_damping is None else spec.critical_damping)
+    damping = critical_damping(masses, compliance, zeta) if spec.damping is None else per_row(spec.damping, len(rows))
+    return tuple(compliance.tolist()), tuple(damping.tolist())
 
 
-def _per_row(values: float | tuple[float, ...] | None, count: int) -> tuple[float, ...]:
-    """Return one value per row; zero beyond the end of a list."""
-    if values is None:
-        return (0.0,) * count
-    if isinstance(values, float):
-        return (values,) * count
-    return tuple(values) + (0.0,) * (count - len(values))
+SAME_KEYS = ("scale", "enforcement", "strength_ratio", "compliance", "damping", "active")
+"""Keys of a coupling that are copied from the scene."""
+CLOSED = 1e-6
+"""Largest residual [m or rad] of a closed coupling."""
+
+
+def split_reference(text: str, joints: dict[str, list[str]]) -> tuple[str, str | None]:
+    """Return joint and coordinate of a reference such as "wheel.theta".
+
+    The name of a joint, which may contain dots, refers to its single coordinate, None if it has more or fewer.
+    """
+    if text in joints:
+        return text, joints[text][0] if len(joints[text]) == 1 else None
+    joint, _, coordinate = text.rpartition(".")
+    return (joint, coordinate) if joint else (text, None)
+
+
+def compile_coupling(spec: CouplingSpec, joints: dict[str, list[str]], index: dict[str, int]) -> Coupling:
+    """Resolve one coupling that has passed `abd.scene.checks.coordinate_checks`.
+
+    Args:
+        joints: names of the coordinates of every joint; index: numbers of the joints.
+    """
+    joint, coordinate = split_reference(spec.coordinate, joints)
+    function = None if spec.function is None else FUNCTIONS[spec.function]
+    if spec.formula is not None:
+        function = NamedFormula(spec.formula, tuple(spec.variables), f"coupling.{spec.name}.formula")
+    terms = spec.terms or [CouplingTermSpec(coordinate=text) for text in spec.variables.values()]
+    return Coupling(
+        name=spec.name,
+        joint=index[joint],
+        coordinate=coordinate,
+        terms=tuple(_term(term, joints, index) for term in terms),
+        function=function,
+        **{key: getattr(spec, key) for key in SAME_KEYS},
+    )
+
+
+def start_notes(model: Model) -> list[str]:
+    """Return a note for every active coupling with a residual at t = 0; the first steps remove it."""
+    if not model.couplings:
+        return []
+    system = build_system(model)
+    measured = measured_values(system.table, model.bodies.q, system.initial)
+    residual, _ = evaluate(system.rows, measured)
+    notes = []
+    for row in np.flatnonzero(system.row_laws.active & (system.row_laws.coupling >= 0)):
+        coupling = model.couplings[system.row_laws.coupling[row]]
+        if abs(residual[row]) > CLOSED:
+            unit = "rad" if system.row_laws.rotary[row] else "m"
+            notes.append(f"coupling '{coupling.name}' has an initial residual of {residual[row]:.4g} {unit}")
+    return notes
+
+
+def _term(spec: CouplingTermSpec, joints: dict[str, list[str]], index: dict[str, int]) -> CouplingTerm:
+    joint, coordinate = split_reference(spec.coordinate, joints)
+    table = None if spec.table is None else np.array(spec.table)
+    polynomial = (0.0, 1.0 if spec.factor is None else spec.factor) if spec.polynomial is None else spec.polynomial
+    return CouplingTerm(index[joint], coordinate, polynomial, table)

@@ -10,17 +10,16 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joint_model import CoordinateSettings, Joint
-from abd.joints.measures.linear import Row
+from abd.joints.measures.axes import Row
 from abd.joints.measures.measures import Measure
 from abd.joints.rows.build import yielding
-from abd.joints.rows.sizes import half_length, mean_inertia, on_states, reduced_masses
+from abd.joints.rows.sizes import Inertias, critical_damping, half_length, mean_inertia, reduced_masses
 from abd.joints.rows.table import value_at
 from abd.joints.types import TYPES
 from abd.model import WORLD, Kind, affine_matrices
 from abd.names import Names
 from abd.rotations import inverse
 from abd.scene.compile.bodies import BodyRecord, Records, surface_size
-from abd.scene.compile.joint_frames import start_is_measured, unit, world_frames
 from abd.scene.compile.joint_settings import (
     SAME_VALUE,
     coordinate_settings,
@@ -31,6 +30,7 @@ from abd.scene.compile.joint_settings import (
     start_transform,
     unplaced_joint,
 )
+from abd.scene.geometry.frames import start_is_measured, unit, world_frames
 from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawing, JointSpec
 from abd.scene.schema.joint_types import type_of
@@ -43,7 +43,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     """Resolve one joint that has passed `abd.scene.checks.checks`.
 
     Places and directions in the world at t = 0 are carried into both bodies by their initial poses. See
-    `abd.scene.compile.joint_frames` for frames that are given in part.
+    `abd.scene.geometry.frames` for frames that are given in part.
 
     Raises:
         SceneError: unknown bodies, no dynamic body, points too far apart, initial values that contradict the
@@ -52,6 +52,7 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     parent, child = joint_ends(spec, records.names)
     bodies = [None if k == WORLD else records[k] for k in (parent, child)]
     there = [record for record in bodies if record is not None]
+    moving = {k: (one.mass, one.moment) for k, one in zip((parent, child), bodies) if one and one.kind is Kind.DYNAMIC}
     movable = [record for record in there if record.kind is Kind.DYNAMIC]
     if not movable:
         message = f"neither '{spec.parent}' nor '{spec.child}' is dynamic"
@@ -74,9 +75,9 @@ def compile_joint(spec: JointSpec, records: Records) -> Joint:
     )
     if joint.enforcement == "compliant" and "stiffness" not in joint.parameters:
         rows = yielding(joint)
-        compliance, damping = row_compliance(spec, rows, reduced_masses(*_ends(joint, rows, bodies)))
+        compliance, damping = row_compliance(spec, rows, reduced_masses(joint, rows, records.q, moving))
         joint = replace(joint, compliance=compliance, damping=damping)
-    return _with_critical_limits(joint, bodies)
+    return _with_critical_limits(joint, records.q, moving)
 
 
 def joint_ends(spec: JointSpec, names: Names) -> tuple[int, int]:
@@ -207,28 +208,20 @@ def _length(spec: JointSpec, ends: list[BodyRecord], anchor: np.ndarray) -> floa
     return float(np.mean(radii)) or 1.0
 
 
-def _with_critical_limits(joint: Joint, bodies: list[BodyRecord | None]) -> Joint:
+def _with_critical_limits(joint: Joint, q: np.ndarray, moving: Inertias) -> Joint:
     """Return the joint with negative dampings of compliant limits as damping ratios, ``|d| 2 sqrt(m / c)`` (as in ArtiSynth)."""
-    given = joint.parameters.get("limit_damping", 0.0)
-    if given < 0.0:
-        among, _, q, ends = _ends(joint, [], bodies)
-        critical = 2.0 * np.sqrt(mean_inertia(among, q, ends) / joint.parameters["limit_compliance"])
-        joint = replace(joint, parameters=joint.parameters | {"limit_damping": -given * critical})
+    own = joint.parameters
+    if own.get("limit_damping", 0.0) < 0.0:
+        damping = critical_damping(mean_inertia(joint, q, moving), own["limit_compliance"], -own["limit_damping"])
+        joint = replace(joint, parameters=own | {"limit_damping": float(damping)})
     if all(one.limit_damping >= 0.0 for one in joint.coordinates):
         return joint
     measures = TYPES[joint.type].coordinates(joint)
-    masses = dict(zip([one.name for one in measures], reduced_masses(*_ends(joint, measures, bodies)), strict=True))
+    masses = dict(zip([one.name for one in measures], reduced_masses(joint, measures, q, moving), strict=True))
     settings = [
-        replace(one, limit_damping=-one.limit_damping * 2.0 * float(np.sqrt(masses[one.name] / one.limit_compliance)))
+        replace(one, limit_damping=float(critical_damping(masses[one.name], one.limit_compliance, -one.limit_damping)))
         if one.limit_damping < 0.0
         else one
         for one in joint.coordinates
     ]
     return replace(joint, coordinates=tuple(settings))
-
-
-def _ends(joint: Joint, measures: list[Measure], bodies: list[BodyRecord | None]):
-    """Return the arguments of `reduced_masses` from the records of parent and child, None for the world."""
-    among, q = on_states(joint, [None if record is None else record.q for record in bodies])
-    moving = {k: (one.mass, one.moment) for k, one in enumerate(bodies) if one is not None and one.kind is Kind.DYNAMIC}
-    return among, measures, q, moving

@@ -35,7 +35,7 @@ import numpy as np
 from abd.joint_list import JointList
 from abd.joint_model import CoordinateSettings, Joint
 from abd.joints.closure.link_graph import joined_components
-from abd.joints.rows.sizes import half_length, reaches
+from abd.joints.rows.sizes import at_joints, half_length, reaches
 from abd.joints.types import TYPES
 from abd.model import Kind, Model
 
@@ -162,13 +162,6 @@ def efforts(settings: CoordinateSettings) -> float:
     if drive.mode == "velocity":
         return total + drive.damping * abs(drive.target(0.0) - speed)
     return total
-
-
-def at_joints(model: Model) -> np.ndarray:
-    """Return the bodies with joints, (n,) bool."""
-    held = np.zeros(len(model.bodies) + 1, dtype=bool)
-    held[JointList.of(model.joints).bodies] = True  # the last one: the world
-    return held[:-1]
 
 
 def _typical_length(model: Model) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from itertools import combinations
 
@@ -12,10 +11,8 @@ from abd.errors import Problem
 from abd.model import Materials, Model, Settings, steps_in
 from abd.names import Names
 from abd.scene.compile.bodies import Records
-from abd.scene.compile.copies import BodyNames
 from abd.scene.compile.scales import default_tolerance
-from abd.scene.schema.findings import Finding, did_you_mean
-from abd.scene.schema.schema import DEFAULT_MATERIAL, ContactFilterSpec, SceneSpec
+from abd.scene.schema.schema import DEFAULT_MATERIAL, SceneSpec
 from abd.scene.schema.solver_schema import SolverSpec
 
 
@@ -91,19 +88,6 @@ def materials_of(spec: SceneSpec) -> Materials:
         stiffness[a, b] = stiffness[b, a] = pair.stiffness
         enabled[a, b] = enabled[b, a] = pair.enabled
     return Materials(names=names, stiffness=stiffness, enabled=enabled, **tables)
-
-
-def check_filter(one: ContactFilterSpec, names: BodyNames) -> Iterator[Finding]:
-    """Yield findings about unknown and repeated names of a contact filter."""
-    for position, name in enumerate(one.bodies):
-        path = ("bodies", position)
-        if not names.knows(name):
-            yield Finding(path, f"there is no body '{name}'", name, did_you_mean(name, names))
-        elif names.is_split(name):
-            remedy = f"give components, such as '{name}_0'"
-            yield Finding(path, f"'{name}' is split into components", name, remedy)
-        elif name in one.bodies[:position]:
-            yield Finding(path, f"'{name}' is given twice", name, "keep one")
 
 
 def filtered_pairs(spec: SceneSpec, names: Names, problems: list[Problem]) -> np.ndarray:

@@ -166,6 +166,11 @@ def second_moment_of_inertia(inertia) -> np.ndarray:
     return _symmetric((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
+def symmetric_tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:
+    """(3, 3) symmetric tensor of its six entries in the order of MuJoCo, URDF and Newton."""
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
 def nearest_inertia(inertia: np.ndarray, least: float) -> np.ndarray:
     """(3, 3) an inertia that a body can have: the given one, or one whose S = tr(I)/2 - I has no moment below
     `least` of its largest."""

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from abd.errors import Problem, SceneError
+from abd.joints.closure.link_graph import connected_labels
 from abd.scene.geometry.boundary import cancel, describe, inverted_triangles, nested_parts, open_sides, welded_sides
 from abd.scene.geometry.mass import enclosed_volume
 from abd.scene.geometry.mesh_files import RawMesh, read_mesh_file, weld_equal_vertices
@@ -144,15 +143,9 @@ def component_of_vertices(surface) -> np.ndarray:
     Args:
         surface: anything with vertices, triangles and codim_edges (`Surface`, `abd.model.Mesh`).
     """
-    count = len(surface.vertices)
     welded, same = weld_equal_vertices(surface.vertices)
     pairs = np.concatenate([surface.triangles[:, :2], surface.triangles[:, 1:], surface.codim_edges])
-    pairs = same[pairs]
-    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(welded), len(welded)))
-    _, label = connected_components(graph, directed=False)
-    label = label[same]
-    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse.reshape(count)]
+    return connected_labels(len(welded), same[pairs])[same]  # numbered by their first nodes
 
 
 def is_closed(vertices: np.ndarray, triangles: np.ndarray) -> bool:
@@ -243,8 +236,7 @@ def _face_alike(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     disagree = forward[left] == forward[right]
     first = np.concatenate([2 * face[left], 2 * face[left] + 1])
     second = np.concatenate([2 * face[right] + disagree, 2 * face[right] + ~disagree])
-    graph = coo_matrix((np.ones(len(first)), (first, second)), shape=(2 * count, 2 * count))
-    label = connected_components(graph, directed=False)[1].reshape(count, 2)  # numbered by their first nodes
+    label = connected_labels(2 * count, np.stack([first, second], axis=1)).reshape(count, 2)  # numbered by their first nodes
     turned, part = label[:, 0] > label[:, 1], label.min(axis=1)
     return turned ^ (np.bincount(part, weights=turned) > 0.5 * np.bincount(part))[part]
 

@@ -54,18 +54,18 @@ def read_poses(path: str | Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if len(wanted) == len(COLUMNS):
         rotation = np.stack([columns[name] for name in ROTATION_COLUMNS], axis=1)
     for row in np.flatnonzero(~np.isfinite(np.column_stack([time, position, rotation])).all(axis=1)):
-        raise _error(path, f"pose {row + 1} is not finite", _line(lines, row))
+        raise _error(path, f"pose {row + 1} is not finite", lines[row + 1])
     for row in np.flatnonzero(np.diff(time) <= 0):
         message = f"times must increase, but {time[row + 1]:g} s follows {time[row]:g} s"
-        raise _error(path, message, _line(lines, row + 1))
+        raise _error(path, message, lines[row + 2])
     norm = np.linalg.norm(rotation, axis=1)
     for row in np.flatnonzero(norm < 1e-6):
-        raise _error(path, f"the quaternion of pose {row + 1} is zero", _line(lines, row), "the identity is 1, 0, 0, 0")
+        raise _error(path, f"the quaternion of pose {row + 1} is zero", lines[row + 1], "the identity is 1, 0, 0, 0")
     return time, position, rotation / norm[:, None]
 
 
-def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], list[int]]:
-    """Columns by name, and the line numbers of the header and of every row."""
+def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], list[int | None]]:
+    """Columns by name, and the line numbers of the header and of every row; None for arrays of an NPZ file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -105,11 +105,7 @@ def _read_npz(path: Path) -> tuple[dict[str, np.ndarray], list[int | None]]:
     shapes = {array.shape for array in columns.values()}
     if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
         raise _error(path, f"must have arrays (k,) of one length, not {sorted(shapes)}")
-    return columns, [None]
-
-
-def _line(lines: list[int] | list[None], row: int) -> int | None:
-    return lines[row + 1] if len(lines) > 1 else None
+    return columns, [None] * (1 + max(map(len, columns.values()), default=0))
 
 
 def _error(path: Path, message: str, line: int | None = None, remedy: str = "") -> SceneError:

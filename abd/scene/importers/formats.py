@@ -57,6 +57,14 @@ def unique_names(wanted: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
     return out
 
 
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a name with underscores until it is none of `taken`, and add it to them."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
 def check_size(path: Path, most: int, remedy: str = "") -> None:
     """Raise `SceneError` if a file has more than `most` bytes."""
     size = path.stat().st_size

@@ -68,15 +68,15 @@ def separate(surveyor: Surveyor, q: np.ndarray, found: Survey) -> tuple[np.ndarr
             near_margin = 4.0 * travel
             moved = groups.moved(np.ones(groups.count, dtype=bool))
             near = surveyor.survey(q, near_margin, moved).near
-        apart = q.copy()
-        apart[:, :3] += groups.of_bodies(x)
+        moves, apart = groups.of_bodies(x), q.copy()
+        apart[:, :3] += moves
         again = surveyor.survey(apart, 0.0, groups.moved(x.any(axis=1)))
         if again.deep and not found.deep:
             return q, touching
         if not again.touching and not again.deep:
             return apart, []
         for pair in again.touching + _escapes(surveyor, apart, again):
-            shift = pair.direction @ (groups.of_body(x, pair.first) - groups.of_body(x, pair.second))
+            shift = pair.direction @ (moves[pair.first] - moves[pair.second])
             touching.append(replace(pair, gap=pair.gap - float(shift)))
     return q, touching
 
@@ -169,10 +169,6 @@ class _Groups:
     def of_bodies(self, x: np.ndarray) -> np.ndarray:
         """Return (n, 3) translations of all bodies from those of the groups (count, 3)."""
         return np.concatenate([x, np.zeros((1, 3))])[self.label]
-
-    def of_body(self, x: np.ndarray, body: int) -> np.ndarray:
-        """Return the translation (3,) of one body."""
-        return x[self.label[body]] if self.label[body] >= 0 else np.zeros(3)
 
     def moved(self, chosen: np.ndarray) -> np.ndarray:
         """Return (n,) bool, bodies of the chosen groups (count,)."""

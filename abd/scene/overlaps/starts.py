@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.errors import Problem, SceneError
+from abd.errors import SceneError
 from abd.model import Model
-from abd.scene.overlaps.intersections import Survey, Surveyor
+from abd.scene.overlaps.intersections import Separation, Survey, Surveyor
 from abd.scene.overlaps.separation import overlap_problems, separate
 from abd.scene.schema.schema import ContactFilterSpec, SceneSpec
 
@@ -44,7 +44,7 @@ def free_states(model: Model, q: np.ndarray, when: str) -> tuple[np.ndarray, lis
         return q, []
     apart, stuck = separate(surveyor, q, found)
     if stuck:
-        raise SceneError(_no_room(model, stuck, when))
+        raise _no_room(model, stuck, when)
     return apart, [_note(model, q, apart, when)]
 
 
@@ -58,19 +58,14 @@ def _note(model: Model, q: np.ndarray, apart: np.ndarray, when: str) -> str:
     return f"bodies that touch {when} were separated: {listed}{rest}"
 
 
-def _no_room(model: Model, stuck: list, when: str) -> list[Problem]:
-    """Return problems of touching bodies that cannot be separated."""
+def _no_room(model: Model, stuck: list[Separation], when: str) -> SceneError:
+    """Return the error of touching bodies that cannot be separated."""
     names, pairs = model.bodies.names, sorted({(pair.first, pair.second) for pair in stuck})
     first, second = pairs[0]
     more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
-    return [
-        Problem(
-            f"'{names[first]}' touches '{names[second]}'{more} {when} and cannot be separated",
-            key=f"body.{names[first]}",
-            value=0.0,
-            remedy="leave a gap between them, or exclude their contact (contact filter, group, material pair, joint)",
-        )
-    ]
+    message = f"'{names[first]}' touches '{names[second]}'{more} {when} and cannot be separated"
+    remedy = "leave a gap between them, or exclude their contact (contact filter, group, material pair, joint)"
+    return SceneError.of(message, f"body.{names[first]}", 0.0, remedy=remedy)
 
 
 LISTED = 10

@@ -170,6 +170,11 @@ def in_radians(spec: Spec, key: str) -> Any:
     return tuple(map(math.radians, degrees)) if isinstance(degrees, tuple) else math.radians(degrees)
 
 
+def given_key(table: Spec, key: str) -> str:
+    """Return the key in degrees if that is given, else the key."""
+    return f"{key}{DEGREES}" if getattr(table, f"{key}{DEGREES}", None) is not None else key
+
+
 def given(table: Spec, keys: Iterable[str]) -> list[str]:
     """Return the keys whose value is not the default."""
     values, fields = table.__dict__, type(table).model_fields

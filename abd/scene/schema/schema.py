@@ -160,6 +160,9 @@ class RepeatSpec(Spec):
     step: Vector = entry(..., "distance from one copy to the next along x, y, z", unit="m")
 
 
+VELOCITIES = ("velocity", "angular_velocity", "angular_velocity_deg")
+"""Keys of velocities of bodies and motions."""
+LOADS = ("force", "torque")
 SHAPES = ("box", "sphere", "capsule", "cylinder", "cone")
 SURFACE_KEYS = (*SHAPES, "half_space", "mesh", "surface", "proxy")
 """Keys of a body's surface; exactly one is given."""

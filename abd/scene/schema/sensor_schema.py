@@ -13,10 +13,7 @@ OF_JOINTS = ("wrench", "force", "residual", "multipliers", "displacement", "rela
 OF_MARKERS = ("position", "velocity")
 OF_BODIES = ("rotation", "angular_velocity")
 OF_CONTACTS = ("contact_force", "contact_wrench", "touches")
-Quantity = Literal[
-    "coordinate", "rate", "coordinate_force", "wrench", "force", "residual", "multipliers", "displacement",
-    "relative_velocity", "position", "velocity", "rotation", "angular_velocity", "contact_force", "contact_wrench", "touches",
-]  # fmt: skip
+Quantity = Literal[OF_COORDINATES + OF_JOINTS + OF_MARKERS + OF_BODIES + OF_CONTACTS]  # type: ignore[valid-type]
 
 
 class SensorSpec(Spec):

@@ -61,16 +61,16 @@ def scene_keys(key: str, keys: Mapping[str, Any]) -> dict[str, Any]:
     if mesh is not None and not isinstance(mesh, str | Path):
         del found["mesh"]
         if found.get("surface") is not None:
-            raise _problem(f"{key}.mesh", "mesh and surface are given, but a body has one surface", "keep one of them")
+            message = "mesh and surface are given, but a body has one surface"
+            raise SceneError.of(message, f"{key}.mesh", remedy="keep one of them")
         found["surface"] = _surface(f"{key}.mesh", mesh)
     pose = found.pop("transform", None)
     if pose is not None:
         given = [name for name in ("position", *ROTATION_KEYS) if found.get(name) is not None]
         if given:
-            raise _problem(
-                f"{key}.transform", f"{given[0]} is given as well, but a body has one pose", "keep one of them"
-            )
-        found |= _pose(f"{key}.transform", pose)
+            message = f"{given[0]} is given as well, but a body has one pose"
+            raise SceneError.of(message, f"{key}.transform", remedy="keep one of them")
+        found |= pose_keys(f"{key}.transform", pose)
     return found
 
 
@@ -78,14 +78,14 @@ def _surface(key: str, mesh: Any) -> dict[str, Any]:
     """The table `surface` of a mesh in memory."""
     if hasattr(mesh, "geometry") and hasattr(mesh, "graph"):
         remedy = "join its objects by scene.to_mesh(), or add a body for each"
-        raise _problem(key, "is a scene of several objects", remedy)
+        raise SceneError.of("is a scene of several objects", key, remedy=remedy)
     if hasattr(mesh, "vertices") and hasattr(mesh, "faces"):
         vertices, faces = mesh.vertices, mesh.faces
     elif isinstance(mesh, tuple | list) and len(mesh) == 2:
         vertices, faces = mesh
     else:
         remedy = "give a path, a trimesh.Trimesh, or a tuple of vertices (v, 3) and faces (f, 3)"
-        raise _problem(key, f"is {type(mesh).__name__}, which is no mesh", remedy)
+        raise SceneError.of(f"is {type(mesh).__name__}, which is no mesh", key, remedy=remedy)
     return {
         "vertices": _rows(f"{key}.vertices", vertices, "numbers", float),
         "triangles": _rows(f"{key}.faces", faces, "integers", int),
@@ -98,19 +98,16 @@ def _rows(key: str, values: Any, wanted: str, kind: type) -> Any:
         return numbers_value(f"rows of three {wanted}", (None, 3), kind=kind)(values)
     except PydanticCustomError as error:
         message = f"{error.message()}, not an array of shape {np.asarray(values, dtype=object).shape}"
-        raise _problem(key, message, "give an array of finite numbers") from None
+        raise SceneError.of(message, key, remedy="give an array of finite numbers") from None
 
 
-def _pose(key: str, pose: Any) -> dict[str, Any]:
-    """Position and rotation of a (4, 4) matrix; that it is a rotation is checked with the body."""
+def pose_keys(key: str, pose: Any) -> dict[str, Any]:
+    """Return position and rotation of a (4, 4) matrix; that it is a rotation is checked with the body or joint."""
     try:
         matrix = np.asarray(pose, dtype=float)
     except (TypeError, ValueError):
         matrix = np.zeros(0)
     if matrix.shape != (4, 4) or not np.isfinite(matrix).all() or (matrix[3] != (0.0, 0.0, 0.0, 1.0)).any():
-        raise _problem(key, "is no pose", "give a (4, 4) matrix of finite numbers with last row 0 0 0 1")
+        remedy = "give a (4, 4) matrix of finite numbers with last row 0 0 0 1"
+        raise SceneError.of("is no pose", key, remedy=remedy)
     return {"position": matrix[:3, 3], "matrix": matrix[:3, :3]}
-
-
-def _problem(key: str, message: str, remedy: str) -> SceneError:
-    return SceneError.of(message, key=key, remedy=remedy)

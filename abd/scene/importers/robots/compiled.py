@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import numpy as np
 from abd.errors import SceneError
 from abd.optional import required
 from abd.rotations import quaternion, quaternion_matrix
-from abd.scene.geometry.mass import nearest_inertia
+from abd.scene.geometry.mass import nearest_inertia, symmetric_tensor
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.robots.assets import Assets
 
@@ -50,6 +52,22 @@ def disables(model, *what: str) -> bool:
     return any(int(model.opt.disableflags) & int(getattr(bits, f"mjDSBL_{one}")) for one in what)
 
 
+@contextmanager
+def warnings_in(notes: list[str]) -> Iterator[None]:
+    """Add warnings to the notes, which MuJoCo would print and write to a file in the working directory."""
+    warned: list[str] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(warned.append)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+    warned += [str(warning.message) for warning in caught]
+    notes += [f"MuJoCo: {_one_line(warning)}" for warning in dict.fromkeys(warned)]
+
+
 def compile_robot(
     text: str,
     path: Path,
@@ -68,40 +86,40 @@ def compile_robot(
     Raises:
         SceneError: MuJoCo rejects the file, or meshes are missing.
     """
-    warned: list[str] = []
-    before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(warned.append)
+    notes: list[str] = []
     try:
-        spec = mujoco.MjSpec.from_string(text, assets=hfields or {})
-        out = Compiled(spec, None, assets)
-        _place_meshes(out, options, path)
-        for name, joint in (floating or {}).items():  # three sliders and a ball: a free joint at any level of the tree
-            for letter, axis in zip("xyz", np.eye(3)):
-                spec.body(name).add_joint(name=f"{joint}_{letter}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
-            spec.body(name).add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_BALL)
-        roots = [body for body in spec.worldbody.bodies if not list(body.joints) and not body.mocap] if options.free_base else []
-        for body in roots:
-            body.add_freejoint()
-            out.notes.append(f"body '{body.name}' is free (--free-base)")
-        if options.free_base and not roots:
-            out.notes.append("--free-base has no effect: no body is fixed to the world")
-        for body in spec.bodies[1:]:
-            _correct_inertia(body, out.notes)
-        _give_mass(spec, out)
-        _note_ranges(spec, out.notes)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings_in(notes):
+            spec = mujoco.MjSpec.from_string(text, assets=hfields or {})
+            out = Compiled(spec, None, assets)
+            _place_meshes(out, options, path)
+            for name, joint in (floating or {}).items():  # three sliders and a ball: a free joint at any level of the tree
+                for letter, axis in zip("xyz", np.eye(3)):
+                    spec.body(name).add_joint(name=f"{joint}_{letter}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
+                spec.body(name).add_joint(name=joint, type=mujoco.mjtJoint.mjJNT_BALL)
+            if options.free_base:
+                _free_roots(spec, out.notes)
+            for body in spec.bodies[1:]:
+                _correct_inertia(body, out.notes)
+            _give_mass(spec, out)
+            _note_ranges(spec, out.notes)
             out.model = spec.compile()
-        warned += [str(warning.message) for warning in caught]
     except (ValueError, RuntimeError, MemoryError) as error:
         text = re.sub("'(mesh_[0-9]+)'", lambda name: f"'{assets.files.get(f'{name[1]}.stl', name[1])}'", str(error))
         message = f"MuJoCo's compiler: {_one_line(text)}"
         remedy = f"correct the file{f' ({removed}; remove what refers to them)' if removed else ''}"
         raise SceneError.of(message, file=str(path), remedy=remedy) from None
-    finally:
-        mujoco.set_mju_user_warning(before)
-    out.notes += [f"MuJoCo's compiler: {_one_line(warning)}" for warning in dict.fromkeys(warned)]
+    out.notes += notes
     return out
+
+
+def _free_roots(spec, notes: list[str]) -> None:
+    """Free the bodies that are fixed to the world."""
+    roots = [body for body in spec.worldbody.bodies if not list(body.joints) and not body.mocap]
+    for body in roots:
+        body.add_freejoint()
+        notes.append(f"body '{body.name}' is free (--free-base)")
+    if not roots:
+        notes.append("--free-base has no effect: no body is fixed to the world")
 
 
 def _one_line(text: str) -> str:
@@ -182,8 +200,7 @@ def _inertia(body) -> np.ndarray | None:
         return None
     full = np.array(body.fullinertia)
     if not np.isnan(full[0]):
-        xx, yy, zz, xy, xz, yz = full
-        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return symmetric_tensor(*full)
     rotation = quaternion_matrix(np.array(body.iquat))
     return rotation @ np.diag(body.inertia) @ rotation.T
 

@@ -12,6 +12,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from abd.scene.importers.formats import free_name
+
 UNTOUCHED = "picture"
 """Material of bodies with visual shapes only."""
 SAME = 1e-12
@@ -119,9 +121,7 @@ class Contacts:
             text += "".join(f"_{contype}_{conaffinity}" for contype, conaffinity in sorted(rules.masks))
         text += f"_priority_{rules.priority}" if rules.priority else ""
         text += "".join(f"_pair_{k}" for k in sorted(rules.pairs))
-        while text in self.rules:
-            text += "_"
-        return text
+        return free_name(text, set(self.rules))
 
     def tables(self) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
         """Return keys of materials, and of pairs with values other than the geometric mean."""

@@ -59,19 +59,18 @@ class Ties:
             if model.eq_objtype[k] == mujoco.mjtObj.mjOBJ_SITE:
                 out.append(self._site(number))
             else:
-                link = int(self.of_body[number])
-                out.append((link, self._in_link(link, number)))
+                out.append(self._placed(number))
         return out[0], out[1]
 
-    def _in_link(self, link: int, body: int) -> np.ndarray:
-        """(4, 4) frame of a body in its link; of static links, in the world."""
-        return place_in(self.links[link], body, self.model)
+    def _placed(self, body: int) -> tuple[int, np.ndarray]:
+        """Link of a body, and (4, 4) frame of the body in it; of static links, in the world."""
+        link = int(self.of_body[body])
+        return link, place_in(self.links[link], body, self.model)
 
     def _site(self, number: int) -> tuple[int, np.ndarray]:
         model = self.model
-        body = int(model.site_bodyid[number])
-        link = int(self.of_body[body])
-        return link, self._in_link(link, body) @ pose_of(model.site_pos[number], model.site_quat[number])
+        link, frame = self._placed(int(model.site_bodyid[number]))
+        return link, frame @ pose_of(model.site_pos[number], model.site_quat[number])
 
     def _between(self, k: int, kind: str, first: tuple[int, np.ndarray], second: tuple[int, np.ndarray]) -> None:
         name = self.equality_names[k]
@@ -215,18 +214,12 @@ class Ties:
         ends = self._two_sites(k)
         if ends is None:
             verb = "is" if len(effects) == 1 else "are"
-            self.notes.append(
-                f"tendon '{name}': {' and '.join(effects)} {verb} ignored: it is no line between two sites"
-            )
+            self.notes.append(f"tendon '{name}': {' and '.join(effects)} {verb} ignored: it is no line between two sites")
             return
         rest = model.tendon_lengthspring[k]
         if (stiffness or damping) and rest[0] == rest[1]:
-            self._line(
-                f"{name}_spring",
-                "spring",
-                ends,
-                {"stiffness": stiffness, "damping": damping, "rest_length": float(rest[0])},
-            )
+            keys = {"stiffness": stiffness, "damping": damping, "rest_length": float(rest[0])}
+            self._line(f"{name}_spring", "spring", ends, keys)
         elif stiffness or damping:
             self.notes.append(
                 f"tendon '{name}': its spring is ignored: a slack range ({rest[0]:g} .. {rest[1]:g} m) is not supported"

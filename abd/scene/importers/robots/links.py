@@ -10,7 +10,7 @@ import numpy as np
 from abd.errors import SceneError
 from abd.rotations import pose, quaternion_matrix
 from abd.scene.geometry.mass import MassProperties, united
-from abd.scene.importers.robots.compiled import disables, mujoco
+from abd.scene.importers.robots.compiled import disables, mujoco, warnings_in
 from abd.scene.schema.findings import did_you_mean
 from abd.scene.schema.joint_schema import WORLD_NAME
 
@@ -55,8 +55,9 @@ def start_of(
     _move_inside(model, data, names, [first for _, (first, *_) in coupled], notes)
     _follow(model, data, names, coupled, notes)
     mujoco.mj_normalizeQuat(model, data.qpos)
-    mujoco.mj_fwdPosition(model, data)
-    mujoco.mj_fwdVelocity(model, data)
+    with warnings_in(notes):
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_fwdVelocity(model, data)
     return data, [name for k, name in enumerate(keys) if k != number]
 
 

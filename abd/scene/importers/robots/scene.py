@@ -10,7 +10,7 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.scene.importers import compound
-from abd.scene.importers.formats import ImportOptions, unique_names
+from abd.scene.importers.formats import ImportOptions, free_name, unique_names
 from abd.scene.importers.robots.assets import Assets
 from abd.scene.importers.robots.compiled import Compiled, compile_robot, disables, mujoco
 from abd.scene.importers.robots.contacts import Contacts
@@ -220,13 +220,10 @@ class Robot:
         """Return a unique name for a geom of the world."""
         model = self.compiled.model
         name = _plain(mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or "") or f"world_{geom}"
-        given = name
-        while name in taken:
-            name += "_"
-        if name != given:
-            notes.append(f"geom '{given}' of the world has the name '{name}' here")
-        taken.add(name)
-        return name
+        free = free_name(name, taken)
+        if free != name:
+            notes.append(f"geom '{name}' of the world has the name '{free}' here")
+        return free
 
     def _covered(self, keys: dict[str, object], geoms: list[int], contacts: Contacts) -> dict[str, object]:
         """Return the keys of a body with the material of its geoms, and the color of the first geom that has one."""

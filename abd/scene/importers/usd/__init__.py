@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from abd.errors import SceneError
 from abd.scene.importers.formats import ImportOptions
 from abd.scene.importers.usd.bodies import Bodies
 from abd.scene.importers.usd.filters import contact_filters
 from abd.scene.importers.usd.instancers import place_instances
 from abd.scene.importers.usd.joints import joints_and_couplings
-from abd.scene.importers.usd.stage import note_ignored, open_stage
+from abd.scene.importers.usd.stage import Stage, note_ignored, open_stage
 
 
 def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[str]]:
@@ -24,12 +26,22 @@ def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[st
         SceneError: the file cannot be read, references are missing or lead out of the folder, or values are not finite.
     """
     stage = open_stage(Path(path), options)
+    try:
+        tables = {"name": Path(path).stem, **_tables(stage)}
+    except np.linalg.LinAlgError:  # of values that are not finite
+        if not stage.problems:
+            raise
+    if stage.problems:
+        raise SceneError(stage.problems)
+    return tables, list(dict.fromkeys(stage.notes))
+
+
+def _tables(stage: Stage) -> dict[str, object]:
     bodies = Bodies(stage)
     place_instances(stage, bodies)
     body_tables = bodies.tables()
     joints, couplings = joints_and_couplings(stage, bodies)
     tables = {
-        "name": Path(path).stem,
         "gravity": stage.gravity(),
         "solver": stage.solver(),
         "output": stage.output(),
@@ -40,6 +52,4 @@ def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[st
         "coupling": couplings,
     }
     note_ignored(stage)
-    if stage.problems:
-        raise SceneError(stage.problems)
-    return tables, list(dict.fromkeys(stage.notes))
+    return tables

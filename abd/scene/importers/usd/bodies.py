@@ -227,10 +227,7 @@ class Bodies:
         full = stage.newton(stage.prim(body.path), "inertia")
         if full is not None and len(full) in (6, 9):
             values = stage.finite(full, body.path, "its inertia") * unit
-            if len(values) == 9:
-                return values.reshape(3, 3)
-            xx, yy, zz, xy, xz, yz = values
-            return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            return values.reshape(3, 3) if len(values) == 9 else mass.symmetric_tensor(*values)
         if "inertia" not in own:
             return None
         R = own.get("axes", np.eye(3))

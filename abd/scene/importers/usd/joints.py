@@ -63,12 +63,7 @@ class _Joints:
                 table[key] = float(value) * unit
         axis = str(getattr(one, "axis", "Z")).rsplit(".", 1)[-1]
         makers = {"SphericalJoint": self._spherical, "DistanceJoint": self._distance, "D6Joint": self._d6}
-        if kind == "FixedJoint":
-            keys = {"type": "fixed"}
-        elif kind in SINGLE:
-            keys = self._single_axis(*SINGLE[kind], one)
-        else:
-            keys = makers[kind](one)
+        keys = self._single_axis(*SINGLE[kind], one) if kind in SINGLE else makers.get(kind, lambda _: {"type": "fixed"})(one)
         if keys is None:
             return
         turned = np.eye(4)
@@ -79,7 +74,7 @@ class _Joints:
             table |= {"parent_frame": frame_keys(D @ turned), "child_frame": frame_keys(C @ turned)}
         self.tables.append(table | keys)
         if kind in SINGLE:
-            self._single[path] = (name, axis, kind == "RevoluteJoint", sign)
+            self._single[path] = (name, *SINGLE[kind][1:], sign)
 
     def _ends(self, one, path: str):
         """Return parent, child, their frames, and -1 for a reversed joint."""
@@ -252,7 +247,7 @@ class _Joints:
     def couplings(self) -> list[dict]:
         """Newton's mimics: ``q = coef0 + coef1 q_leader``, angles in degrees."""
         stage, out = self.stage, []
-        for path, (name, _, rotary, sign) in self._single.items():
+        for path, (name, coordinate, rotary, sign) in self._single.items():
             prim = stage.prim(path)
             relation = prim.GetRelationship("newton:mimicJoint")
             targets = [str(target) for target in relation.GetTargets()] if relation else []
@@ -264,15 +259,15 @@ class _Joints:
             if targets[0] not in self._single:
                 stage.notes.append(f"joint {path}: the mimic of {targets[0]} is ignored: it is not a hinge or slider")
                 continue
-            leader, _, leader_rotary, leader_sign = self._single[targets[0]]
+            leader, leading, leader_rotary, leader_sign = self._single[targets[0]]
             offset, factor = (float(stage.newton(prim, f"mimicCoef{k}", float(k))) for k in (0, 1))
             units = [math.radians(1.0) if angle else stage.length for angle in (rotary, leader_rotary)]
             terms = [sign * offset * units[0], sign * leader_sign * factor * units[0] / units[1]]
             out.append(
                 {
                     "name": f"{name}_follows_{leader}",
-                    "coordinate": f"{name}.{'theta' if rotary else 'z'}",
-                    "terms": [{"coordinate": f"{leader}.{'theta' if leader_rotary else 'z'}", "polynomial": terms}],
+                    "coordinate": f"{name}.{coordinate}",
+                    "terms": [{"coordinate": f"{leader}.{leading}", "polynomial": terms}],
                     "enforcement": ENFORCEMENT,
                 }
             )

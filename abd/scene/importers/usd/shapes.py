@@ -9,6 +9,7 @@ from abd.rotations import pose, quaternion_matrix
 from abd.scene.geometry import mass, shapes
 from abd.scene.geometry.mesh_files import fans
 from abd.scene.importers.compound import SUBDIVISIONS, Collider, color_key, hull
+from abd.scene.importers.formats import free_name
 from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdShade
 
 
@@ -26,10 +27,7 @@ class Materials:
         taken = {"default"}
         for one in stage.of("RigidBodyMaterial"):
             path = str(one.primPath)
-            name = path.rsplit("/", 1)[-1]
-            while name in taken:
-                name += "_"
-            taken.add(name)
+            name = free_name(path.rsplit("/", 1)[-1], taken)
             mu, rest, still = (float(value) for value in (one.dynamicFriction, one.restitution, one.staticFriction))
             if still != mu:
                 stage.notes.append(f"material {path}: the dynamic friction {mu:g} is used, not the static friction {still:g}")

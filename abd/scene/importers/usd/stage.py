@@ -12,7 +12,7 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.optional import required
 from abd.rotations import polar, pose
-from abd.scene.importers.formats import ImportOptions, check_size
+from abd.scene.importers.formats import ImportOptions, check_size, free_name
 
 Tf, Usd, UsdGeom, UsdPhysics, UsdShade, UsdUtils = (
     required(f"pxr.{name}", "usd", "usd-core", "reading USD")
@@ -48,7 +48,6 @@ class Stage:
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     consumed: set[str] = field(default_factory=set)
-    _values: dict[str, list] = field(default_factory=dict)
 
     def of(self, *kinds: str) -> list:
         """Descriptions of some kinds."""
@@ -80,12 +79,9 @@ class Stage:
         parts = path.strip("/").split("/")
         longer = ("_".join(parts[-k:]) for k in range(2, len(parts) + 1))
         names = (parts[-1], *(name for name in longer if name not in self._own_names))
-        name = next((name for name in names if name not in used), "_".join(parts))
-        while name in used:
-            name += "_"
+        name = free_name(next((name for name in names if name not in used), "_".join(parts)), used)
         if name != parts[-1]:
             self.notes.append(f"{path} has the name '{name}' here")
-        used.add(name)
         return name
 
     @cached_property
