@@ -79,8 +79,11 @@ def test_slack(
     lacks: wp.array(dtype=wp.int32),
 ):
     """Mark worlds (w,) whose list does not cover (`lacks`) a path with a largest motion of a vertex `motion` [m], and clear
-    `covered`, initially 1, if there is one."""
+    `covered`, initially 1, if there is one. Worlds with a negative motion keep the path that their list covers."""
     w = wp.tid() + first
+    if motion[w] < ZERO:
+        lacks[w] = 0
+        return
     is_uncovered = wp.where(slack[w] >= TWO * motion[w], 0, 1)
     lacks[w] = is_uncovered
     searched[w] = is_uncovered
@@ -97,12 +100,13 @@ def test_margins(
     path: Path,
     island: wp.array(dtype=wp.int32),
     limit: wp.array(dtype=wp.float64),
+    motion: wp.array(dtype=wp.float64),
     remaining: wp.array(dtype=wp.float64),
     covered: wp.array(dtype=wp.int32),
     searched: wp.array(dtype=wp.int32),
     lacks: wp.array(dtype=wp.int32),
 ):
-    """Clear `covered` for a path, up to the limits of the islands, that exceeds the margin of a pair.
+    """Clear `covered` for a path, up to the limits of the islands, that exceeds the margin of a pair; motion: as in `test_slack`.
 
     All writing threads write the same value. A path that is not covered must be searched before it is followed.
     """
@@ -110,7 +114,7 @@ def test_margins(
     if k >= counts[0]:
         return
     w = world[pairs[k][0]]
-    if lacks[w] != 0:
+    if lacks[w] != 0 or motion[w] < ZERO:
         return
     if not (remaining[k] - used(path, island, limit, pairs[k]) >= ZERO):
         covered[0] = 0
@@ -129,6 +133,7 @@ def subtract_motion(
     island: wp.array(dtype=wp.int32),
     alpha: wp.array(dtype=wp.float64),
     searched: wp.array(dtype=wp.int32),
+    lacks: wp.array(dtype=wp.int32),
     kept: wp.array(dtype=wp.int32),
     slack: wp.array(dtype=wp.float64),
     remaining: wp.array(dtype=wp.float64),
@@ -136,14 +141,16 @@ def subtract_motion(
     """Subtract the motion on a path from the slack of every world (w,), and from every pair's margin; motion: largest of a vertex
     [m].
 
-    On the path that was searched, only kept pairs lose margin."""
+    On the path that was searched, only pairs lose margin that this search has kept; it keeps all pairs of worlds that keep their
+    path (`test_slack`), none of which loses margin."""
     k = wp.tid() + first
     if k < slack.shape[0]:
         if searched[k] == 0:
             slack[k] = slack[k] - TWO * motion[k]
     if k >= counts[0]:
         return
-    if searched[world[pairs[k][0]]] == 0 or kept[k] >= 0:
+    w = world[pairs[k][0]]
+    if searched[w] == 0 or (lacks[w] != 0 and kept[k] >= 0):
         remaining[k] = remaining[k] - used(path, island, alpha, pairs[k])
 
 

@@ -34,6 +34,14 @@ def leave_in_place(first: wp.int32, c: Control, island: wp.array(dtype=wp.int32)
 
 
 @wp.kernel
+def keep_paths(first: wp.int32, c: Control):
+    """Mark in `each` islands whose path is still the first one, which the list covers."""
+    w = wp.tid() + first
+    if w < c.counts[0] and c.small[w] != ZERO:
+        c.each[w] = -ONE
+
+
+@wp.kernel
 def hold_rising(first: wp.int32, c: Control):
     """Keep islands at q_n if their energy still rises."""
     w = wp.tid() + first

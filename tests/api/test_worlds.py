@@ -44,7 +44,7 @@ def three() -> abd.Simulation:
         ("cpu", None, 7, 3, 16),
         ("numpy", None, 2, 2, 7),
         ("cpu", DT, 3, 3, 24),
-        ("numpy", DT, 2, 2, 7),
+        ("numpy", DT, 2, 2, 10),
     ],
 )
 def test_world_equals_a_single_run_bitwise(monkeypatch, device, dt, worlds, boxes, steps):
@@ -65,7 +65,7 @@ def test_world_equals_a_single_run_bitwise(monkeypatch, device, dt, worlds, boxe
         assert_same_work(many, alone, {"friction": 1e-12, "integration": 1e-3})
 
 
-@pytest.mark.parametrize(("seeds", "steps"), [((18, 62), 24), ((45, 26), 26)])
+@pytest.mark.parametrize(("seeds", "steps"), [((5, 18), 28), ((32, 26), 26)])
 def test_substeps_of_a_world_do_not_affect_other_worlds(seeds, steps):
     """In the last step one of the worlds takes two substeps."""
     many, alone = side_by_side([heap(seed) for seed in seeds], "cpu")

@@ -432,8 +432,8 @@ def test_points_with_fixed_rotations_take_part_in_impacts():
 @pytest.mark.parametrize("dt", [0.01, 2e-3, 5e-4])
 @pytest.mark.parametrize(("height", "mu"), [(0.1, 1.5), (0.16, 1.0)])
 def test_a_box_that_lands_flat_and_is_stopped_by_friction_does_not_tilt(height, mu, dt, phase):
-    """Friction times half of the height exceeds half of the width, but not the impulse that stops the box; `phase`: of the contact
-    within a step."""
+    """Friction times half of the height exceeds half of the width, but the box stops before it tilts. phase: of the contact in a
+    step."""
     scene = abd.Scene(solver={"dt": dt})
     scene.add_material("default", mu=mu)
     scene.add_body("ground", half_space={})

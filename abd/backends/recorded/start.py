@@ -119,7 +119,10 @@ class Start:
         b, c = self.backend, self.control
         self.device.launch(kernels.leave_in_place, b.n, c, b.islands.island, b.trial_path.moving)
         self._set_path()
-        self.search.shorten()
+        self.search.measure()
+        self.search.stop_at_contacts()
+        self.device.launch(kernels.keep_paths, b.n, c)
+        b.touch.test_cover(c.each, c.limit, self._flag["COVERED"])
         self.device.when(self._flag["COVERED"], self._try_second)
 
     def _try_second(self) -> None:

@@ -137,9 +137,9 @@ class Candidates(ListCapacities):
 
     # coverage of the list ----------------------------------------------------------------------------------------
 
-    def launch_motions(self, each: wp.array, island: wp.array) -> None:
-        """Reduce the motions (islands,) [m] to the largest motion of every world."""
-        self.device.fill(self.motion)
+    def launch_motions(self, each: wp.array, island: wp.array, least: float = 0.0) -> None:
+        """Reduce the motions (islands,) [m] to the largest motion of every world, not below `least`."""
+        self.device.fill(self.motion, least)
         self.device.launch(
             kept_pairs.world_motions, self.n, self.filters.world, self.held, island, each, self.motion, grain=ONE_THREAD
         )
@@ -148,17 +148,17 @@ class Candidates(ListCapacities):
         """Set `covered` (1,) int32 to 1 if the list is complete for a path, else 0; set `lacks` for worlds where it is not.
 
         Args:
-            each: largest vertex motion [m] of every island (islands,).
+            each: largest vertex motion [m] of every island (islands,), -1 if its path is the one that the list covers.
             island, limit: island (n,) of every body and end of the path (islands,).
         """
         launch, worlds = self.device.launch, self.filters.world
-        self.launch_motions(each, island)
+        self.launch_motions(each, island, -1.0)
         self.device.fill(covered, 1)
         launch(kept_pairs.test_slack, self.worlds, self.motion, self.slack, covered, self.searched, self.lacks)
         launch(
             kept_pairs.test_margins,
-            self._extent, self.counts, self.pairs, worlds, path, island, limit, self.remaining, covered, self.searched,
-            self.lacks,
+            self._extent, self.counts, self.pairs, worlds, path, island, limit, self.motion, self.remaining, covered,
+            self.searched, self.lacks,
         )  # fmt: skip
 
     def subtract_motion(self, path: Path, each: wp.array, island, alpha) -> None:
@@ -169,7 +169,7 @@ class Candidates(ListCapacities):
         self.device.launch(
             kept_pairs.subtract_motion,
             max(self.worlds, self._extent), self.counts, self.pairs, self.filters.world, path, self.motion, island, alpha,
-            self.searched, self.kept, self.slack, self.remaining, grain=4096,
+            self.searched, self.lacks, self.kept, self.slack, self.remaining, grain=4096,
         )  # fmt: skip
 
     # rebuild -----------------------------------------------------------------------------------------------------
