@@ -15,6 +15,8 @@ from abd.step.impacts.impact_pairs import ImpactPairs
 
 PATCHES = 4
 """Largest number of patches of two bodies."""
+TIE = 1e-6
+"""Relative difference of squared distances that counts as rounding: the first of equally far points is chosen."""
 ROUNDING = 1e-9
 """Sum of normal impulses, over that of their magnitudes, that counts as 0: points of both signs cancel."""
 
@@ -53,7 +55,7 @@ def _places(rows: PairRows, place: np.ndarray, attracts: np.ndarray, divided: np
         nearby = distance if number == 1 else np.minimum(nearby, distance)
         rank = np.where(rows.taken(attracts), -1.0, nearby)
         most = np.maximum.reduceat(rank, rows.starts)[owner]
-        at = np.flatnonzero(rank == most)
+        at = np.flatnonzero(rank >= most - TIE * np.abs(most))
         _, each = np.unique(owner[at], return_index=True)
         far = at[each]
         chosen.append(far if number == 0 else far[divided & (most[rows.starts] > 0.0)])

@@ -19,6 +19,9 @@ from abd.step.impacts.patches import cancelled, patches
 from abd.step.impacts.restitution import Restitution
 from abd.step.integrators import Articulations
 
+PLACE_DIGITS = 9
+"""Decimals of the places of contact points [m] by which they are sorted: devices differ by rounding."""
+
 
 class Rebounds:
     """Impacts of the steps of one scene.
@@ -104,6 +107,8 @@ class Rebounds:
         point."""
         pressing = self.backend.readings.pressing()
         points = ImpactPairs.of_contacts(self.model, pressing[(pressing.force != 0.0).any(axis=1)], h)
+        # the same order on all devices, because sweeps depend on it
+        points = points[np.lexsort([*np.round(points.place, PLACE_DIGITS).T, *points.pairs.T[::-1]])]
         rows = PairRows(points.pairs, len(self.model.bodies))
         pair = np.searchsorted(rows.key, keys(points.pairs, rows.n))
         points = points[~cancelled(points.size, pair, len(rows.key))[pair]]
