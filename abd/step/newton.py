@@ -15,7 +15,6 @@ import numpy as np
 
 from abd.backends.progress import Progress, not_converged
 from abd.backends.protocol import Backend
-from abd.contact.pair_rows import keys
 from abd.errors import StepFailure
 from abd.potentials.integrators import longest
 from abd.step.friction_lag import balance, changed, loose_tolerance, residual_bound
@@ -101,8 +100,8 @@ class Minimisation:
             return failure
         frozen, current = backend.touch.friction_loads()
         pairs = changed(frozen, current, backend.steps.mobility(), settings, self.h)
-        if len(pairs):  # impacts include the friction of their impulses
-            pairs = pairs[~np.isin(keys(pairs, backend.n), self.rebounds.ahead(self.h))]
+        if len(pairs):  # impacts include the friction of all contacts in their islands
+            pairs = pairs[~islands_of(backend, self.rebounds.ahead(self.h).ravel())[pairs].any(axis=1)]
         chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)
         frictional = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.friction_bodies]))
         if (early := chosen & ~frictional).any() and (failure := self.minimise(friction_tolerance, moving=early)) is not None:

@@ -96,11 +96,11 @@ class Rebounds:
         return friction_points(pair, *lagged, q, self.backend.at.eps[pair[:, 0].astype(int)], self.settings.eps_v)
 
     def ahead(self, h: PerBody) -> np.ndarray:
-        """Return the keys (k,) of pairs of bodies in contact at the iterate of a substep of h [s], scalar or (n,), that close so
-        fast that they will have an impact."""
+        """Return the pairs of bodies (k, 2) in contact at the iterate of a substep of h [s], scalar or (n,), that close so fast
+        that they will have an impact."""
         then, contacts = self.restitution.twists(*self.copies.present), self._contacts(h)[1]
         least = self.restitution.least(contacts, h, self._fresh(contacts, then, h))
-        return keys(contacts.pairs[_closing(contacts, then) > least], len(then))
+        return contacts.pairs[_closing(contacts, then) > least]
 
     def _contacts(self, h: PerBody) -> tuple[ImpactPairs, ImpactPairs, np.ndarray]:
         """Return the contact points at the iterate of a substep of h [s], their sums by pair of bodies, and the pair of every
