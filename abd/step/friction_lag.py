@@ -11,8 +11,8 @@ Smaller changes are taken into account in the next step. For a contact that had 
 and of the velocity suffices: a body that is set down has friction from its first step in contact. The error of the second lagging
 is not corrected later: its load is taken from a converged state (`loose_tolerance`).
 
-An island is lagged again if one of its pairs has changed and none has an impact: impacts add the friction of all contacts in
-their islands (`abd.step.impacts`). Other islands keep their state and their lagged loads.
+An island is lagged again if one of its pairs has changed. Contacts that are connected with an impact do not count: impacts add
+their friction (`abd.step.impacts`). Other islands keep their state and their lagged loads.
 
 With ``friction_iterations = -1``, Newton's method and lagging alternate until a lagging leaves a converged state. The iteration
 cycles where a larger load makes the next one smaller by as much, or where contact points jump from one feature to another.

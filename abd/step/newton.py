@@ -100,8 +100,9 @@ class Minimisation:
             return failure
         frozen, current = backend.touch.friction_loads()
         pairs = changed(frozen, current, backend.steps.mobility(), settings, self.h)
-        if len(pairs):  # impacts include the friction of all contacts in their islands
-            pairs = pairs[~islands_of(backend, self.rebounds.ahead(self.h).ravel())[pairs].any(axis=1)]
+        # impacts include the friction of all contacts of connected bodies
+        in_impact = self.rebounds.ahead(self.h) if len(pairs) else np.zeros(backend.n, dtype=bool)
+        pairs = pairs[~in_impact[pairs].any(axis=1)]
         chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)
         frictional = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.friction_bodies]))
         if (early := chosen & ~frictional).any() and (failure := self.minimise(friction_tolerance, moving=early)) is not None:
@@ -110,7 +111,7 @@ class Minimisation:
         progress.tolerance = max(before, float(reached[~remaining].max(initial=0.0)))
         if chosen.any():
             self.lagged_again = True
-            backend.touch.lag_friction(chosen)
+            backend.touch.lag_friction(chosen & ~in_impact)
         return self.minimise(tolerance, friction_tolerance, moving=remaining) if remaining.any() else None
 
 

@@ -230,8 +230,9 @@ class Substeps:
             statistics = backend.readings.statistics()
         if rebound is not None:
             stepper.forces.rebound = rebound
-            work, joint = statistics.friction_work + rebound.friction_work, statistics.joint + rebound.rotor_energy
-            statistics = replace(statistics, friction_work=work, joint=joint)
+            friction, drive = statistics.friction_work + rebound.friction_work, statistics.drive_work + rebound.drive_work
+            joint = statistics.joint + rebound.rotor_energy
+            statistics = replace(statistics, friction_work=friction, drive_work=drive, joint=joint)
         if self.loads is not None:
             work = statistics.external_work - self._surplus_work(np.stack(self.loads), h, mode)
             statistics = replace(statistics, external_work=work)

@@ -22,8 +22,7 @@ class Rows:
 
 @wp.struct
 class System:
-    """Rows of A `on_power` and `of_slip`, its diagonal; factors, then friction impulses x; powers at x, and slips at x = 0;
-    seen: powers and slips in the sweep before, initially infinite."""
+    """Rows of A `on_power` and `of_slip`, its diagonal; factors, then friction impulses x; powers at x, and slips at x = 0."""
 
     on_power: Rows
     of_slip: Rows
@@ -31,15 +30,6 @@ class System:
     power: wp.array(dtype=wp.float64)
     slip: wp.array(dtype=wp.float64)
     x: wp.array(dtype=wp.float64)
-    seen: wp.array(dtype=wp.float64)
-
-
-@wp.func
-def see(a: System, row: wp.int32, value: wp.float64) -> wp.float64:
-    """Store a power or slip; return its change since the sweep before."""
-    difference = wp.abs(value - a.seen[row])
-    a.seen[row] = value
-    return difference
 
 
 @wp.func
@@ -66,14 +56,11 @@ def slip_of(a: System, row: wp.int32) -> wp.float64:
 def sweep_normals(
     a: System, rows: wp.array(dtype=wp.int32), begin: wp.int32, end: wp.int32, low: wp.array(dtype=wp.float64),
     high: wp.array(dtype=wp.float64), size: wp.array(dtype=wp.float64),
-) -> wp.vec2d:  # fmt: skip
-    """Sweep the normal impulses of a block once; return the largest change of a normal velocity by its impulse, and since the
-    sweep before."""
+) -> wp.float64:  # fmt: skip
+    """Sweep the normal impulses of a block once; return the largest change of a normal velocity."""
     largest = wp.float64(0.0)
-    difference = wp.float64(0.0)
     for r in range(begin, end):
         k = rows[r]
-        difference = wp.max(difference, see(a, k, a.power[k]) / size[k])
         free = a.power[k] - a.diagonal[k] * a.x[k]
         found = wp.float64(0.0)
         if free < low[k]:
@@ -81,7 +68,7 @@ def sweep_normals(
         elif free > high[k]:
             found = wp.max((high[k] - free) / a.diagonal[k], -ONE)
         largest = wp.max(largest, wp.abs(set_factor(a, k, found)) * a.diagonal[k] / size[k])
-    return wp.vec2d(largest, difference)
+    return largest
 
 
 @wp.struct
@@ -127,11 +114,10 @@ def opposed_slip(a: System, cones: Cones, row: wp.int32, slip: wp.float64) -> wp
 
 
 @wp.func
-def sweep_cone(a: System, cones: Cones, j: wp.int32) -> wp.vec2d:
-    """Stop the slip of a pair within Coulomb's cone; return its changes by the impulse, and since the sweep before."""
+def sweep_cone(a: System, cones: Cones, j: wp.int32) -> wp.float64:
+    """Stop the slip of a pair within Coulomb's cone; return the change of its slip."""
     row = a.power.shape[0] + 2 * j
     p = wp.vec2d(slip_of(a, 2 * j), slip_of(a, 2 * j + 1))
-    difference = wp.max(see(a, row, p[0]), see(a, row + 1, p[1]))
     before = cones.before[j]
     change = before - wp.vec2d(opposed_slip(a, cones, 2 * j, p[0]), opposed_slip(a, cones, 2 * j + 1, p[1]))
     part = wp.clamp(wp.dot(before, change) / wp.max(wp.dot(change, change), LEAST), ZERO, ONE)
@@ -141,7 +127,7 @@ def sweep_cone(a: System, cones: Cones, j: wp.int32) -> wp.vec2d:
     rest = rest * wp.min(ONE, (ONE - part) * limit_of(a, cones, j) / wp.max(wp.length(rest), LEAST))
     found = first + rest - cones.spent[j]
     by_first = wp.abs(set_factor(a, row, found[0])) * a.diagonal[row]
-    return wp.vec2d(wp.max(by_first, wp.abs(set_factor(a, row + 1, found[1])) * a.diagonal[row + 1]), difference)
+    return wp.max(by_first, wp.abs(set_factor(a, row + 1, found[1])) * a.diagonal[row + 1])
 
 
 @wp.kernel
@@ -155,23 +141,19 @@ def sweep(
     high: wp.array(dtype=wp.float64),
     size: wp.array(dtype=wp.float64),
     settled: wp.array(dtype=wp.float64),
-    steady: wp.array(dtype=wp.float64),
     first_cone: wp.array(dtype=wp.int32),
     cones: Cones,
 ):
     """Compute factors x, from 0, of the pairs ``rows[first[b]:first[b + 1]]`` of every block b, and their friction.
 
-    Sweeps `with_friction`, then `sweeps` of the normal impulses, end when no impulse changes a velocity by more than `settled`,
-    the former also when no velocity changes by more than `steady` from sweep to sweep."""
+    Sweeps `with_friction`, then `sweeps` of the normal impulses, end when no velocity changes by more than `settled`."""
     b = wp.tid()
     for _ in range(with_friction[b]):
         largest = sweep_normals(a, rows, first[b], first[b + 1], low, high, size)
         for j in range(first_cone[b], first_cone[b + 1]):
             largest = wp.max(largest, sweep_cone(a, cones, j))
-        if largest[0] <= settled[b]:
+        if largest <= settled[b]:
             return
-        if largest[1] <= steady[b]:
-            break
     for _ in range(sweeps[b]):
-        if sweep_normals(a, rows, first[b], first[b + 1], low, high, size)[0] <= settled[b]:
+        if sweep_normals(a, rows, first[b], first[b + 1], low, high, size) <= settled[b]:
             return

@@ -8,7 +8,7 @@ import warp as wp
 
 from abd.backends.device.device import turn_of
 from abd.backends.linear.orders import shared
-from abd.potentials.sweeps import NO_FRICTION, SETTLED, STEADY, ConeRows, most_sweeps, sweeps_with_friction, yielding
+from abd.potentials.sweeps import NO_FRICTION, SETTLED, ConeRows, most_sweeps, sweeps_with_friction, yielding
 from cuda_kernels.step import impacts
 
 
@@ -21,7 +21,6 @@ def swept(
     system = impacts.System()
     system.on_power, system.of_slip = _rows(A[:, :normals]), _rows(A[normals:])
     values = {"diagonal": A.diagonal(), "power": power[:normals].copy(), "slip": _float64(power[normals:]), "x": x}
-    values["seen"] = np.full(len(x), np.inf)
     for name, one in values.items():
         setattr(system, name, shared(one))
     first_cone, pairs, host = np.searchsorted(friction.pair, starts), np.diff(first), wp.get_device("cpu")
@@ -33,7 +32,7 @@ def swept(
     inputs = [
         system,
         *(shared(_int32(one)) for one in (*sweeps, rows, first)),
-        *(shared(_float64(one)) for one in (low, high, size, SETTLED * fastest, STEADY * fastest)),
+        *(shared(_float64(one)) for one in (low, high, size, SETTLED * fastest)),
         shared(_int32(first_cone)),
         cones,
     ]

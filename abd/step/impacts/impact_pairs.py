@@ -148,12 +148,14 @@ class Rebound:
     """Result of the impacts of a step.
 
     Attributes:
-        velocity: (n, 12) after them; friction_work: [J]; rotor_energy: change of the energy of rotors [J].
+        velocity: (n, 12) after them; friction_work, drive_work: of friction and of drives [J]; rotor_energy: change of the energy
+            of rotors [J].
         impulses: of contacts and joint limits; reactions: functions that compute those of joints, of some worlds each.
     """
 
     velocity: np.ndarray
     friction_work: float
+    drive_work: float
     impulses: Impulses
     reactions: list[Callable[[], Reactions]]
     rotor_energy: float = 0.0

@@ -19,8 +19,9 @@ from abd.step.impacts.patches import cancelled, patches
 from abd.step.impacts.restitution import Restitution
 from abd.step.integrators import Articulations
 
-PLACE_DIGITS = 9
-"""Decimals of the places of contact points [m] by which they are sorted: devices differ by rounding."""
+CELLS = 317.18
+"""Number of cells in the size of a body by which its contact points are sorted, irrational for usual shapes: devices differ by
+rounding."""
 
 
 class Rebounds:
@@ -59,7 +60,7 @@ class Rebounds:
         if not (has_contact & (self.restitution.speeds(before[1], after[1]) > self.settings.tolerance)).any():
             return None
         step = self.restitution.step(before, after, then - earlier, h)
-        (points, contacts, pair), n = self._contacts(h), len(step.then)
+        (points, contacts, pair), n = self._contacts(h, after[0]), len(step.then)
         limits = points[:0]
         if len(joints.hard_limits) and limited.any():
             limits = ImpactPairs.of_limits(model, joints, self.copies.memory, self.copies.applied, after[0], h)
@@ -96,19 +97,25 @@ class Rebounds:
         return friction_points(pair, *lagged, q, self.backend.at.eps[pair[:, 0].astype(int)], self.settings.eps_v)
 
     def ahead(self, h: PerBody) -> np.ndarray:
-        """Return the pairs of bodies (k, 2) in contact at the iterate of a substep of h [s], scalar or (n,), that close so fast
-        that they will have an impact."""
-        then, contacts = self.restitution.twists(*self.copies.present), self._contacts(h)[1]
+        """Return (n,) bool, the bodies that joints and contacts connect with contacts that will have an impact, at the iterate of a
+        substep of h [s], scalar or (n,)."""
+        then, q = self.restitution.twists(*self.copies.present), self.backend.states.read_positions()
+        contacts = self._contacts(h, q)[1]
         least = self.restitution.least(contacts, h, self._fresh(contacts, then, h))
-        return contacts.pairs[_closing(contacts, then) > least]
+        bodies = np.isin(np.arange(len(then)), contacts.pairs[_closing(contacts, then) > least])
+        return self.articulations.touching(bodies, contacts.pairs)
 
-    def _contacts(self, h: PerBody) -> tuple[ImpactPairs, ImpactPairs, np.ndarray]:
-        """Return the contact points at the iterate of a substep of h [s], their sums by pair of bodies, and the pair of every
-        point."""
+    def _contacts(self, h: PerBody, q: np.ndarray) -> tuple[ImpactPairs, ImpactPairs, np.ndarray]:
+        """Return the contact points in the states q (n, 12) at the end of a substep of h [s], their sums by pair of bodies, and
+        the pair of every point."""
         pressing = self.backend.readings.pressing()
         points = ImpactPairs.of_contacts(self.model, pressing[(pressing.force != 0.0).any(axis=1)], h)
-        # the same order on all devices, because sweeps depend on it
-        points = points[np.lexsort([*np.round(points.place, PLACE_DIGITS).T, *points.pairs.T[::-1]])]
+        # the same order on all devices and in turned scenes, because sweeps depend on it
+        i = points.pairs[:, 0]
+        rest = np.linalg.solve(q[i, 3:].reshape(-1, 3, 3), (points.place - q[i, :3])[:, :, None])[:, :, 0]
+        size = self.restitution.reach[i, None]
+        cell = np.round(CELLS * rest / np.where(size > 0.0, size, 1.0))
+        points = points[np.lexsort([*cell.T, *points.pairs.T[::-1]])]
         rows = PairRows(points.pairs, len(self.model.bodies))
         pair = np.searchsorted(rows.key, keys(points.pairs, rows.n))
         points = points[~cancelled(points.size, pair, len(rows.key))[pair]]

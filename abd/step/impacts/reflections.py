@@ -64,21 +64,24 @@ def _solve_opening(sweep: Sweep, A, power, size, blocks: Blocks, rows) -> np.nda
 
 
 def solve_factors(
-    sweep: Sweep, A, power, target, low, high, in_impact, size, blocks: Blocks, friction: ConeRows = NO_FRICTION
-) -> np.ndarray:
+    sweep: Sweep, A, power, target, low, high, in_impact, size, blocks: Blocks, friction: ConeRows = NO_FRICTION,
+    may_jam: np.ndarray | bool = False,
+) -> np.ndarray:  # fmt: skip
     """Return (k,) factors s that give the pairs their target powers, then (2 m,) friction impulses of m pairs.
 
-    Bodies that friction jams between prescribed motions have no solution; their block has no added friction."""
+    Bodies that friction jams between prescribed motions, in blocks that `may_jam` (w,) bool, have no solution; their block has no
+    added friction."""
     count = len(size)
     fastest = np.maximum(blocks.largest(np.maximum(np.abs(power[:count]), np.abs(target)) / size), SMALLEST_SPEED)
     low, high = (np.where(in_impact, target, bound) for bound in (low, high))
     given = size, fastest, blocks.starts, np.arange(count)
     out = sweep(A, power, low, high, *given, friction)
     speed = A.diagonal()[:count] / size
-    if (blocks.largest(out[:count] * speed) <= JAMMED * fastest).all():
+    may_jam = may_jam & ~(blocks.largest(out[:count] * speed) <= JAMMED * fastest)
+    if not may_jam.any():
         return out
     without = sweep(A[:count, :count], power[:count], low, high, *given)
-    jams = blocks.each(~(blocks.largest(out[:count] * speed) <= JAMMED * blocks.largest(np.abs(without) * speed)))
+    jams = blocks.each(may_jam & ~(blocks.largest(out[:count] * speed) <= JAMMED * blocks.largest(np.abs(without) * speed)))
     return np.where(np.append(jams, np.repeat(jams[friction.pair], 2)), np.append(without, np.zeros(len(out) - count)), out)
 
 

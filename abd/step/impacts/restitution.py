@@ -173,22 +173,22 @@ class Restitution:
         self._update_rows(system, q)
         # the factor of joints must cover all connected pairs, hence one world at a time with joints
         groups = [of == world for world in np.unique(of)] if len(self._constraints) else [np.ones(len(of), dtype=bool)]
-        out, work, J = qd.copy(), 0.0, self._jacobian(q, self._constraints)
+        out, work, J = qd.copy(), np.zeros(2), self._jacobian(q, self._constraints)
         impulses, reactions = [], []
         for group in groups:
             found = self._rebound_of(impacts[group], is_seed[group], step, sweep, J)
             if found is not None:
-                twists, friction, of_pairs, of_joints = found
+                twists, works, of_pairs, of_joints = found
                 moved = np.flatnonzero((twists != 0.0).any(axis=1))
                 out[moved, :3] += twists[moved, :3]
                 turned = free_motion.rates(q[moved, 3:].reshape(-1, 3, 3), twists[moved, 3:])
                 out[moved, 3:] += turned.reshape(-1, 9)
-                work += friction
+                work += works
                 impulses.append(of_pairs)
                 reactions.append(of_joints)
         if not impulses:
             return None
-        return Rebound(out, work, Impulses.joined(*impulses), reactions)
+        return Rebound(out, *work.tolist(), Impulses.joined(*impulses), reactions)
 
     def fitted(
         self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float]
@@ -221,9 +221,9 @@ class Restitution:
 
     def _rebound_of(
         self, impacts: Impacts, is_seed: np.ndarray, step: Step, sweep: Sweep, J: sparse.csr_matrix
-    ) -> tuple[np.ndarray, float, Impulses, Callable[[], Reactions]] | None:
-        """Return the twists (n, 6) that impacts of sorted worlds add, the work of friction [J], and the impulses of pairs and
-        joints; None if they are too many.
+    ) -> tuple[np.ndarray, tuple[float, float], Impulses, Callable[[], Reactions]] | None:
+        """Return the twists (n, 6) that impacts of sorted worlds add, the work of friction and of drives [J], and the impulses of
+        pairs and joints; None if they are too many.
 
         is_seed: (k,) bool, pairs with an impact or pushed apart; J: (R, 6 n) of the constraints."""
         q, now = step.after[0], step.now.ravel()
@@ -246,22 +246,27 @@ class Restitution:
         law = target, slow, opens, in_impact, size, blocks
         moved = np.where(np.repeat(self.kinematic, 6), now, 0.0)
         powers = np.concatenate([left, friction.rows @ (now + moving)])
-        s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones), [len(part)])
+        driven = self._driven[mobility.reached]
+        drives = blocks.places(mobility.of_rows[driven])
+        moves = ((moved + moving).reshape(-1, 6) != 0.0).any(axis=1)
+        may_jam = blocks.any(moves[part.pairs].any(axis=1)) | np.isin(np.arange(blocks.count), drives)
+        s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones, may_jam), [len(part)])
         by_pair = friction.on_first(impulses, len(part))
         lost = left + s * (P @ moved) + friction.power(now + moving, moved + moving, impulses, len(part))
         impulse = P.T @ s + friction.rows.T @ impulses
         added = mobility.apply(impulse)
-        driven = self._driven[mobility.reached]
-        of_drives = (mobility.reactions(impulse) * (mobility.J @ now))[driven]
-        given = blocks.sums_at(blocks.places(mobility.of_rows[driven]), of_drives) - blocks.sums(lost)
-        fraction = self._within_energy(step, mobility, blocks, given, added)
+        of_drives = blocks.sums_at(drives, (mobility.reactions(impulse) * (mobility.J @ now))[driven])
+        fraction = self._within_energy(step, mobility, blocks, of_drives - blocks.sums(lost), added)
         scale, of_pair = np.append(fraction, 0.0)[np.repeat(blocks.places(mobility.of_bodies), 6)], blocks.each(fraction)
         pair, slips = friction.cones.pair, [friction.rows @ (one + moving) for one in (now + scale * added, now)]
         limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
-        work = friction.work(A_all, limit, np.repeat(of_pair[pair], 2) * impulses, *slips)
+        of_bodies = np.unique(friction.cones.bodies, return_index=True)[1]
+        alone = (np.bincount(blocks.number[pair[of_bodies]], minlength=blocks.count) == 1)[blocks.number[pair]]
+        work = friction.work(A_all, limit, np.repeat(of_pair[pair], 2) * impulses, *slips, alone)
+        drive_work = float(fraction @ of_drives)
         impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, part.place, of_pair[:, None] * by_pair)
         reactions = functools.partial(self._reactions, mobility, scale * impulse)
-        return (scale * added).reshape(-1, 6), work, impulses, reactions
+        return (scale * added).reshape(-1, 6), (work, drive_work), impulses, reactions
 
     def _reactions(self, mobility: Mobility, impulses: np.ndarray) -> Reactions:
         """Return the reactions of joints to impulses (6 n,), without those of couplings and rotors."""
