@@ -65,14 +65,17 @@ def test_world_equals_a_single_run_bitwise(monkeypatch, device, dt, worlds, boxe
         assert_same_work(many, alone, {"friction": 1e-12, "integration": 1e-3})
 
 
-@pytest.mark.parametrize(("seeds", "steps"), [((5, 18), 28), ((32, 26), 26)])
-def test_substeps_of_a_world_do_not_affect_other_worlds(seeds, steps):
-    """In the last step one of the worlds takes two substeps."""
+@pytest.mark.parametrize("seeds", [(18, 62), (45, 26)])
+def test_substeps_of_a_world_do_not_affect_other_worlds(monkeypatch, seeds):
+    monkeypatch.setattr(verdict, "FAR", 0.1)  # slower contacts shorten steps
     many, alone = side_by_side([heap(seed) for seed in seeds], "cpu")
-    step_and_compare(many, alone, steps - 1)
-    together, substeps = many.step().substeps, [one.step().substeps for one in alone]
-    np.testing.assert_array_equal(many.stepper.q.reshape(2, -1, 12), [one.stepper.q for one in alone])
-    assert together == max(substeps) > min(substeps)
+    uneven = 0
+    for _ in range(26):
+        together, substeps = many.step().substeps, [one.step().substeps for one in alone]
+        np.testing.assert_array_equal(many.stepper.q.reshape(2, -1, 12), [one.stepper.q for one in alone])
+        assert together == max(substeps)
+        uneven += max(substeps) > min(substeps)
+    assert uneven
 
 
 @pytest.mark.parametrize(("device", "mu"), [("cpu", 0.0), ("cpu", 0.4), ("numpy", 0.4)])
