@@ -22,22 +22,6 @@ def pendulum(links: int = 1, device: str = NAME, enforcement: str = "exact", **k
     return Simulation(hinged_bars(links, enforcement, {"tolerance": 1e-6, "integrator": "bdf1"}, **keys), device)
 
 
-def test_lock_and_unlock():
-    sim = pendulum(2)
-    sim.run(steps=10)
-    theta = sim.joints["hinge1"].coordinate("theta")
-    other = sim.joints["hinge0"].coordinate()
-    assert not theta.locked and theta.lock_value is None
-    theta.lock()
-    held, moved = theta.value, other.value
-    sim.run(steps=10)
-    assert theta.locked and theta.lock_value == held and abs(theta.value - held) < 1e-8
-    assert abs(other.value - moved) > 0.1
-    theta.unlock()
-    sim.run(steps=20)
-    assert not theta.locked and abs(theta.value - held) > 1e-3
-
-
 def test_unchanged_rows_keep_their_history_when_rows_are_added():
     quiet, locked = pendulum(2), pendulum(2)
     for sim in (quiet, locked):

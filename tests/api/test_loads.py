@@ -130,15 +130,6 @@ def test_force_in_one_world_wakes_no_body_of_another(push):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_gravity_can_be_set(device):
-    sim = free_box(device)
-    sim.step()
-    sim.gravity = (0, 0, -2.0)
-    sim.step()
-    assert sim.bodies["box"].linear_velocity[2] == pytest.approx(-0.02, abs=1e-12)
-
-
-@pytest.mark.parametrize("device", DEVICES)
 def test_poses_and_velocities_can_be_set_separately(device):
     sim = free_box(device)
     box, turn = sim.bodies["box"], np.array([0.5, -0.5, 0.5, 0.5])

@@ -170,27 +170,6 @@ def test_slopes_of_formulas_are_exact(formula):
     assert law.gradient(at) == pytest.approx(differences(law, at), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    "keys, told",
-    [
-        ({}, "has no stiffness"),
-        ({"force_formula": "-3 * legnth"}, "unknown name 'legnth'"),
-        ({"force_function": "nobody"}, "there is no function 'nobody'"),
-        ({"force_formula": "-gap", "force_function": "nobody"}, "force_formula is given as well"),
-    ],
-)
-def test_invalid_laws_are_refused(keys, told):
-    with pytest.raises(SceneError, match=told):
-        pulled(keys)
-
-
-def test_law_on_other_joints_is_refused_with_its_place():
-    scene = abd.Scene()
-    scene.add_body("a", box=(0.1, 0.1, 0.1))
-    with pytest.raises(SceneError, match=r"belongs to .*spring.*, or to \[joint.coordinate.NAME\]"):
-        scene.add_hinge("h", abd.WORLD, "a", anchor=(0, 0, 0), axis=(0, 1, 0), force_formula="-q")
-
-
 def joined(**joint) -> abd.Scene:
     """Two boxes in free flight that turn together about z, joined at a point between them."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
