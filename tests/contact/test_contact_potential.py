@@ -7,10 +7,8 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from differences import differences
-from half_spaces import half_space_contacts
-from ipctk_scene import scatter_gradient, scatter_hessian, scenes
-from ulp import assert_agrees
+from differences import assert_agrees, differences
+from ipctk_scene import half_space_contacts, scatter_gradient, scatter_hessian, scenes
 
 from abd.potentials import contact, friction, mollifier
 from abd.potentials.barrier import BARRIERS

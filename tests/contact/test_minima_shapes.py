@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from common_scenes import squares
 from contact_models import ARRANGEMENTS, D_HAT, NO_EDGES, NO_POINTS, scene, solid
 from ipctk_scene import BOX, BOX_TRIANGLES, TETRAHEDRON, TETRAHEDRON_TRIANGLES, edges_of, turned
-from slopes import squares
 from test_minima import SCENES, parts_of
 
 import abd

@@ -6,8 +6,8 @@ from math import atan, cos, sin, sqrt, tan
 import numpy as np
 import pytest
 from checkpoints import assert_goes_on
+from common_scenes import on_slope
 from on_device import NAME, follow
-from slopes import on_slope
 
 import abd
 from abd.potentials.barrier import BARRIERS, barrier
