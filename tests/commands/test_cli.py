@@ -138,11 +138,6 @@ def test_check(scene, capsys):
     output = capsys.readouterr().out
     assert "3 bodies (2 dynamic, 1 static), 1 of them a half-space" in output and "no problems" in output
     assert "2000 kg" in output and "24 triangles" in output
-    assert main(["check", scene, "-o", "body.lid.position=[0.2, 0.1, 1.4]"]) == 2
-    error = capsys.readouterr().err
-    assert "box" in error and "lid" in error and "1 problem" in error
-    assert run(scene, "-o", "body.lid.position=[0.2, 0.1, 1.4]") == 2
-    assert "lid" in capsys.readouterr().err and not Path("runs").exists()
 
 
 @pytest.mark.parametrize(

@@ -90,28 +90,13 @@ def test_centimetres_grams_and_y_up(tmp_path):
     assert joint.break_force == pytest.approx(1.0) and joint.break_torque == pytest.approx(1.0)
 
 
-def test_mass_uses_the_nearest_density(maker):
-    body = maker.frame("body")
-    first = maker.shape("first", UsdGeom.Cube, body=False, parent=str(body.GetPath()), size=1.0)
-    second = maker.shape("second", UsdGeom.Cube, (2, 0, 0), body=False, parent=str(body.GetPath()), size=1.0)
-    UsdPhysics.MassAPI.Apply(body).CreateDensityAttr(10.0)
-    UsdPhysics.MassAPI.Apply(first).CreateDensityAttr(30.0)
-    one = maker.load().compile().bodies
-    assert one.mass[0] == pytest.approx(40.0)
-    # parallel axes, 30 kg at 0 and 10 kg at 2, middle at 0.5
-    scene = abd.load(maker.path)
-    inertia = np.array(scene.body("body").inertia)
-    assert scene.body("body").center_of_mass == pytest.approx((0.5, 0, 0))
-    assert inertia[2, 2] == pytest.approx(40 / 6 + 30 * 0.25 + 10 * 2.25)
-    UsdPhysics.MassAPI.Apply(second).CreateMassAttr(5.0)
-    assert maker.load().compile().bodies.mass[0] == pytest.approx(35.0)
-
-
 INERTIA, CENTER = Gf.Vec3f(1, 2, 2.5), Gf.Vec3f(0.3, 0.1, -0.2)
 AXES = Gf.Quatf(0.5, 0.5, -0.5, 0.5)
 MASSES = {
     # name: values of the mass API of the body, and of its two colliders
     "nothing": ({}, {}, {}),
+    "densities": ({"density": 10.0}, {"density": 30.0}, {}),
+    "density and mass": ({"density": 10.0}, {"density": 30.0}, {"mass": 5.0}),
     "centre of the body": ({"centerOfMass": CENTER}, {}, {}),
     "mass and centre of the body": ({"mass": 2.0, "centerOfMass": CENTER}, {}, {"mass": 7.0}),
     "centre of a collider": ({}, {"centerOfMass": CENTER}, {}),
