@@ -79,3 +79,12 @@ def on_slope(
     place = (0.1 + gap) * normal + (0.0, 0.013, 0.0)
     scene.add_body("body", position=tuple(place), **({"box": (0.2, 0.2, 0.2), **turn} | body))
     return scene, downhill
+
+
+def pinched(mode: str, **solver) -> abd.Scene:
+    """Create a kinematic ram that pushes a box against a wall."""
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"kinematic_block": mode, **solver})
+    scene.add_body("wall", kind="static", box=(0.1, 1.0, 1.0), position=(0.5, 0.0, 0.0))
+    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.3, 0.0, 0.0))
+    scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"velocity": (1.0, 0.0, 0.0)})
+    return scene

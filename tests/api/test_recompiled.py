@@ -131,8 +131,6 @@ def test_copies_and_resets_of_a_recompiled_simulation():
         assert one.time == sim.time
         one.step()
         np.testing.assert_array_equal(one.stepper.q, first)
-    with pytest.raises(ValueError, match="without a scene"):
-        abd.Simulation(pile().started(), device="numpy").recompiled()
 
 
 def tugs(holder: str, kind: str = "hinge") -> abd.Scene:

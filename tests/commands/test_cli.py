@@ -171,6 +171,29 @@ def test_wrong_commands_end_with_status_2_and_no_traceback(scene, capsys, argume
     assert not list(Path().glob("runs/*"))
 
 
+MISSING = {
+    # package: command, and the extra that installs it
+    "viser": ("view RUN", "view"),
+    "imageio_ffmpeg": ("render RUN --out film.mp4 --quiet --size 64x36", "film"),
+    "ipctk": ("run fall.toml --out other --certify", "certify"),
+    "mujoco": ("check robot.urdf", "robots"),
+    "xacrodoc": ("check robot.xacro", "robots"),
+}
+
+
+@pytest.mark.parametrize("package", MISSING)
+def test_missing_packages_are_reported_with_the_command_that_installs_them(package, scene, folder, monkeypatch, capsys):
+    arguments, extra = MISSING[package]
+    for suffix in ("urdf", "xacro"):
+        Path(f"robot.{suffix}").write_text('<robot name="r"><link name="a"/></robot>')
+    for name in [name for name in sys.modules if name.startswith(("abd.certificate.", "abd.scene.importers.robots."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main([str(folder) if word == "RUN" else word for word in arguments.split()]) == 2
+    assert f"pip install 'abd-solver[{extra}]'" in capsys.readouterr().err
+    assert not Path("other").exists() and not Path("film.mp4").exists()
+
+
 def test_doctor_and_schema(capsys):
     assert main(["doctor"]) == 0
     output = capsys.readouterr().out

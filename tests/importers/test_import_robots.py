@@ -1,6 +1,5 @@
 """URDF and MJCF files and their scenes: shapes, contacts, joints, drives, options, report."""
 
-import sys
 from importlib.util import find_spec
 from itertools import combinations
 
@@ -712,13 +711,3 @@ def test_macros(tmp_path):
     assert load(text, tmp_path, ".xacro").body("b").mass == 1.0
     with pytest.raises(SceneError, match="'k' is not defined"):
         load(text.replace("2 * l", "2 * k"), tmp_path, ".xacro")
-
-
-@pytest.mark.parametrize(("suffix", "package"), [(".urdf", "mujoco"), (".xacro", "xacrodoc")])
-def test_missing_packages_are_reported_with_the_command_that_installs_them(suffix, package, tmp_path, monkeypatch, capsys):
-    path = write_sample("serial", tmp_path).rename(tmp_path / f"serial{suffix}")
-    for name in [name for name in sys.modules if name.startswith("abd.scene.importers.robots.")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    assert main(["check", str(path)]) == 2
-    assert "[robots]" in capsys.readouterr().err

@@ -239,15 +239,6 @@ def test_wrong_arguments_are_reported_in_one_line(folder, tmp_path, monkeypatch,
     assert not list(tmp_path.iterdir())
 
 
-def test_a_missing_library_is_reported_with_the_command_that_installs_it(folder, tmp_path, monkeypatch, capsys):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    assert main(["render", str(folder), "--out", str(tmp_path / "a.mp4"), "--quiet", "--size", "64x36"]) == 2
-    assert "pip install 'abd-solver[film]'" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_camera_that_sees_no_body_is_reported(folder, tmp_path, capsys):
     away = "position=[0, 0, 50], target=[0, 0, 100]"
     assert main(["render", str(folder), "--out", str(tmp_path / "a.png"), "--size", "64x36", "--camera", away]) == 0

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import warp as wp
 from block_systems import System, chain, random_pairs
-from counterparts import Held
-from cuda_on_cpu import COMPILER
+from cuda_on_cpu import COMPILER, Held
 from on_device import NAME
 
 import abd
