@@ -71,7 +71,6 @@ def test_friction_of_a_sliding_body_acts_at_its_surface(device, floor):
 
 
 def test_initial_and_assigned_states_have_normal_forces():
-    """Contact forces are zero before the first step, and after a body is lifted."""
     made = scene()
     made.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), mass=2.0)
     sim = abd.Simulation(made, device=NAME)

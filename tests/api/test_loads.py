@@ -198,19 +198,6 @@ def test_folder_of_a_run_is_not_replaced_without_overwrite(tmp_path, caplog):
     assert len(Trajectory(folder)) == 6
 
 
-def test_a_recorded_run_is_resumed(tmp_path):
-    """`resume` continues the run of the folder bit for bit, to a length that counts from its start."""
-    scene = on_ground()
-    scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0, 0, 0.06), angular_velocity=(3, 1, 0))
-    whole, first = tmp_path / "whole", tmp_path / "first"
-    abd.run(scene, steps=12, device=NAME, record=whole)
-    abd.run(scene, steps=5, device=NAME, record=first)
-    sim = abd.run(scene, steps=12, device=NAME, record=first, resume=True)
-    with Trajectory(whole) as one, Trajectory(first) as other:
-        assert sim.frame == 12 and len(other) == 13
-        np.testing.assert_array_equal(one.transform(-1), other.transform(-1))
-
-
 def test_centre_of_mass_has_the_velocity_of_the_scene():
     matter = {"center_of_mass": (0.1, 0, 0), "inertia": (0.1, 0.1, 0.1)}
     sim = free_box(position=(1, 2, 3), velocity=(1, 0, 0), angular_velocity=(0, 0, 2), **matter)

@@ -156,7 +156,6 @@ def pendulum(worlds: int = 1) -> abd.Scene:
 @pytest.mark.parametrize("worlds", [1, 2])
 @pytest.mark.parametrize("change", ["linear_velocity", "position"])
 def test_a_changed_body_does_not_disturb_others(change, worlds):
-    """Bodies that are not joined to it, in its world and in others, take the same steps bit for bit."""
     scene = pendulum(worlds)
     one, other = abd.Simulation(scene, device=NAME), abd.Simulation(scene, device=NAME)
     ball = one.model.bodies.names.index("ball" if worlds == 1 else "w0_ball")

@@ -149,7 +149,6 @@ def cord(*ends, radius):
 
 @pytest.mark.parametrize("radius, separation, gap", [(0.04, 0.0, 0.02), (0.04, 0.03, -0.01), (0.06, 0.0, -0.02)])
 def test_thick_rods_and_minimum_separation(tmp_path, radius, separation, gap):
-    """Rods intersect if their distance is below the sum of their radii."""
     rods = [cord((-1, 0, 0), (1, 0, 0), radius=radius), cord((0, -1, 0.1), (0, 1, 0.1), radius=radius)]
     write_run(tmp_path, rods, [(0, 0, 0)] * 2, solver={"minimum_separation": separation, "d_hat": 0.05})
     found = certify(tmp_path)

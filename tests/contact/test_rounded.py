@@ -151,7 +151,6 @@ def test_conservative_advancement_approaches_the_surface(other, spin):
 
 
 def test_skins_surround_the_ideal_shapes():
-    """All points of a skin lie on the surface or within it."""
     model = compile_scene(
         SceneSpec(body=[{"name": k, **v[0], "position": (3 * n, 0, 0)} for n, (k, v) in enumerate(PARTS.items())])
     )

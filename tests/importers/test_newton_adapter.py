@@ -87,7 +87,6 @@ def cube_mesh(half):
 
 
 def test_every_shape_comes_to_rest_on_the_plane():
-    """The final height of the origin is that of the shape."""
     lying = at(turn=wp.quat_from_axis_angle(wp.vec3(0, 1, 0), 0.5 * np.pi))
     shapes = {
         # name: height, keys

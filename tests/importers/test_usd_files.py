@@ -130,7 +130,6 @@ def test_values_of_wrong_types_are_refused(was, now, words, tmp_path):
 
 
 def test_compressed_packages_are_refused(tmp_path):
-    """A compressed USD package is rejected before it is unpacked."""
     with zipfile.ZipFile(tmp_path / "bomb.usdz", "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("inner.usda", "#usda 1.0\n" + " " * 50_000_000)
     assert (tmp_path / "bomb.usdz").stat().st_size < 200_000

@@ -111,7 +111,6 @@ def test_translucent_bodies_show_a_fraction_of_the_bodies_behind():
 @pytest.mark.parametrize("azimuth", [-60.0, 10.0, 135.0])
 @pytest.mark.parametrize("elevation", [5.0, 60.0, -89.99])
 def test_camera_shows_all_bodies(azimuth, elevation, covered):
-    """All bodies are in the picture, beside a panel at its right."""
     cast, moment = staged(
         {"box": (1, 1, 4)}, {"sphere": {"radius": 0.4}, "position": (6, -2, 1)}, {"box": (1, 1, 1), "position": (3, 9, 0)},
     )

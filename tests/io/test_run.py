@@ -178,7 +178,7 @@ def test_a_run_with_other_sensors_is_refused(tmp_path, what, count):
         return sim.run(steps=steps, record=tmp_path, **keys)
 
     recorded("velocity", 1, 2)
-    recorded("velocity", 1, 4, resume=True)
+    assert recorded("velocity", 1, 4, resume=True).step == 4
     with pytest.raises(ResumeError, match="sensors"):
         recorded(what, count, 6, resume=True)
 

@@ -96,7 +96,6 @@ def test_cardan_joint_has_its_nonuniform_speed_ratio(angle):
 
 
 def test_profile_segment_is_that_of_the_solution():
-    """A point that starts beyond a corner is assigned to the nearest segment."""
     profile = ((-1.0, 0.0), (0.0, 0.0), (1.0, 1.0))
     joint = Joint("ramp", "segmented_planar_connector", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"segments": profile})
     model = bodies_with([joint], 1)

@@ -212,7 +212,6 @@ def test_weight_comes_to_rest_at_its_limit():
 
 
 def test_impact_is_transmitted_through_a_cart_to_its_limit():
-    """A box hits a cart at its limit, which returns the impact to the box."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 1e-3})
     scene.add_material("default", restitution=1.0)
     scene.add_body("cart", box=(0.1, 0.1, 0.1), mass=1.0)

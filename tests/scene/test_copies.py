@@ -86,7 +86,6 @@ def test_a_net_of_copies():
 
 
 def test_copies_with_different_anchors_are_compiled_separately():
-    """The anchors of weights on a bar differ between copies."""
     scene = abd.Scene("bar")
     scene.add_body("bar", **PROXY)
     scene.add_body("weight", position=(0, 0, -1), repeat={"count": (3, 1, 1), "step": (0.5, 0, 0)}, **PROXY)

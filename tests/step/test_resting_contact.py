@@ -56,7 +56,6 @@ def test_slow_impact_of_boxes_on_the_ground_has_no_rebound(speed):
 
 @pytest.mark.parametrize("speed", [0.01, 0.05])
 def test_tightening_rope_has_no_rebound(speed):
-    """The rope pulls a box that slides on the ground without friction."""
     h = 0.01
     scene = ground(h, 0.0)
     scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.0503), velocity=(speed, 0.0, 0.0))
@@ -110,7 +109,6 @@ def test_other_bodies_have_no_effect(body, other, steps, device):
 
 
 def test_applied_force_acts_from_its_step_on():
-    """The full force acts in its step on a box that slides without friction."""
     h = 0.01
     scene = ground(h, 0.0)
     scene.add_body("box", box=(0.2, 0.2, 0.05), position=(0.0, 0.0, 0.025), velocity=(1.0, 0.0, 0.0))
