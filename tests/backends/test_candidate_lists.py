@@ -19,20 +19,10 @@ from abd.contact.path import Path
 from abd.errors import StepFailure
 
 
-def unlimited(n: int):
-    """One island of n bodies, free to follow all of a path."""
-    return DEVICE.zeros(n, wp.int32), DEVICE.upload(np.ones(1), wp.float64)
-
-
 def rows(found: Candidates) -> np.ndarray:
     """(count, 5) bodies and primitives of the candidates, in their order."""
     items = DEVICE.read(found.items, found.count).reshape(-1, 4)
     return np.column_stack([found.pair_list()[items[:, 0]], items[:, 1:]])
-
-
-def largest_motion(path):
-    """Bound on how far any point moves along a path [m], of one island."""
-    return DEVICE.upload([(np.linalg.norm(path.dp, axis=1) + path.affine_speed).max()], wp.float64)
 
 
 def moved(model, q: np.ndarray):
@@ -46,17 +36,19 @@ def test_a_renewed_list_is_complete_and_reuses_earlier_pairs(seed):
     """The list contains all close pairs of five bodies that move at different speeds, in all steps."""
     model = scene([0, 1, 2, 0, 1], states(5, seed, 0.8), radius=np.array([0.0, 0.01, 0.02, 0.0, 0.005]))
     found = Candidates(model, DEVICE, PairLaw(model))
-    limits, covered, searched, kept, named = unlimited(5), DEVICE.zeros(1, wp.int32), 0, 0, 0
+    limits = DEVICE.zeros(5, wp.int32), DEVICE.upload(np.ones(1), wp.float64)  # one island, free to follow all of a path
+    covered, searched, kept, named = DEVICE.zeros(1, wp.int32), 0, 0, 0
     found.forget()
     for turn in range(12):
         path = random_path(model, 100 * seed + turn, 0.01, 0.005)
         slow = np.arange(5) >= 2
         for values in (path.dp, path.w, path.S):
             values[slow] *= 0.02
-        arcs, motion = upload_path(path), largest_motion(path)
+        bound = (np.linalg.norm(path.dp, axis=1) + path.affine_speed).max()  # on how far any point moves
+        arcs, motion = upload_path(path), DEVICE.upload([bound], wp.float64)
         found.test_cover(arcs, motion, *limits, covered)
         if is_renewed := not DEVICE.read(covered)[0]:
-            found.renew(arcs, float(DEVICE.read(motion)[0]), *limits)
+            found.renew(arcs, bound, *limits)
         if is_renewed and turn:
             numbers = DEVICE.read(found.kept, found.pair_count)
             kept, searched = kept + int((numbers >= 0).sum()), searched + int((numbers < 0).sum())

@@ -82,10 +82,6 @@ def bilateral(joint: Joint, T: np.ndarray) -> list:
     return TYPES[joint.type].constraints_at(joint, T)
 
 
-def screw_rows(joint: Joint) -> list:
-    return [one for one in TYPES[joint.type].combined(joint) if one.stiffness is None]
-
-
 OF_THE_WORLD = ("spherical, x and z of the world", "general of the world")
 DESCRIBED = [case for case in CASES if has_pose(case)]
 
@@ -116,7 +112,7 @@ def test_constraints_vanish_along_free_motions_and_have_the_rank_of_the_type(cas
         if not kind.FOLLOWS_POSE:
             held = held + [one for one in kind.measured(joint) if not one.unilateral]
         assert np.abs(value_at(held, T)).max(initial=0.0) < 1e-12
-        for row in screw_rows(joint):
+        for row in (one for one in kind.combined(joint) if one.stiffness is None):
             assert abs(row.weights @ value_at(list(row.measures), T) - row.rest) < 1e-12
             J = np.vstack([J, row.weights @ twist_gradient(list(row.measures), T)])
         assert np.linalg.matrix_rank(J, tol=1e-6) == len(J)

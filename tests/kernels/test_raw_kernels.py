@@ -45,9 +45,6 @@ class Numbers:
         """(..., 12) numbers as rows."""
         return self.device.upload(self.rng.normal(size=(*shape, 12)), vec12)
 
-    def scalars(self, *shape: int) -> wp.array:
-        return self.device.upload(self.rng.normal(size=shape), wp.float64)
-
     def pairs(self, n: int) -> wp.array:
         return self.device.upload(self.rng.normal(size=(n, 2)), wp.vec2d)
 
