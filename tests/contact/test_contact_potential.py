@@ -136,17 +136,13 @@ def displacements(scene, size: float) -> np.ndarray:
     return size * u
 
 
-def without_parallel(scene, contacts, lagged: friction.Lagged) -> np.ndarray:
-    """Those (l,) that are not of nearly parallel edges, which ipctk leaves out."""
-    x = contacts.positions(np.tile(np.concatenate([np.zeros(3), np.eye(3).ravel()]), (2, 1)))[lagged.source]
-    return mollifier.value(x, contact.thresholds(contacts[lagged.source])) == 1.0
-
-
 @pytest.mark.parametrize("size", SLIPS)
 @pytest.mark.parametrize("name", SCENES)
 def test_friction_equals_ipctk(name, size):
     scene, contacts, lagged, index = lagged_scene(name)
-    compared = without_parallel(scene, contacts, lagged)
+    # ipctk leaves out nearly parallel edges
+    x = contacts.positions(np.tile(np.concatenate([np.zeros(3), np.eye(3).ravel()]), (2, 1)))[lagged.source]
+    compared = mollifier.value(x, contact.thresholds(contacts[lagged.source])) == 1.0
     lagged = friction.Lagged(*(getattr(lagged, one.name)[compared] for one in fields(lagged)))
     index = index[compared]
     mesh, candidates = scene.ipctk_mesh(ipctk)

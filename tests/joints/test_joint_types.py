@@ -120,18 +120,12 @@ def test_constraints_vanish_along_free_motions_and_have_the_rank_of_the_type(cas
         assert case not in DESCRIBED or len(J) == 6 - len(kind.coordinates(joint))
 
 
-def all_measures(joint: Joint) -> list:
-    kind = TYPES[joint.type]
-    found = kind.measured(joint) + kind.constraints(joint) + kind.coordinates(joint)
-    for row in kind.combined(joint):
-        found += list(row.measures)
-    return found
-
-
 @pytest.mark.parametrize("case", [case for case in CASES if case not in OF_THE_WORLD])
 def test_derivatives_by_both_states_are_those_of_central_differences(case):
     joint, rng = joint_of(case, parent=0), np.random.default_rng(8)
-    measures = all_measures(joint)
+    kind = TYPES[joint.type]
+    measures = kind.measured(joint) + kind.constraints(joint) + kind.coordinates(joint)
+    measures += [one for row in kind.combined(joint) for one in row.measures]
     if not measures:
         return
     table = tabulate([joint], [(0, one) for one in measures])

@@ -33,10 +33,9 @@ def pair(scene) -> tuple[abd.Simulation, abd.Simulation]:
 
 
 def assert_same_step(direct: abd.Simulation, recorded: abd.Simulation, within: float = 0.0, counts=COUNTS):
-    """Advance both by a step; assert equal counts and states, to `within` of the largest entry, or the same failure.
+    """Advance both by a step; assert equal counts and states, or the same failure; return the reports or the failures.
 
-    Returns:
-        the reports of both, or the failures.
+    States are equal to `within` of their largest entry, velocities also to that of the change by gravity in a step.
     """
     outcome = [_step(each) for each in (direct, recorded)]
     if isinstance(outcome[0], StepFailure):
@@ -48,7 +47,11 @@ def assert_same_step(direct: abd.Simulation, recorded: abd.Simulation, within: f
             raise outcome[1]
         for name in counts:
             assert getattr(outcome[1], name) == getattr(outcome[0], name), (name, direct.frame)
-    assert_same_state(direct, recorded, within)
+    change = np.linalg.norm(direct.model.settings.gravity) * direct.model.settings.dt
+    for name, least in (("q", 1e-300), ("qd", max(change, 1e-300))):
+        expected, found = getattr(direct.stepper, name), getattr(recorded.stepper, name)
+        difference = np.abs(found - expected).max(initial=0.0)
+        assert difference <= within * np.abs(expected).max(initial=least), (name, direct.frame, difference)
     return outcome
 
 
@@ -57,23 +60,6 @@ def _step(simulation: abd.Simulation):
         return simulation.step()
     except StepFailure as failure:
         return failure
-
-
-def assert_same_state(direct: abd.Simulation, recorded: abd.Simulation, within: float = 0.0) -> None:
-    """Assert equal positions and velocities, to `within` of their largest entry and of the change by gravity in a step."""
-    change = np.linalg.norm(direct.model.settings.gravity) * direct.model.settings.dt
-    for name, least in (("q", 1e-300), ("qd", max(change, 1e-300))):
-        expected, found = getattr(direct.stepper, name), getattr(recorded.stepper, name)
-        difference = np.abs(found - expected).max(initial=0.0)
-        assert difference <= within * np.abs(expected).max(initial=least), (name, direct.frame, difference)
-
-
-def assert_same_steps(scene, steps: int, within: float = 0.0, counts=COUNTS) -> tuple[abd.Simulation, abd.Simulation]:
-    """Advance both simulations by steps that satisfy `assert_same_step`; return them."""
-    direct, recorded = pair(scene)
-    for _ in range(steps):
-        assert_same_step(direct, recorded, within, counts)
-    return direct, recorded
 
 
 DIRECT, PCG = {"linear_solver": "direct"}, {"linear_solver": "pcg"}
@@ -131,7 +117,9 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_states_and_counts_are_the_same(name):
     make, steps, within = CASES[name]
-    assert_same_steps(make(), steps, within)
+    both = pair(make())
+    for _ in range(steps):
+        assert_same_step(*both, within)
 
 
 @pytest.mark.parametrize("friction_iterations", [1, 2])
