@@ -37,8 +37,7 @@ VARIANTS = {
 for free in ((), ("rx",), ("ry",), ("rz",), ("ry", "rz"), ("rx", "rz"), ("rx", "ry"), ("rx", "ry", "rz")):
     held = tuple(name for name in ("x", "y", "z", "rx", "ry", "rz") if name not in free)
     VARIANTS["general, free " + " ".join(free)] = ("general", {"constrained": held})
-NEEDS_NOTHING = {name: (name, PARAMETERS.get(name, {})) for name in TYPES}
-CASES = {**NEEDS_NOTHING, **VARIANTS}
+CASES = {name: (name, PARAMETERS.get(name, {})) for name in TYPES} | VARIANTS
 FREEDOMS = {
     "spherical": 3, "fixed": 0, "hinge": 1, "pin": 3, "slider": 1, "prismatic": 1, "cylindrical": 2,
     "slotted_hinge": 2, "universal": 2, "skewed_universal": 2, "gimbal": 3, "planar": 3, "planar_translation": 2,

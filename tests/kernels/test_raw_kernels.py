@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.device,
     pytest.mark.skipif(COMPILER is None and NAME == "cpu", reason="no C++ compiler is there to emulate CUDA with"),
 ]
-NOTHING = np.zeros((0, 2), dtype=int)
 SIZES = (1, 3, 45)
 
 
@@ -166,7 +165,7 @@ def in_levels(monkeypatch):
 @pytest.mark.parametrize("joined", [False, True])
 def test_conjugate_gradients(raw_device, in_levels, joined):
     """The preconditioners are block-Jacobi and the factor of bodies and joints."""
-    joints = chain(20) if joined else NOTHING
+    joints = chain(20) if joined else np.zeros((0, 2), dtype=int)
     loose = random_pairs(20, 12, seed=3)
     system = System(raw_device, 20, joints, loose, loose[::2, ::-1], stiffness=1.0)
     exact = system.dense()
