@@ -128,15 +128,6 @@ class Kernels:
         DEVICE.launch(march_each, c.count, *query, out)
         return DEVICE.read(out, c.count)
 
-    def safe(self, island: np.ndarray, limits: np.ndarray, proven: bool = False) -> np.ndarray:
-        """Return the smallest safe alphas, up to `limits`, of the islands of bodies (n,), after `energies`."""
-        out = DEVICE.zeros(self.n, wp.float64)
-        where = DEVICE.upload(island, wp.int32), DEVICE.upload(limits, wp.float64)
-        self.contacts.times_of_impact(self.path, *where, out, proven)
-        alpha = limits.copy()
-        np.minimum.at(alpha, island, DEVICE.read(out, self.n))
-        return alpha
-
 
 def clear_of_the_plane(seed: int, **settings) -> Model:
     """Create three intersecting bodies slightly above the half-space, with many contacts of all kinds."""

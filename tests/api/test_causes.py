@@ -38,19 +38,11 @@ def beyond_limit() -> abd.Scene:
     return scene
 
 
-def pushed(sim):
-    sim.bodies["box"].apply_force((1e15, 0, 0))
-
-
-def twisted(sim):
-    sim.bodies["box"].apply_torque((0, 0, 1e15))
-
-
 @pytest.mark.parametrize(
     ("scene", "change", "names"),
     [
-        (box_above_ground(), pushed, ["'box'", "1e+15 N", "1 kg"]),
-        (box_above_ground(), twisted, ["'box'", "1e+15 N m"]),
+        (box_above_ground(), lambda box: box.apply_force((1e15, 0, 0)), ["'box'", "1e+15 N", "1 kg"]),
+        (box_above_ground(), lambda box: box.apply_torque((0, 0, 1e15)), ["'box'", "1e+15 N m"]),
         (box_above_ground(velocity=(0, 0, -1e9)), None, ["'box'", "1e+09 m/s"]),
         (jammed(mode="velocity", target=5), None, ["'motor'", "without effort limit", "'elbow'", "'rail'"]),
         (beyond_limit(), None, ["'hinge'", "upper limit", "1 rad"]),
@@ -59,7 +51,7 @@ def twisted(sim):
 def test_a_failed_step_names_its_probable_cause(scene, change, names):
     sim = abd.Simulation(scene, device="cpu")
     if change is not None:
-        change(sim)
+        change(sim.bodies["box"])
     with pytest.raises(StepFailure) as failure:
         sim.run(steps=100)
     assert [name for name in names if name not in str(failure.value)] == []

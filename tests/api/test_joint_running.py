@@ -212,16 +212,6 @@ def test_rows_by_name_with_locks_and_ranges():
     assert shoulder.num_unilateral == shoulder.num_engaged == 1 and shoulder.engagement == {"theta": -1}
 
 
-def test_a_tilt_is_a_gap_that_is_read():
-    scene = abd.Scene(gravity=(0, 0, 0))
-    scene.add_body("top", box=(0.2, 0.2, 0.2), mass=1.0, angular_velocity=(1.0, 0, 0))
-    scene.add_spherical("ball", "world", "top", anchor=(0, 0, 0), max_tilt=0.5)
-    sim = Simulation(scene, "numpy")
-    assert sim.joints["ball"].row("tilt").value == pytest.approx(0.5)
-    sim.run(steps=10)
-    assert sim.joints["ball"].row("tilt").value == pytest.approx(0.4, abs=1e-3)
-
-
 def test_the_twist_of_the_admissible_frame():
     """G of a hinge rotates about its axis only, whatever the motion of C relative to it."""
     sim = arm(enforcement="compliant", second="hinge", compliance=1e-4)

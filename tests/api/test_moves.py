@@ -80,15 +80,3 @@ def test_a_slow_move_arrives_and_stays():
     assert plate.position == pytest.approx([0.025, 0, 0])
     sim.run(steps=8)
     assert plate.position == pytest.approx([0.05, 0, 0]) and plate.linear_velocity == pytest.approx([0, 0, 0], abs=1e-12)
-
-
-def test_a_move_goes_on_after_a_change_of_the_scene_and_ends_with_a_reset():
-    sim = carrier()
-    sim.bodies["plate"].move_to(position=(0.05, 0, 0), duration=0.1)
-    sim.run(steps=7)
-    goes_on = sim.recompiled()
-    goes_on.step()
-    assert goes_on.bodies["plate"].position == pytest.approx([0.04, 0, 0])
-    sim.reset()
-    sim.step()
-    assert sim.bodies["plate"].position == pytest.approx([0, 0, 0], abs=1e-15)

@@ -13,7 +13,6 @@ from abd.errors import SceneError
 pytestmark = pytest.mark.device
 
 
-DT = (0.01, 0.005, 0.0075)
 
 
 class Elsewhere:
@@ -166,7 +165,7 @@ VALUES = {
     "accelerations": (lambda sim: sim.reduced().inverse_dynamics([1.0]), "9 finite numbers"),
     "inputs": (lambda sim: sim.reduced().linearize(inputs=["pin.theta"]), "unknown coordinate 'pin"),
     "no copies": (lambda sim: sim.scene.replicate(0), "count must be at least 1, not 0"),
-    "time steps of copies": (lambda sim: sim.scene.replicate(2, dt=DT), "one time step for each of the 2 copies, not 3"),
+    "time steps of copies": (lambda sim: sim.scene.replicate(2, dt=[0.01] * 3), "one time step for each of the 2 copies, not 3"),
     "unequal worlds": (lambda sim: unequal().worlds.poses, "worlds differ: world 0 has 5 bodies, world 1 has 1"),
     "reset of a recompiled world": (lambda sim: sim.recompiled().reset(worlds=0), "recompiled simulation cannot be reset"),
     "recompiled without scene": (lambda sim: abd.Simulation(sim.model, "numpy").recompiled(), "without a scene"),

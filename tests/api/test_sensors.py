@@ -10,9 +10,6 @@ from abd.api.simulation import Simulation
 from abd.cli import main
 from abd.io.trajectory import Trajectory
 
-POINT = ("position", "velocity")
-"""Of a joint's point."""
-
 
 @pytest.fixture
 def scene() -> abd.Scene:
@@ -30,10 +27,8 @@ def sim(scene) -> Simulation:
 
 def test_records_equal_the_views(sim):
     hinge, bar = sim.joints["hinge"], sim.bodies["bar"]
-    sensors = {
-        what: sim.add_sensor(what, what, "hinge")
-        for what in ("coordinate", "rate", "wrench", "residual", "multipliers", "displacement", "relative_velocity", *POINT)
-    }
+    of_joint = ("coordinate", "rate", "wrench", "residual", "multipliers", "displacement", "relative_velocity")
+    sensors = {what: sim.add_sensor(what, what, "hinge") for what in (*of_joint, "position", "velocity")}
     force = sim.add_sensor("force", "force", "hinge")
     tip = sim.add_sensor("tip", "position", ("bar", (0.5, 0, 0)))
     speed = sim.add_sensor("speed", "velocity", ("bar", (0.5, 0, 0)))

@@ -128,8 +128,6 @@ def test_pair_without_contact_reports_the_reason():
             sim.pair(*names).enabled = True
         assert not sim.pair(*names).enabled
         sim.pair(*names).enabled = False
-    with pytest.raises(ValueError, match="two different bodies"):
-        sim.pair("far", "far")
     for names in (("arm", "hand"), ("far", "arm")):  # a joint and a filter can be overruled
         assert not sim.pair(*names).enabled
         sim.pair(*names).enabled = True

@@ -1,4 +1,4 @@
-"""Candidate lists within a step: reuse at renewal, order, capacity."""
+"""Candidates: lists within a step, and the tree over the bodies with subtrees of worlds and distant bodies."""
 
 from dataclasses import replace
 
@@ -8,19 +8,15 @@ import warp as wp
 from contact_models import near_on, random_path, scene, states
 from contact_on_device import upload_path
 from on_device import DEVICE, NAME
+from tool import load_tool
 
 import abd
+from abd.backends.device.device import EMULATED, Device
 from abd.backends.warp.terms.candidates import Candidates
 from abd.contact.pair_law import PairLaw
 from abd.contact.pairs import body_pairs
+from abd.contact.path import Path
 from abd.errors import StepFailure
-
-pytestmark = pytest.mark.device
-
-
-def unlimited(n: int):
-    """One island of n bodies, free to follow all of a path."""
-    return DEVICE.zeros(n, wp.int32), DEVICE.upload(np.ones(1), wp.float64)
 
 
 def rows(found: Candidates) -> np.ndarray:
@@ -29,32 +25,30 @@ def rows(found: Candidates) -> np.ndarray:
     return np.column_stack([found.pair_list()[items[:, 0]], items[:, 1:]])
 
 
-def largest_motion(path):
-    """Bound on how far any point moves along a path [m], of one island."""
-    return DEVICE.upload([(np.linalg.norm(path.dp, axis=1) + path.affine_speed).max()], wp.float64)
-
-
 def moved(model, q: np.ndarray):
     """The model in another state."""
     return replace(model, bodies=replace(model.bodies, q=q))
 
 
+@pytest.mark.device
 @pytest.mark.parametrize("seed", range(3))
 def test_a_renewed_list_is_complete_and_reuses_earlier_pairs(seed):
     """The list contains all close pairs of five bodies that move at different speeds, in all steps."""
     model = scene([0, 1, 2, 0, 1], states(5, seed, 0.8), radius=np.array([0.0, 0.01, 0.02, 0.0, 0.005]))
     found = Candidates(model, DEVICE, PairLaw(model))
-    limits, covered, searched, kept, named = unlimited(5), DEVICE.zeros(1, wp.int32), 0, 0, 0
+    limits = DEVICE.zeros(5, wp.int32), DEVICE.upload(np.ones(1), wp.float64)  # one island, free to follow all of a path
+    covered, searched, kept, named = DEVICE.zeros(1, wp.int32), 0, 0, 0
     found.forget()
     for turn in range(12):
         path = random_path(model, 100 * seed + turn, 0.01, 0.005)
         slow = np.arange(5) >= 2
         for values in (path.dp, path.w, path.S):
             values[slow] *= 0.02
-        arcs, motion = upload_path(path), largest_motion(path)
+        bound = (np.linalg.norm(path.dp, axis=1) + path.affine_speed).max()  # on how far any point moves
+        arcs, motion = upload_path(path), DEVICE.upload([bound], wp.float64)
         found.test_cover(arcs, motion, *limits, covered)
         if is_renewed := not DEVICE.read(covered)[0]:
-            found.renew(arcs, float(DEVICE.read(motion)[0]), *limits)
+            found.renew(arcs, bound, *limits)
         if is_renewed and turn:
             numbers = DEVICE.read(found.kept, found.pair_count)
             kept, searched = kept + int((numbers >= 0).sum()), searched + int((numbers < 0).sum())
@@ -67,6 +61,7 @@ def test_a_renewed_list_is_complete_and_reuses_earlier_pairs(seed):
     assert kept > 0 and searched > 0 and named > 10
 
 
+@pytest.mark.device
 def test_list_beyond_its_memory_limit_is_refused():
     simulation = abd.Simulation("box_stack", device=NAME)
     simulation.step()
@@ -78,3 +73,70 @@ def test_list_beyond_its_memory_limit_is_refused():
         assert raised.value.reason == "candidates"
     found.most_bytes = 1 << 30
     assert simulation.step().converged
+
+
+WORLDS = 5
+
+
+def heap(seed: int, boxes: int = 6) -> abd.Scene:
+    """Boxes without order above two half-spaces, and a fixed box."""
+    random = np.random.default_rng(seed)
+    scene = abd.Scene()
+    scene.add_body("ground", half_space={})
+    for k in range(boxes):
+        place, kind = random.uniform(0.0, 0.4, 3).tolist(), "static" if k == 2 else "dynamic"
+        scene.add_body(f"box{k}", box=(0.1,) * 3, density=1000, position=place, kind=kind)
+    scene.add_body("wall", half_space={"normal": (1, 0, 0)})
+    return scene
+
+
+@pytest.mark.device
+def test_pairs_of_a_world_equal_those_of_a_single_run():
+    """This holds also after all bodies have moved far and the tree is rebuilt."""
+    together = heap(0).replicate(WORLDS)
+    for world in range(WORLDS):
+        for body in heap(world).spec.body:
+            together.body(f"w{world}_{body.name}").position = body.position
+    alone = [heap(world).compile() for world in range(WORLDS)]
+    model = together.compile()
+    n, found = len(alone[0].bodies), Candidates(model, DEVICE, PairLaw(model))
+    single = [Candidates(one, DEVICE, PairLaw(one)) for one in alone]
+    for turn in range(3):
+        path = random_path(model, turn, 0.3, 0.2)
+        every, counts = pairs(found, path, slice(0, n * WORLDS), turn == 1), []
+        for world, one in enumerate(single):
+            mine = every[every[:, 0] // n == world] - n * world
+            assert np.array_equal(mine, pairs(one, path, slice(world * n, (world + 1) * n), False)), (turn, world)
+            counts.append(len(mine))
+        assert min(counts) > 0 and len(every) == sum(counts)
+
+
+def pairs(found: Candidates, path: Path, bodies: slice, far: bool) -> np.ndarray:
+    """Pairs of a new list for the path of some bodies, which have moved far before or not."""
+    found.forget()
+    found.travel = np.inf if far else found.travel
+    part = Path(**{name: values[bodies] for name, values in vars(path).items()})
+    island = DEVICE.zeros(bodies.stop - bodies.start, wp.int32)
+    found.build(upload_path(part), island, DEVICE.upload(np.ones(1), wp.float64), 0.0)
+    return found.pair_list()
+
+
+def test_distant_body_does_not_deepen_the_tree():
+    """The pairs equal those of the processor's tree, also with bodies beyond all bounds."""
+    scene = abd.Scene()
+    for k in range(216):
+        place = 0.2 * np.array([k % 6, k // 6 % 6, k // 36])
+        scene.add_body(f"box{k}", box=(0.19,) * 3, density=1000, position=place)
+    for k, place in enumerate(([1e5] * 3, [1e5, 1e5 + 0.101, 1e5], [-2e5] * 3)):
+        scene.add_body(f"far{k}", box=(0.1,) * 3, density=1000, position=place)
+    model, found = scene.compile(), []
+    path = random_path(model, 0, 0.01, 0.0)
+    for device in (Device(EMULATED), Device("cpu")):
+        candidates = Candidates(model, device, PairLaw(model))
+        found.append(pairs(candidates, path, slice(0, 219), False))
+        boxes = [device.read(one) for one in candidates.tree_boxes]
+    assert np.array_equal(*found) and found[0].tolist().count([216, 217]) == 1 and not (found[0] == 218).any()
+    clamped = Candidates(model, device := Device(EMULATED), PairLaw(model))
+    pairs(clamped, path, slice(0, 219), False)
+    depth = load_tool("gpu_shape").tree_depth
+    assert depth(*(device.read(one) for one in clamped.tree_boxes)) < 20 < depth(*boxes)

@@ -1,7 +1,6 @@
 """The certificate holds for a valid run and reports every inserted violation with frame and bodies."""
 
 import json
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -150,7 +149,6 @@ def cord(*ends, radius):
 
 @pytest.mark.parametrize("radius, separation, gap", [(0.04, 0.0, 0.02), (0.04, 0.03, -0.01), (0.06, 0.0, -0.02)])
 def test_thick_rods_and_minimum_separation(tmp_path, radius, separation, gap):
-    """Rods intersect if their distance is below the sum of their radii."""
     rods = [cord((-1, 0, 0), (1, 0, 0), radius=radius), cord((0, -1, 0.1), (0, 1, 0.1), radius=radius)]
     write_run(tmp_path, rods, [(0, 0, 0)] * 2, solver={"minimum_separation": separation, "d_hat": 0.05})
     found = certify(tmp_path)
@@ -392,11 +390,3 @@ def test_violations_end_a_run_with_status_1(tmp_path, capsys, monkeypatch):
     assert not json.loads(capsys.readouterr().out.splitlines()[-1])["certificate"]["ok"]
     with h5py.File(out / "trajectory.h5") as file:
         assert b"a and b" in file["certificate/violations"][0]
-
-
-def test_missing_certificate_library_is_reported_before_the_run(tmp_path, capsys, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("abd.certificate.")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "ipctk", None)
-    assert main(["run", "falling_box", "--out", str(tmp_path / "run"), "--certify"]) == 2
-    assert "pip install 'abd-solver[certify]'" in capsys.readouterr().err and not (tmp_path / "run").exists()

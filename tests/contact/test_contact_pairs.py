@@ -70,16 +70,6 @@ def test_overlapping_bodies_are_filtered_on_request(tmp_path):
     assert not any("moved" in note for note in loaded.started().notes)
 
 
-def test_wrong_filters_are_refused():
-    scene = abd.Scene()
-    scene.add_body("a", box=(1, 1, 1))
-    with pytest.raises(SceneError, match="bodies"):
-        scene.add_contact_filter("a")
-    scene.add_contact_filter("a", "b", "a")
-    found = [str(problem) for problem in scene.check()]
-    assert len(found) == 2 and "no body 'b'" in found[0] and "twice" in found[1]
-
-
 def test_components_and_disabled_bodies():
     scene = abd.Scene()
     corners, triangles = TETRAHEDRON, TETRAHEDRON_TRIANGLES

@@ -2,18 +2,13 @@
 
 import numpy as np
 import pytest
-from differences import differences
-from ulp import assert_agrees
+from differences import assert_agrees, differences
 
 from abd.potentials import distance, mollifier
 from abd.potentials.barrier import BARRIERS, barrier
 from abd.potentials.distance import EDGE_EDGE_DIRECTIONS, POINT_TRIANGLE_DIRECTIONS, EdgeEdge, PointTriangle
 
 ipctk = pytest.importorskip("ipctk")
-
-POINT_TRIANGLE_IPCTK = ipctk.PointTriangleDistanceType
-EDGE_EDGE_IPCTK = ipctk.EdgeEdgeDistanceType
-
 
 def random_pairs(seed: int, count: int, scale: float = 1.0, offset: float = 0.0) -> np.ndarray:
     """(count, 4, 3) points around one another, of gaps from large to small."""
@@ -64,47 +59,45 @@ CASES = {
 }
 
 
-def assert_all_agree(name, x, D, r, w, kind, types, directions, context):
-    """Distance, gradient and Hessian of every pair against the functions ``ipctk.<name>_distance*``."""
-    gradient, hessian = distance.gradient(r, w), distance.hessian(x, r, w, directions)
-    value_of = getattr(ipctk, f"{name}_distance")
-    gradient_of = getattr(ipctk, f"{name}_distance_gradient")
-    hessian_of = getattr(ipctk, f"{name}_distance_hessian")
+KINDS = {
+    # name: signed weights, directions by type, types of ipctk, degenerate pairs
+    "point_triangle": (
+        distance.signed_point_triangle, POINT_TRIANGLE_DIRECTIONS, ipctk.PointTriangleDistanceType, degenerate_point_triangles
+    ),
+    "edge_edge": (distance.signed_edge_edge, EDGE_EDGE_DIRECTIONS, ipctk.EdgeEdgeDistanceType, degenerate_edge_pairs),
+}
+
+
+def evaluate(name: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Squared distance, gradient, Hessian and type of every pair."""
+    signed, directions, *_ = KINDS[name]
+    D, *weights, kind = getattr(distance, name)(*x.swapaxes(0, 1))
+    w, along = signed(*weights), directions[kind]
+    r = distance.separation(x, w, along)
+    return D, distance.gradient(r, w), distance.hessian(x, r, w, along), kind
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", KINDS)
+def test_distances_equal_ipctk(name, case):
+    *_, types, degenerate = KINDS[name]
+    x = CASES[case](degenerate)
+    D, gradient, hessian, kind = evaluate(name, x)
+    value_of, gradient_of, hessian_of = (getattr(ipctk, f"{name}_distance{of}") for of in ("", "_gradient", "_hessian"))
     for i, pair in enumerate(x):
         fixed = types(int(kind[i]))  # where types tie the minimum has a kink: compare on the same side
-        where = f"{context}, pair {i}, {fixed}"
+        where = f"{case}, pair {i}, {fixed}"
         assert_agrees(D[i], lambda x: value_of(*x), pair, context=where)
         assert_agrees(gradient[i], lambda x, fixed=fixed: gradient_of(*x, fixed), pair, context=where)
         assert_agrees(hessian[i], lambda x, fixed=fixed: hessian_of(*x, fixed), pair, context=where)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_point_triangle_equals_ipctk(case):
-    x = CASES[case](degenerate_point_triangles)
-    D, weights, kind = distance.point_triangle(*x.swapaxes(0, 1))
-    w, directions = distance.signed_point_triangle(weights), POINT_TRIANGLE_DIRECTIONS[kind]
-    r = distance.separation(x, w, directions)
-    assert_all_agree("point_triangle", x, D, r, w, kind, POINT_TRIANGLE_IPCTK, directions, case)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_edge_edge_equals_ipctk(case):
-    x = CASES[case](degenerate_edge_pairs)
-    D, weights_a, weights_b, kind = distance.edge_edge(*x.swapaxes(0, 1))
-    w, directions = distance.signed_edge_edge(weights_a, weights_b), EDGE_EDGE_DIRECTIONS[kind]
-    r = distance.separation(x, w, directions)
-    assert_all_agree("edge_edge", x, D, r, w, kind, EDGE_EDGE_IPCTK, directions, case)
-
-
-def test_types_equal_ipctk_on_random_pairs():
-    x = random_pairs(4, 2000)
-    x[:, :, :] *= np.random.default_rng(5).uniform(0.2, 3.0, size=(2000, 4, 1))
-    kind = distance.point_triangle(*x.swapaxes(0, 1))[2]
-    assert set(kind) == set(PointTriangle)
-    assert [POINT_TRIANGLE_IPCTK(int(k)) for k in kind] == [ipctk.point_triangle_distance_type(*pair) for pair in x]
-    kind = distance.edge_edge(*x.swapaxes(0, 1))[3]
-    assert set(kind) == set(EdgeEdge)
-    assert [EDGE_EDGE_IPCTK(int(k)) for k in kind] == [ipctk.edge_edge_distance_type(*pair) for pair in x]
+@pytest.mark.parametrize(("name", "every"), [("point_triangle", PointTriangle), ("edge_edge", EdgeEdge)])
+def test_types_equal_ipctk_on_random_pairs(name, every):
+    x = random_pairs(4, 2000) * np.random.default_rng(5).uniform(0.2, 3.0, size=(2000, 4, 1))
+    kind, types = getattr(distance, name)(*x.swapaxes(0, 1))[-1], KINDS[name][2]
+    assert set(kind) == set(every)
+    assert [types(int(k)) for k in kind] == [getattr(ipctk, f"{name}_distance_type")(*pair) for pair in x]
 
 
 def test_degenerate_triangles_are_edges_and_points():
@@ -146,24 +139,14 @@ def test_nearly_parallel_edges_use_the_nearer_end():
             assert -1e-9 * h <= excess <= sine
 
 
-@pytest.mark.parametrize("name", ["point_triangle", "edge_edge"])
+@pytest.mark.parametrize("name", KINDS)
 def test_derivatives_by_finite_differences(name):
-    def evaluate(x):
-        parts = getattr(distance, name)(*x.swapaxes(0, 1))
-        if name == "point_triangle":
-            w, directions = distance.signed_point_triangle(parts[1]), POINT_TRIANGLE_DIRECTIONS[parts[-1]]
-        else:
-            w, directions = distance.signed_edge_edge(*parts[1:3]), EDGE_EDGE_DIRECTIONS[parts[-1]]
-        r = distance.separation(x, w, directions)
-        return parts[0], distance.gradient(r, w), distance.hessian(x, r, w, directions), parts[-1]
-
     x = np.random.default_rng(10).normal(size=(200, 4, 3))
-    _, gradient, hessian, kind = evaluate(x)
+    _, gradient, hessian, kind = evaluate(name, x)
     step = 1e-6
     for k in range(12):
-        move = np.zeros(12)
-        move[k] = step
-        plus, minus = evaluate(x + move.reshape(4, 3)), evaluate(x - move.reshape(4, 3))
+        move = step * np.eye(12)[k].reshape(4, 3)
+        plus, minus = evaluate(name, x + move), evaluate(name, x - move)
         same = (plus[3] == kind) & (minus[3] == kind)
         assert np.mean(same) > 0.95
         np.testing.assert_allclose(gradient[:, k], (plus[0] - minus[0]) / (2 * step), atol=1e-7)

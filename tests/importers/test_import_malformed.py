@@ -7,6 +7,7 @@ import zipfile
 import zlib
 
 import pytest
+from robot_samples import joint, link, mjcf
 
 import abd
 from abd.cli import main
@@ -16,31 +17,24 @@ pytest.importorskip("mujoco")
 for module in ("abd.commands.check", "abd.scene.scene", "abd.scene.importers.robots.scene"):
     pytest.importorskip(module)  # what it costs to load is no part of the bounds
 
-INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
-
-
 def urdf(inner: str, name: str = "r") -> str:
     return f'<robot name="{name}">{inner}</robot>'
 
 
 def links(*names: str) -> str:
-    return "".join(f'<link name="{name}">{INERTIAL}</link>' for name in names)
+    return "".join(map(link, names))
 
 
 def hinge(name: str, parent: str, child: str, kind: str = "revolute") -> str:
-    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/></joint>'
+    return joint(name, kind, parent, child)
 
 
 def shape_link(shape: str) -> str:
-    return f'<link name="a">{INERTIAL}<collision><geometry>{shape}</geometry></collision></link>'
+    return link("a", shape=f"<collision><geometry>{shape}</geometry></collision>")
 
 
 def mesh_link(filename: str, scale: str = "1 1 1") -> str:
     return shape_link(f'<mesh filename="{filename}" scale="{scale}"/>')
-
-
-def mjcf(inner: str, head: str = "") -> str:
-    return f"<mujoco>{head}<worldbody>{inner}</worldbody></mujoco>"
 
 
 MESH = '<asset><mesh name="m" file="{}" scale="{}"/></asset>'
@@ -70,9 +64,9 @@ CASES = {
     "unknown link": ("r.urdf", urdf(links("base") + hinge("x", "base", "basee")), "did you mean 'base'"),
     "unknown joint type": ("r.urdf", urdf(AB + hinge("x", "a", "b", "revolut")), "did you mean 'revolute'"),
     "macro": ("r.urdf", urdf(links("a") + '<xacro:m xmlns:xacro="x"/>'), "is a macro"),
-    "nan inertia": ("r.urdf", urdf(links("a").replace('ixx="1"', 'ixx="nan"')), "not finite"),
-    "infinite mass": ("r.urdf", urdf(links("a").replace('value="1"', 'value="inf"')), "not finite"),
-    "negative mass": ("r.urdf", urdf(links("a").replace('value="1"', 'value="-1"')), "negative"),
+    "nan inertia": ("r.urdf", urdf(links("a").replace('ixx="0.02"', 'ixx="nan"')), "not finite"),
+    "infinite mass": ("r.urdf", urdf(links("a").replace('value="1.0"', 'value="inf"')), "not finite"),
+    "negative mass": ("r.urdf", urdf(links("a").replace('value="1.0"', 'value="-1"')), "negative"),
     "nan in mjcf": ("r.xml", mjcf('<body><inertial pos="0 0 0" mass="1" diaginertia="1 NaN 1"/></body>'), "not finite"),
     "flat scale": ("r.urdf", urdf(mesh_link("m.obj", "1 0 -1")), "cannot have the scale '1 0 -1'"),
     "flat scale in mjcf": ("r.xml", mjcf(USES_MESH, MESH.format("m.obj", "-1 1 0")), "cannot have the scale '-1 1 0'"),

@@ -4,14 +4,14 @@
 import numpy as np
 import pytest
 from robot_samples import vertices as corners
-from usd_maker import WORLD, Maker, apply, create, hold
+from usd_maker import WORLD, Maker, apply, create, hold, of_faces
 
 import abd
 from abd.rotations import quaternion_matrix
 from abd.scene.geometry import shapes
 
 pxr = pytest.importorskip("pxr", reason="needs usd-core: pip install 'abd-solver[usd]'")
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt  # noqa: E402
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics  # noqa: E402
 
 
 @pytest.fixture
@@ -90,28 +90,13 @@ def test_centimetres_grams_and_y_up(tmp_path):
     assert joint.break_force == pytest.approx(1.0) and joint.break_torque == pytest.approx(1.0)
 
 
-def test_mass_uses_the_nearest_density(maker):
-    body = maker.frame("body")
-    first = maker.shape("first", UsdGeom.Cube, body=False, parent=str(body.GetPath()), size=1.0)
-    second = maker.shape("second", UsdGeom.Cube, (2, 0, 0), body=False, parent=str(body.GetPath()), size=1.0)
-    UsdPhysics.MassAPI.Apply(body).CreateDensityAttr(10.0)
-    UsdPhysics.MassAPI.Apply(first).CreateDensityAttr(30.0)
-    one = maker.load().compile().bodies
-    assert one.mass[0] == pytest.approx(40.0)
-    # parallel axes, 30 kg at 0 and 10 kg at 2, middle at 0.5
-    scene = abd.load(maker.path)
-    inertia = np.array(scene.body("body").inertia)
-    assert scene.body("body").center_of_mass == pytest.approx((0.5, 0, 0))
-    assert inertia[2, 2] == pytest.approx(40 / 6 + 30 * 0.25 + 10 * 2.25)
-    UsdPhysics.MassAPI.Apply(second).CreateMassAttr(5.0)
-    assert maker.load().compile().bodies.mass[0] == pytest.approx(35.0)
-
-
 INERTIA, CENTER = Gf.Vec3f(1, 2, 2.5), Gf.Vec3f(0.3, 0.1, -0.2)
 AXES = Gf.Quatf(0.5, 0.5, -0.5, 0.5)
 MASSES = {
     # name: values of the mass API of the body, and of its two colliders
     "nothing": ({}, {}, {}),
+    "densities": ({"density": 10.0}, {"density": 30.0}, {}),
+    "density and mass": ({"density": 10.0}, {"density": 30.0}, {"mass": 5.0}),
     "centre of the body": ({"centerOfMass": CENTER}, {}, {}),
     "mass and centre of the body": ({"mass": 2.0, "centerOfMass": CENTER}, {}, {"mass": 7.0}),
     "centre of a collider": ({}, {"centerOfMass": CENTER}, {}),
@@ -198,8 +183,8 @@ def test_sheared_meshes_have_the_vertices_of_usd(maker, kind, how):
     if kind == "disabled":
         UsdPhysics.RigidBodyAPI(parent).CreateRigidBodyEnabledAttr(False)
     points, faces = shapes.box((1.0, 2.0, 0.5))
-    keys = {"points": points.tolist(), "faceVertexCounts": [3] * 12, "faceVertexIndices": faces.ravel().tolist()}
-    mesh = maker.shape("mesh", UsdGeom.Mesh, (0.3, 0, 0), (0, 0, 45), body=False, parent=str(parent.GetPath()), **keys)
+    place = {"at": (0.3, 0, 0), "turn": (0, 0, 45), "parent": str(parent.GetPath())}
+    mesh = maker.shape("mesh", UsdGeom.Mesh, body=False, **place, **of_faces(points, faces))
     apply(UsdPhysics.MeshCollisionAPI, mesh, approximation=how)
     maker.shape("cube", UsdGeom.Cube, (0, 0, 5), (0, 0, 45), body=False, parent=str(root.GetPath()))
     scene, matrix = maker.load(), np.array(UsdGeom.XformCache().GetLocalToWorldTransform(mesh))
@@ -211,18 +196,15 @@ def test_sheared_meshes_have_the_vertices_of_usd(maker, kind, how):
 
 
 def test_holes_of_meshes_are_reported(maker):
-    points, faces = shapes.box((1.0, 1.0, 1.0))
-    keys = {"points": points.tolist(), "faceVertexCounts": [3] * 12, "faceVertexIndices": faces.ravel().tolist()}
-    maker.shape("mesh", UsdGeom.Mesh, holeIndices=[0, 1], **keys)
+    maker.shape("mesh", UsdGeom.Mesh, holeIndices=[0, 1], **of_faces(*shapes.box((1.0, 1.0, 1.0))))
     assert any("holeIndices are ignored" in note for note in maker.load().notes)
 
 
 def test_meshes_hulls_and_bounds(maker):
-    points = Vt.Vec3fArray([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
-    faces = [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]
+    points = [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+    faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     for k, how in enumerate(("none", "convexHull", "boundingCube", "boundingSphere", "convexDecomposition")):
-        keys = {"points": points, "faceVertexCounts": [4] * 6, "faceVertexIndices": faces}
-        prim = maker.shape(how, UsdGeom.Mesh, (0, 3 * k, 0), scale=(1, 2, 1), **keys)
+        prim = maker.shape(how, UsdGeom.Mesh, (0, 3 * k, 0), scale=(1, 2, 1), **of_faces(points, faces))
         UsdPhysics.MeshCollisionAPI.Apply(prim).CreateApproximationAttr(how)
     scene = maker.load()
     masses = dict(zip(scene.compile().bodies.names, scene.compile().bodies.mass))
@@ -238,9 +220,7 @@ def test_parts_of_a_mesh_that_face_inwards_have_mass(maker, chosen):
     vertices, sides = shapes.box((1.0, 1.0, 1.0))
     points, faces = np.concatenate([vertices, 0.5 * vertices + [3, 0, 0]]), np.concatenate([sides, sides + 8])
     faces[chosen] = faces[chosen][:, ::-1]
-    body = maker.shape("one", UsdGeom.Mesh, points=Vt.Vec3fArray.FromNumpy(points.astype("f4")), faceVertexCounts=[3] * 24,
-                       faceVertexIndices=faces.ravel().tolist())  # fmt: skip
-    apply(UsdPhysics.MassAPI, body, density=8.0)
+    apply(UsdPhysics.MassAPI, maker.shape("one", UsdGeom.Mesh, **of_faces(points, faces)), density=8.0)
     scene = maker.load()
     assert scene.body("one").mass == pytest.approx(9.0) and scene.body("one").center_of_mass == pytest.approx((1 / 3, 0, 0))
 
@@ -251,8 +231,7 @@ def test_static_colliders_planes_and_kinematic_motion(maker):
     mover = maker.shape("mover", UsdGeom.Cube, (0, 0, 0), size=0.2)
     UsdPhysics.RigidBodyAPI(mover).CreateKinematicEnabledAttr(True)
     maker.stage.SetTimeCodesPerSecond(10)
-    maker.stage.SetStartTimeCode(0)
-    maker.stage.SetEndTimeCode(20)
+    maker.times(0, 20)
     move = UsdGeom.Xformable(mover).GetOrderedXformOps()[0]
     for code, x in ((0, 0.0), (20, 4.0)):
         move.Set(Gf.Vec3d(x, 0, 3), code)
@@ -287,8 +266,7 @@ def test_kinematic_bodies_follow_the_time_samples(maker, name):
         turn = form.AddRotateZOp()
         for code, angle in samples:
             turn.Set(angle, code)
-    maker.stage.SetStartTimeCode(0)
-    maker.stage.SetEndTimeCode(24)
+    maker.times(0, 24)
     model = maker.load().compile()
     for time in np.linspace(0.0, 1.0, 98):
         expected = np.array(UsdGeom.XformCache(24.0 * time).GetLocalToWorldTransform(body)).T
@@ -305,8 +283,7 @@ def test_poses_that_are_only_time_samples_are_those_at_the_start(maker):
         move = form.AddTranslateOp(opSuffix="late")
         for code in (0, 10, 34):
             move.Set(Gf.Vec3d(x, 0, code), code)
-    maker.stage.SetStartTimeCode(10)
-    maker.stage.SetEndTimeCode(34)
+    maker.times(10, 34)
     scene = maker.load()
     assert [scene.body(name).position for name in ("box", "wall")] == [(1, 0, 20), (3, 0, 20)]
     assert any("time samples" in note and "lift/box" in note and "lift/wall" in note for note in scene.notes)
@@ -335,8 +312,7 @@ def test_anchors_need_no_mass_and_keep_their_colliders(maker, shape):
     if shape == "own":
         base = maker.shape("base", size=0.3, **place)
     elif shape == "open":
-        faces = {"faceVertexCounts": [3], "faceVertexIndices": [0, 1, 2]}
-        base = maker.shape("base", UsdGeom.Mesh, **place, points=[(0, 0, 0), (1, 0, 0), (0, 1, 0)], **faces)
+        base = maker.shape("base", UsdGeom.Mesh, **place, **of_faces([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)]))
     else:
         base = maker.frame("base", **place)
     if shape == "child":
@@ -456,8 +432,8 @@ def test_instancers_within_prototypes_have_instances_in_each_instance(maker):
 def test_mirrored_colliders_keep_their_outer_side_and_mass(maker, kind):
     keys = {"Cube": {"size": 0.4}, "Sphere": {"radius": 0.2}}.get(kind, {"radius": 0.1, "height": 0.3, "axis": "Z"})
     if kind == "Mesh":
-        points, faces = [(0, 0, 0), (0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.5)], [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]
-        keys = {"points": Vt.Vec3fArray(points), "faceVertexCounts": [3] * 4, "faceVertexIndices": faces}
+        faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+        keys = of_faces([(0, 0, 0), (0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.5)], faces)
     for name, scale, at in (("plain", (1, 1, 1), 0.0), ("mirrored", (1, 1, -1), 3.0)):
         maker.frame(name, (at, 0, 0))
         maker.shape("part", getattr(UsdGeom, kind), (0.1, 0, 0), (0, 40, 0), scale, False, f"{WORLD}/{name}", **keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import abd
@@ -28,6 +29,12 @@ def hold(prim, *axes):
     """Let a joint of six axes hold some of them."""
     for axis in axes:
         apply(UsdPhysics.LimitAPI, prim, axis, low=1.0, high=-1.0)
+
+
+def of_faces(points, faces):
+    """Attributes of a mesh with these vertices and faces."""
+    counts, indices = [len(face) for face in faces], np.ravel(faces).tolist()
+    return {"points": np.asarray(points).tolist(), "faceVertexCounts": counts, "faceVertexIndices": indices}
 
 
 class Maker:
@@ -67,6 +74,11 @@ class Maker:
             form.AddRotateXYZOp().Set(Gf.Vec3f(*turn))
         if scale is not None:
             form.AddScaleOp().Set(Gf.Vec3f(*scale))
+
+    def times(self, start, end):
+        """Set the codes of the first and the last time."""
+        self.stage.SetStartTimeCode(start)
+        self.stage.SetEndTimeCode(end)
 
     def joint(self, name, kind, first=None, second=None, at0=(0, 0, 0), at1=(0, 0, 0), **attributes):
         joint = kind.Define(self.stage, f"{WORLD}/{name}")

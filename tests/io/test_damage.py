@@ -39,6 +39,29 @@ def whole(scene, tmp_path_factory):
     return run
 
 
+@pytest.fixture
+def run(whole, tmp_path):
+    """A copy of the run, which a test changes."""
+    return shutil.copytree(whole, tmp_path / "run")
+
+
+def change_file(run, change) -> None:
+    with h5py.File(run / "trajectory.h5", "r+") as file:
+        change(file)
+
+
+def resume(scene, run) -> list[str]:
+    return ["run", str(scene), "--device", "cpu", "--steps", "20", "--out", str(run), "--resume", "--quiet"]
+
+
+def assert_damaged(command: list[str], capsys) -> None:
+    """Assert that a command ends with one line that names the file."""
+    capsys.readouterr()
+    assert main(command) == 2, command
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1 and "trajectory.h5" in said and "damaged" in said
+
+
 def limited(command: list[str], most: int) -> subprocess.CompletedProcess:
     """The command where no file may have more than so many bytes; it writes no bytecode, which would be cut off as well."""
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most))
@@ -104,17 +127,10 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_changed_trajectories_are_refused(change, scene, whole, tmp_path, capsys):
-    run = tmp_path / "run"
-    shutil.copytree(whole, run)
-    with h5py.File(run / "trajectory.h5", "r+") as file:
-        change(file)
-    more = ["run", str(scene), "--device", "cpu", "--steps", "20", "--out", str(run), "--resume", "--quiet"]
-    for command in (["certify", str(run)], ["plot", str(run), "--out", str(tmp_path)], more):
-        capsys.readouterr()
-        assert main(command) == 2, command
-        said = capsys.readouterr().err
-        assert len(said.splitlines()) == 1 and "trajectory.h5" in said and "damaged" in said
+def test_changed_trajectories_are_refused(change, scene, run, tmp_path, capsys):
+    change_file(run, change)
+    for command in (["certify", str(run)], ["plot", str(run), "--out", str(tmp_path)], resume(scene, run)):
+        assert_damaged(command, capsys)
 
 
 REPORTS = {
@@ -128,9 +144,7 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
-def test_damaged_reports_are_refused(report, whole, tmp_path, capsys):
-    run = tmp_path / "run"
-    shutil.copytree(whole, run)
+def test_damaged_reports_are_refused(report, run, tmp_path, capsys):
     (run / "report.json").write_bytes(report if isinstance(report, bytes) else report.encode())
     assert main(["plot", str(run), "--out", str(tmp_path)]) == 1
     said = capsys.readouterr().err
@@ -143,20 +157,12 @@ def replace_by_group(path):
 
 @pytest.mark.parametrize("path", ["checkpoint", "checkpoint/slot0", "checkpoint/slot1"])
 @pytest.mark.parametrize("change", [lambda path: lambda file: file.__delitem__(path), replace_by_group])
-def test_runs_with_damaged_checkpoints_are_not_resumed(change, path, scene, whole, tmp_path, capsys):
-    run = tmp_path / "run"
-    shutil.copytree(whole, run)
-    with h5py.File(run / "trajectory.h5", "r+") as file:
-        change(path)(file)
-    capsys.readouterr()
-    assert main(["run", str(scene), "--device", "cpu", "--steps", "20", "--out", str(run), "--resume", "--quiet"]) == 2
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1 and "trajectory.h5" in said and "damaged" in said
+def test_runs_with_damaged_checkpoints_are_not_resumed(change, path, scene, run, capsys):
+    change_file(run, change(path))
+    assert_damaged(resume(scene, run), capsys)
 
 
-def test_certificates_do_not_count_as_changes(whole, tmp_path):
-    run = tmp_path / "run"
-    shutil.copytree(whole, run)
+def test_certificates_do_not_count_as_changes(run):
     for _ in range(2):
         assert certify_run(run, machine=False, quiet=True) == 0
 
@@ -168,20 +174,15 @@ def test_certificates_do_not_count_as_changes(whole, tmp_path):
         (CHANGES["not finite"], "a vertex is not finite"),
     ],
 )
-def test_exports_of_damaged_runs_are_refused(change, words, whole, tmp_path, capsys):
-    run = tmp_path / "run"
-    shutil.copytree(whole, run)
-    with h5py.File(run / "trajectory.h5", "r+") as file:
-        change(file)
+def test_exports_of_damaged_runs_are_refused(change, words, run, tmp_path, capsys):
+    change_file(run, change)
     assert main(["export", str(run), "--to", "obj", "--out", str(tmp_path / "out")]) == 2
     assert words in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("seed", [0, 2, 5])
-def test_random_damage_causes_no_traceback(seed, whole, tmp_path):
+def test_random_damage_causes_no_traceback(seed, run, tmp_path):
     """The test runs in a separate process, since HDF5 may crash."""
-    run = tmp_path / "run"
-    shutil.copytree(whole, run)
     data = bytearray((run / "trajectory.h5").read_bytes())
     rng = np.random.default_rng(seed)
     for _ in range(1 + 20 * seed):

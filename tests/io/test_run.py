@@ -11,6 +11,7 @@ import pytest
 from two_bodies import Failing, scene
 
 import abd
+from abd.cli import main
 from abd.errors import StepFailure
 from abd.io import run as runs
 from abd.io.checkpoint import to_bytes
@@ -178,7 +179,7 @@ def test_a_run_with_other_sensors_is_refused(tmp_path, what, count):
         return sim.run(steps=steps, record=tmp_path, **keys)
 
     recorded("velocity", 1, 2)
-    recorded("velocity", 1, 4, resume=True)
+    assert recorded("velocity", 1, 4, resume=True).step == 4
     with pytest.raises(ResumeError, match="sensors"):
         recorded(what, count, 6, resume=True)
 
@@ -229,6 +230,27 @@ def test_the_digest_depends_on_drives_couplings_and_functions():
         driven(lambda t: 2.0 * t, active=False),
     ]
     assert len({first, *others}) == 5
+
+
+def test_colors_survive_saving_are_stored_and_do_not_change_the_digest(tmp_path):
+    made = abd.Scene(gravity=(0, 0, 0), output={"frames": 1})
+    made.add_material("red", color="#ff0000")
+    keys = {"box": (0.1, 0.1, 0.1)}
+    made.add_body("own", color=(0.25, 0.5, 1.0), material="red", **keys)
+    made.add_body("glass", color=(0, 0, 0, 0.5), position=(1, 0, 0), **keys)
+    made.add_body("of_material", material="red", position=(2, 0, 0), repeat={"count": (2, 1, 1), "step": (1, 0, 0)}, **keys)
+    made.add_body("none", position=(5, 0, 0), **keys)
+    made.add_body("named", color="SteelBlue", position=(6, 0, 0), **keys)
+    made.save(tmp_path / "colors.toml")
+    again = abd.load(tmp_path / "colors.toml")
+    assert [body.color for body in again.spec.body] == [body.color for body in made.spec.body]
+    assert main(["run", str(tmp_path / "colors.toml"), "--quiet", "--device", "cpu", "--out", str(tmp_path / "run")]) == 0
+    stored = [(0.25, 0.5, 1, 1), (0, 0, 0, 0.5), (1, 0, 0, 1), (1, 0, 0, 1), (np.nan,) * 4, (70 / 255, 130 / 255, 180 / 255, 1)]
+    with h5py.File(tmp_path / "run" / "trajectory.h5") as file:
+        np.testing.assert_allclose(file["/bodies/color"][:], stored, rtol=0, atol=1e-15)
+    digest = model_digest(again.compile())
+    again.body("own").color = "black"
+    assert model_digest(again.compile()) == digest
 
 
 def test_directories(tmp_path, monkeypatch):

@@ -292,11 +292,3 @@ def test_body_with_rotation_only_can_be_set():
     outcome = assemble(model, model.bodies.q, {(0, "theta"): 1.2})
     assert outcome.converged and outcome.values[0] == pytest.approx(1.2, abs=1e-12)
     np.testing.assert_allclose(outcome.q[0, :3], model.bodies.q[0, :3], atol=1e-15)
-
-
-def test_setter_clears_requests():
-    setter = CoordinateSetter(chain(2, seed=0).compile())
-    setter.request("joint0", "theta", 0.5 * np.pi)
-    setter.clear_requests()
-    outcome = setter.set_coordinates({("joint1", 0): 1.5 * np.pi})
-    np.testing.assert_allclose(outcome.values, [0.0, 1.5 * np.pi], atol=1e-13)

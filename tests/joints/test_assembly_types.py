@@ -27,15 +27,11 @@ def bodies_with(joints: list[Joint], count: int = 2) -> abd.model.Model:
     return replace(scene.compile(), joints=joints)
 
 
-def two_of(kind: str) -> abd.model.Model:
-    """Two bodies on a chain of two joints of a type, with frames at random."""
-    rng = np.random.default_rng(11)
-    return bodies_with([joint_of(kind, rng, ends, name) for name, ends in (("first", (WORLD, 0)), ("second", (0, 1)))])
-
-
 @pytest.mark.parametrize("kind", sorted(TYPES))
 def test_every_type_is_closed_and_set(kind):
-    model = two_of(kind)
+    """The joints are a chain of two of a type, with frames at random."""
+    rng = np.random.default_rng(11)
+    model = bodies_with([joint_of(kind, rng, ends, name) for name, ends in (("first", (WORLD, 0)), ("second", (0, 1)))])
     start = assemble(model, model.bodies.q)
     assert start.converged and start.residual.max() <= 1e-12
     rng = np.random.default_rng(3)
@@ -96,7 +92,6 @@ def test_cardan_joint_has_its_nonuniform_speed_ratio(angle):
 
 
 def test_profile_segment_is_that_of_the_solution():
-    """A point that starts beyond a corner is assigned to the nearest segment."""
     profile = ((-1.0, 0.0), (0.0, 0.0), (1.0, 1.0))
     joint = Joint("ramp", "segmented_planar_connector", 0, WORLD, 0, np.eye(4), np.eye(4), parameters={"segments": profile})
     model = bodies_with([joint], 1)

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from differences import derivative
 from joint_samples import CASES, joint_of
 
 from abd.joint_model import CoordinateSettings, Drive, Joint
@@ -19,7 +20,19 @@ from abd.joints.coordinates.kinematics import (
 from abd.joints.coordinates.spaces import Coordinates
 from abd.joints.measures.motions import Z, screw
 from abd.model import WORLD
-from abd.rotations import adjoint, exp, inverse, log, log_rate, mrp_matrix, quaternion, quaternion_matrix
+from abd.rotations import (
+    NEWTON_COUNT,
+    PORTION,
+    adjoint,
+    exp,
+    inverse,
+    log,
+    log_rate,
+    mrp_matrix,
+    polar,
+    quaternion,
+    quaternion_matrix,
+)
 
 PLAIN = Joint("plain", "hinge", 18, 0, 1, np.eye(4), np.eye(4))
 
@@ -37,14 +50,9 @@ def states(kinematics, count=5):
         yield kinematics.random_configuration(rng), rng.standard_normal(kinematics.num_velocities), rng
 
 
-def derivative(function, points, rates, step=4e-3):
-    """d/dt of function(points + t rates) at t = 0, by differences of order 8."""
-
-    def at(t):
-        return function(*(point + t * rate for point, rate in zip(points, rates, strict=True)))
-
-    weights = [4 / 5, -1 / 5, 4 / 105, -1 / 280]
-    return sum(w / step * (at((k + 1) * step) - at(-(k + 1) * step)) for k, w in enumerate(weights))
+def rate_of(function, points, rates):
+    """d/dt of function(points + t rates) at t = 0."""
+    return derivative(lambda t: function(*(point + t * rate for point, rate in zip(points, rates, strict=True))))
 
 
 def vee(G):
@@ -71,7 +79,7 @@ def test_wrenches_of_constraints_do_no_work(kinematics, axes):
 def test_twist_is_the_rate_of_the_transform(kinematics):
     for q, v, _ in states(kinematics):
         T, rate = kinematics.joint_transform(q), kinematics.velocity_to_configuration_derivative(q, v)
-        dT = derivative(kinematics.joint_transform, [q], [rate])
+        dT = rate_of(kinematics.joint_transform, [q], [rate])
         assert_close(vee(inverse(T) @ dT), kinematics.joint_twist(q, v), 1e-10)
         assert_close(vee(dT @ inverse(T)), kinematics.joint_twist(q, v, "parent"), 1e-10)
 
@@ -80,7 +88,7 @@ def test_twist_is_the_rate_of_the_transform(kinematics):
 def test_acceleration_is_the_rate_of_the_twist(kinematics, axes):
     for q, v, rng in states(kinematics):
         acceleration, rate = rng.standard_normal(len(v)), kinematics.velocity_to_configuration_derivative(q, v)
-        measured = derivative(partial(kinematics.joint_twist, frame=axes), [q, v], [rate, acceleration])
+        measured = rate_of(partial(kinematics.joint_twist, frame=axes), [q, v], [rate, acceleration])
         assert_close(measured, kinematics.joint_spatial_acceleration(q, v, acceleration, axes), 1e-10)
         if kinematics.has_fixed_subspaces:
             assert_close(kinematics.bias_acceleration(q, v), 0.0, 1e-12)
@@ -116,7 +124,7 @@ def test_local_coordinates(kinematics):
         assert not len(v) or np.abs(back).max() > 0.0
         assert kinematics.is_configuration_normalised(there)
         dq = kinematics.velocity_to_configuration_derivative(there, v)
-        measured = derivative(lambda there, q=q, v=v: kinematics.local_coordinates(q, there, v)[0], [there], [dq])
+        measured = rate_of(lambda there, q=q, v=v: kinematics.local_coordinates(q, there, v)[0], [there], [dq])
         assert_close(measured, rate, 1e-10)
 
 
@@ -206,7 +214,7 @@ def test_exponentials_and_logarithms():
         assert_close(T[:3, :3] @ T[:3, :3].T, np.eye(3), 1e-15 * 4)
         assert_close(log(T), twist, 2e-14)
         V = rng.standard_normal(6)
-        measured = derivative(lambda t, T=T, V=V: log(T @ exp(t * V)), [0.0], [1.0])
+        measured = rate_of(lambda t, T=T, V=V: log(T @ exp(t * V)), [0.0], [1.0])
         assert_close(measured, log_rate(twist) @ V, 1e-10 if size < 2 else 1e-6)
         Q = T[:3, :3]
         assert_close(quaternion_matrix(quaternion(Q)), Q, 1e-14)
@@ -223,3 +231,21 @@ def test_bounds_of_a_joint():
     assert position_bounds(PLAIN) == {"theta": Bounds()}
     ball = joint_of("spherical", np.random.default_rng(0))
     assert [len(bounds(ball)) for bounds in (position_bounds, velocity_bounds, effort_bounds)] == [4, 3, 3]
+
+
+@pytest.mark.parametrize("strain", [0.0, 1e-9, 1e-4, 0.03, 0.5])
+def test_batched_polar_factors_equal_single_ones(strain):
+    rng = np.random.default_rng(3)
+    A = np.linalg.qr(rng.standard_normal((PORTION + 100, 3, 3)))[0]
+    A[:, :, 0] *= np.linalg.det(A)[:, None]
+    A[:PORTION] += strain * rng.standard_normal((PORTION, 3, 3))
+    R = polar(A)
+    alone = np.concatenate([polar(A[k : k + NEWTON_COUNT - 1]) for k in range(0, len(A), NEWTON_COUNT - 1)])
+    assert np.abs(R - alone).max() < 1e-13
+    assert np.abs(R.transpose(0, 2, 1) @ R - np.eye(3)).max() < 1e-14 and (np.linalg.det(R) > 0.0).all()
+
+
+def test_mirrored_matrices_become_rotations():
+    A = np.tile(np.diag([1.0, 1.0, -1.0]), (2 * NEWTON_COUNT, 1, 1))
+    A[::2] = np.eye(3)
+    assert np.allclose(np.linalg.det(polar(A)), 1.0) and (polar(A)[::2] == np.eye(3)).all()

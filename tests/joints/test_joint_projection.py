@@ -31,7 +31,6 @@ def nearby(rng: np.random.Generator, turn: float, shift: float) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", NEAREST)
 def test_the_projection_is_the_nearest_admissible_pose(kind):
-    """No other admissible pose is nearer, by position first, then rotation."""
     rng = np.random.default_rng(3)
     joint = joint_of(kind, rng)
     for _ in range(2):

@@ -43,15 +43,6 @@ def test_coordinate_can_start_at_a_bound(kind, start):
         assert ends[0] - 1e-6 <= value <= ends[1] + 1e-6
 
 
-@pytest.mark.parametrize("beyond", [1e-4, 0.1])
-def test_coordinate_cannot_start_beyond_its_range(beyond):
-    scene = abd.Scene()
-    scene.add_body("bar", box=(1, 0.1, 0.1), position=(0.5, 0, 0))
-    scene.add_hinge("joint", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0), range=(beyond, 1.0))
-    with pytest.raises(SceneError, match="inside its range"):
-        abd.Simulation(scene, device="numpy")
-
-
 TILTED = {"parent_axis": (0, 0.5, 3**0.5 / 2), "child_axis": (0, 0, 1)}
 TURN = {"axis_angle": {"axis": (1, 2, 3), "degrees": 30}}
 TURNED = {"parent_frame": {"position": (0.5, 0, 0)}, "child_frame": TURN}

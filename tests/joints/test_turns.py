@@ -47,7 +47,6 @@ def test_rotation_beyond_pi_per_step_is_followed_by_substeps_and_reported(drive,
 
 
 def test_a_free_spin_of_more_than_a_turn_per_frame_is_counted():
-    """A free hinge without drive counts its turns."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.02})
     scene.add_body("wheel", box=(0.2, 0.2, 0.2), angular_velocity=(0, 0, 400.0), kappa=1e12)
     scene.add_hinge("j", abd.WORLD, "wheel", anchor=(0, 0, 0), axis=(0, 0, 1))

@@ -209,7 +209,6 @@ def test_barriers_equal_their_definition(kind, xi):
 
 @pytest.mark.parametrize("turn", [0.0, 0.1, 2.0])
 def test_arcs_equal_their_definition(turn):
-    """Positions on arcs, and bounds of arcs along a direction, agree."""
     data = body_constants(1, rotation=np.arange(N, dtype=np.int32) % 3)
     rng = np.random.default_rng(2)
     q, direction = (random_states(N, 3), np.concatenate([rng.normal(size=(N, 3)), turn * rng.normal(size=(N, 9))], axis=1))

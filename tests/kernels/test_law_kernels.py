@@ -45,11 +45,6 @@ def some_parameters(law: np.ndarray, x: np.ndarray, seed: int) -> np.ndarray:
     return p
 
 
-def some_laws(count: int, seed: int) -> np.ndarray:
-    """(R,) every law about as often."""
-    return np.random.default_rng(seed).permutation(np.resize(list(Law), count)).astype(np.int32)
-
-
 def some_rows(measures: int, seed: int) -> MeasuredRows:
     """Rows of one to three factors, polynomials and splines of any measures."""
     rng = np.random.default_rng(seed)
@@ -77,7 +72,7 @@ class Both:
         self.system = system_of(self.table, some_rows(len(self.table), seed))
         reference = table.values(self.table, self.q, np.zeros(len(self.table)))
         x = measured_rows.evaluate(self.system.rows, reference)[0]
-        laws_of_rows = some_laws(ROWS, seed)
+        laws_of_rows = np.random.default_rng(seed).permutation(np.resize(list(Law), ROWS)).astype(np.int32)
         # a power series makes 1e5 of a few radians, of which a sine would show the last digits
         self.law = np.where((laws_of_rows == Law.SINE) & (np.abs(x) > 1e3), Law.OFF, laws_of_rows)
         self.p = some_parameters(self.law, x, seed)

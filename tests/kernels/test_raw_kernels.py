@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import warp as wp
 from block_systems import System, chain, random_pairs
-from counterparts import Held
-from cuda_on_cpu import COMPILER
+from cuda_on_cpu import COMPILER, Held
 from on_device import NAME
 
 import abd
@@ -24,7 +23,6 @@ pytestmark = [
     pytest.mark.device,
     pytest.mark.skipif(COMPILER is None and NAME == "cpu", reason="no C++ compiler is there to emulate CUDA with"),
 ]
-NOTHING = np.zeros((0, 2), dtype=int)
 SIZES = (1, 3, 45)
 
 
@@ -45,9 +43,6 @@ class Numbers:
     def rows(self, *shape: int) -> wp.array:
         """(..., 12) numbers as rows."""
         return self.device.upload(self.rng.normal(size=(*shape, 12)), vec12)
-
-    def scalars(self, *shape: int) -> wp.array:
-        return self.device.upload(self.rng.normal(size=shape), wp.float64)
 
     def pairs(self, n: int) -> wp.array:
         return self.device.upload(self.rng.normal(size=(n, 2)), wp.vec2d)
@@ -170,7 +165,7 @@ def in_levels(monkeypatch):
 @pytest.mark.parametrize("joined", [False, True])
 def test_conjugate_gradients(raw_device, in_levels, joined):
     """The preconditioners are block-Jacobi and the factor of bodies and joints."""
-    joints = chain(20) if joined else NOTHING
+    joints = chain(20) if joined else np.zeros((0, 2), dtype=int)
     loose = random_pairs(20, 12, seed=3)
     system = System(raw_device, 20, joints, loose, loose[::2, ::-1], stiffness=1.0)
     exact = system.dense()

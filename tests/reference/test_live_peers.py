@@ -27,6 +27,16 @@ def exudyn_settings(exudyn, steps: int, duration: float):
     return settings
 
 
+def exudyn_body(system, items, mass: float, inertia, place, gravity, velocity=(0, 0, 0), turning=(0, 0, 0)) -> tuple[int, int]:
+    """Node and body of a body without rotation, with its moments of inertia and its weight."""
+    rates = [*velocity, 0.0, *(0.5 * np.array(turning))]
+    places = [*place, *items.eulerParameters0]
+    node = system.AddNode(items.NodeRigidBodyEP(referenceCoordinates=places, initialVelocities=rates))
+    body = system.AddObject(items.ObjectRigidBody(physicsMass=mass, physicsInertia=[*inertia, 0, 0, 0], nodeNumber=node))
+    system.AddLoad(items.Gravity(markerNumber=system.AddMarker(items.MarkerBodyMass(bodyNumber=body)), loadVector=gravity))
+    return node, body
+
+
 def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
     """Centres of mass (5, 3), angles of the last body (3,), forces (5, 3) and moments (5, 3) on the children of the joints."""
     exudyn = pytest.importorskip("exudyn")
@@ -38,16 +48,8 @@ def exudyn_slider_chain(steps: int, duration: float = 0.25) -> list[np.ndarray]:
     turned = [np.eye(3), items.RotationMatrixY(right), items.RotationMatrixZ(right), items.RotationMatrixX(-right), np.eye(3)]
     cross, along = 4.0 * (0.4**2 + 0.1**2) / 12.0, 4.0 * (0.1**2 + 0.1**2) / 12.0
     for i in range(5):
-        node = system.AddNode(
-            items.NodeRigidBodyEP(
-                referenceCoordinates=[0.4 * i + 0.2, 0, 0, *items.eulerParameters0], initialVelocities=[0] * 7
-            )
-        )
-        body = system.AddObject(
-            items.ObjectRigidBody(physicsMass=4, physicsInertia=[along, cross, cross, 0, 0, 0], nodeNumber=node)
-        )
-        centre = system.AddMarker(items.MarkerBodyMass(bodyNumber=body))
-        system.AddLoad(items.Gravity(markerNumber=centre, loadVector=[0, -cases.G, 0]))
+        place = (0.4 * i + 0.2, 0, 0)
+        node, body = exudyn_body(system, items, 4, (along, cross, cross), place, [0, -cases.G, 0])
         ends = ((previous, [0.2 if i else 0.0, 0, 0]), (body, [-0.2, 0, 0]))
         markers = [system.AddMarker(items.MarkerBodyRigid(bodyNumber=owner, localPosition=end)) for owner, end in ends]
         frames = {"markerNumbers": markers, "rotationMarker0": turned[i], "rotationMarker1": turned[i]}
@@ -104,15 +106,7 @@ def exudyn_masked_ball(steps: int, duration: float) -> list[np.ndarray]:
     system = exudyn.SystemContainer().AddSystem()
     markers, nodes = [], []
     for mass, inertia, place, velocity, turning, end in MASKED:
-        rate = 0.5 * np.array([0.0, *turning])
-        node = system.AddNode(
-            items.NodeRigidBodyEP(
-                referenceCoordinates=[*place, *items.eulerParameters0], initialVelocities=[*velocity, *rate]
-            )
-        )
-        body = system.AddObject(items.ObjectRigidBody(physicsMass=mass, physicsInertia=[*inertia, 0, 0, 0], nodeNumber=node))
-        centre = system.AddMarker(items.MarkerBodyMass(bodyNumber=body))
-        system.AddLoad(items.Gravity(markerNumber=centre, loadVector=[0, 0, -cases.G]))
+        node, body = exudyn_body(system, items, mass, inertia, place, [0, 0, -cases.G], velocity, turning)
         markers.append(system.AddMarker(items.MarkerBodyPosition(bodyNumber=body, localPosition=end)))
         nodes.append(node)
     joint = system.AddObject(items.SphericalJoint(markerNumbers=markers, constrainedAxes=[1, 0, 1]))

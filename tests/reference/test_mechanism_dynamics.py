@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from contact_models import NO_MESH, scene
+from differences import derivative
 from joint_samples import CASES, frame, joint_of
 from reference_values import FOUR_BAR, LOOP_FORCE
 from scipy.integrate import solve_ivp
@@ -46,12 +47,6 @@ def random_tree(seed):
 
 def state(mechanism, rng):
     return mechanism.random_configuration(rng), rng.standard_normal(mechanism.num_velocities)
-
-
-def derivative(function, step=4e-3):
-    """d/dt at 0 by differences of order 8."""
-    weights = [4 / 5, -1 / 5, 4 / 105, -1 / 280]
-    return sum(w / step * (function((k + 1) * step) - function(-(k + 1) * step)) for k, w in enumerate(weights))
 
 
 def assert_close(a, b, tolerance):

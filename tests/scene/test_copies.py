@@ -11,7 +11,6 @@ from abd.io.run import run
 from abd.joints.rows.build import build_system
 from abd.joints.rows.rows import residual
 from abd.model import WORLD
-from abd.names import CopyNames, Names, copy_place
 
 PROXY = {"proxy": True, "mass": 2.0, "inertia": (0.1, 0.2, 0.25)}
 ROWS = ("joint", "parent", "child", "Yp", "Yc", "K", "mask", "is_point", "exact")
@@ -38,15 +37,6 @@ def listed(links: int, **keys) -> abd.Scene:
         anchor = (1 + k, 0.2, 0)
         scene.add_hinge(f"hinge_{k}_0_0", f"link_{k}_0_0", f"link_{k + 1}_0_0", anchor=anchor, axis=(0, 1, 0), **keys)
     return scene
-
-
-def test_names_of_copies():
-    names = Names(["a", CopyNames("b", (2, 1, 3)), "b_0_0", "c"])
-    assert list(names) == ["a", "b_0_0_0", "b_0_0_1", "b_0_0_2", "b_1_0_0", "b_1_0_1", "b_1_0_2", "b_0_0", "c"]
-    assert [names[k] for k in range(len(names))] == list(names) == names and names[-2:] == ["b_0_0", "c"]
-    assert [names.find(name) for name in names] == list(range(9))
-    assert not any(name in names for name in ("b", "b_2_0_0", "b_0_1_0", "b_0_0_03", "d_0_0_0", "b_0_0_-1", 3))
-    assert copy_place("x_1_2_3") == ("x", (1, 2, 3)) and copy_place("x_1_2") is None and copy_place("x_01_2_3") is None
 
 
 @pytest.mark.parametrize(
@@ -96,7 +86,6 @@ def test_a_net_of_copies():
 
 
 def test_copies_with_different_anchors_are_compiled_separately():
-    """The anchors of weights on a bar differ between copies."""
     scene = abd.Scene("bar")
     scene.add_body("bar", **PROXY)
     scene.add_body("weight", position=(0, 0, -1), repeat={"count": (3, 1, 1), "step": (0.5, 0, 0)}, **PROXY)

@@ -167,7 +167,6 @@ def test_random_scenes_agree_with_ipctk(seed):
 
 
 def test_worlds_are_checked_separately():
-    """Findings of a world are the same without other worlds, half-spaces included."""
     random, single = np.random.default_rng(3), []
     for world in range(5):
         bodies = [box(f"b{k}", *random.uniform(0, 3, 3), world=world) for k in range(6)]

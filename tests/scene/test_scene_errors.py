@@ -26,6 +26,9 @@ edges = [[0, 1], [2, 3]]
 """
 SURFACE = f'{B}[body.surface]\nvertices = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]\n'
 
+ODD = 'name = """two\ndt = 0 ]"""  # [body]\n[solver]  # header\n"dt" = 0.01\n'
+"""A string of two lines, comments with brackets, a key in quotes."""
+
 # text of the scene, line, and fragments of the problem's key, message and remedy
 WRONG = {
     "syntax": ("gravity = [0, 0\n\n[solver]\n", 3, "", "TOML", ""),
@@ -44,6 +47,12 @@ WRONG = {
         3, "tolerance_relative", "tolerance is given as well", "keep one"),
     "frames and duration": (f"[output]\nframes = 9\nduration = 1.0\n{BALL}", 3, "output.duration", "given as well", "keep"),
     "no bodies": ('name = "empty"\n', None, "body", "no bodies", "[[body]]"),
+    "after odd strings": (f'{ODD}{BALL}position = [  # ]\n  0,\n  1]\n', 8, "position", "three numbers, not [0, 1]", ""),
+    "lines of Windows": (f"{ODD}{BALL}mass = -1\n".replace("\n", "\r\n"), 8, "body.ball.mass", "greater than 0, not -1", ""),
+    "filter of one body twice": (f'{BALL}{CUBE}[[contact_filter]]\nbodies = ["ball", "cube",\n  "ball"]\n',
+        10, "contact_filter[0].bodies[2]", "'ball' is given twice", "keep one"),
+    "ball with three scales": (f"{BALL}scale = [1, 2, 1]\n", 1, "body.ball", "different scale factors", "subdivisions"),
+    "rounded ball": (f"{BALL}rounding = 0.1\n", 4, "body.ball.rounding", "no effect on an exact sphere", "radius"),
     "short vector": (f"{BALL}position = [0, 1]\n", 4, "body.ball.position", "three numbers, not [0, 1]", ""),
     "unknown color": (f'{BALL}color = "reddish"\n', 4, "body.ball.color", "should be a CSS colour name or", ""),
     "repeat that a joint needs": (
@@ -184,6 +193,8 @@ WRONG = {
 
 
 HINGE = '[[joint]]\nname = "j"\ntype = "hinge"\nparent = "a"\nchild = "b"\n'
+ENDS = "parent_anchor = [0, 0, 0]\nchild_anchor = [0, 0, 0]\n"
+SPRING = HINGE.replace("hinge", "spring") + ENDS
 PLACE = "anchor = [1, 0, 0]\naxis = [0, 0, 1]\n"
 COUPLED = '[[joint]]\nname = "k"\ntype = "hinge"\nchild = "a"\nanchor = [0, 0, 0]\naxis = [0, 0, 1]\n[[coupling]]\nname = "c"\n'
 WRONG_JOINTS = {
@@ -201,6 +212,15 @@ WRONG_JOINTS = {
     "both units": (f"{HINGE}{PLACE}range = [0, 1]\nrange_deg = [0, 1]\n", 9, "joint.j.range_deg", "as well", "keep one"),
     "start outside": (f"{HINGE}{PLACE}range = [0, 1]\ninitial = 2\n", 9, "joint.j.initial", "must start inside", "compliant"),
     "default start outside": (f"{HINGE}{PLACE}range = [1, 2]\n", 8, "joint.j.range", "must start inside", "widen"),
+    "default start just outside": (f"{HINGE}{PLACE}range = [1e-4, 1]\n", 8, "joint.j.range", "must start inside", "widen"),
+    "law of a hinge": (f'{HINGE}{PLACE}force_formula = "-q"\n',
+        8, "joint.j.force_formula", "a hinge joint has no force_formula", "to 'spring', or to [joint.coordinate.NAME]"),
+    "spring without law": (SPRING, 1, "joint.j", "has no stiffness", "force_formula"),
+    "misspelt name in a law": (f'{SPRING}force_formula = "-3 * legnth"\n',
+        8, "joint.j.force_formula", "unknown name 'legnth' (column 6)", "'length'"),
+    "unknown function": (f'{SPRING}force_function = "nobody"\n', 8, "force_function", "no function 'nobody'", "define it"),
+    "two laws": (f'{SPRING}force_formula = "-gap"\nforce_function = "nobody"\n',
+        9, "joint.j.force_function", "force_formula is given as well", "keep one"),
     "lock outside": (f"{HINGE}{PLACE}[joint.coordinate.theta]\nrange = [-1, 1]\nlocked = true\nlock_value = 3\n",
         11, "joint.j.coordinate.theta.lock_value", "must be locked inside", "inside"),
     "said twice": (f"{HINGE}{PLACE}friction = 1\n[joint.coordinate.theta]\nfriction = 2\n",

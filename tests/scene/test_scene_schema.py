@@ -12,7 +12,6 @@ from abd.errors import SceneError
 from abd.scene.files.overrides import apply_overrides
 from abd.scene.files.reader import read_scene
 from abd.scene.schema.documentation import schema_json, schema_markdown
-from abd.scene.schema.key_lines import KeyLines
 from abd.scene.schema.schema import BodySpec
 
 EVERYTHING = """
@@ -145,6 +144,7 @@ def test_errors_in_code_are_raised_at_the_call():
         "body.b.densty: unknown key -> did you mean 'density'?": lambda: scene.add_body("b", box=(1, 1, 1), densty=1),
         "body.b: has no surface": lambda: scene.add_body("b"),
         "body.a.name: there is already a body 'a'": lambda: scene.add_body("a", box=(1, 1, 1)),
+        "contact_filter.bodies: should be a list of at least 2 entries": lambda: scene.add_contact_filter("a"),
         "joint.j: has no axis": lambda: scene.add_hinge("j", "world", "a", anchor=(0, 0, 0)),
         "toleranse: unknown key -> did you mean 'tolerance'?": lambda: setattr(scene.solver, "toleranse", 1),
         "dt: should be greater than 0, not -1": lambda: setattr(scene.solver, "dt", -1),
@@ -221,40 +221,6 @@ def test_wrong_overrides(everything, text, words):
     with pytest.raises(SceneError, match=re.escape(words)) as error:
         abd.load(everything, [text])
     assert str(error.value).startswith("-o: ")
-
-
-def test_lines_of_toml_keys():
-    text = '''# comment [[body]]
-a.b = 1
-"quoted.key" = """multi
-line = 2 ]"""   # [x]
-[t."u v"]  # header
-list = [  # comment ]
-  1, [2,
-  3], { x = 1, y = [ "]" ] },
-]
-s = 'single # quoted'
-[[body]]
-[[body]]
-name = "two"
-[body.motion.formulas]
-x = "t # no comment"
-[[body.deep]]
-k = 1979-05-27T07:32:00Z
-[[body.deep]]
-k = 2
-'''
-    tomllib.loads(text)
-    lines = KeyLines(text.replace("\n", "\r\n"), False).lines
-    assert lines == KeyLines(text, False).lines
-    expected = {
-        ("a", "b"): 2, ("quoted.key",): 3, ("t", "u v"): 5, ("t", "u v", "list"): 6, ("t", "u v", "list", 0): 7,
-        ("t", "u v", "list", 1, 1): 8, ("t", "u v", "list", 2, "y", 0): 8, ("t", "u v", "s"): 10, ("body",): 11,
-        ("body", 0): 11, ("body", 1): 12, ("body", 1, "name"): 13, ("body", 1, "motion", "formulas"): 14,
-        ("body", 1, "motion", "formulas", "x"): 15, ("body", 1, "deep", 0, "k"): 17, ("body", 1, "deep", 1): 18,
-        ("body", 1, "deep", 1, "k"): 19,
-    }  # fmt: skip
-    assert {path: lines.get(path) for path in expected} == expected
 
 
 def test_documented_example_is_a_scene(tmp_path):

@@ -104,12 +104,9 @@ def center_line(run: Played, name: str) -> np.ndarray:
     return vertices @ run.X[name][-1, :3, :3].T + run.X[name][-1, :3, 3]
 
 
-SLOW = pytest.mark.slow
-"""The certificate of the swept paths of a ball among rings takes minutes."""
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW) if name == "chain_net" else name for name in STEPS])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name == "chain_net" else name for name in STEPS])
 def test_runs_and_is_certified(name, played):
+    """The certificate of the swept paths of a ball among rings takes minutes."""
     run = played(name)
     assert run.status is Status.DONE
     assert run.series("/solver/converged").all()

@@ -196,15 +196,21 @@ def test_a_lock_of_a_geared_body_stops_both_at_once(name, enforcement, dt):
     assert np.abs([simulation.joints[other].theta.speed for other in ("ja", "jb")]).max() < 1e-4
 
 
+def guided(motion: dict, velocity=(0, 0, 0), dt: float = 0.01) -> abd.Simulation:
+    """A box of 2 kg that is fixed to a prescribed body."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_body("guide", box=(0.1,) * 3, kind="kinematic", motion=motion)
+    scene.add_body("box", box=(0.1,) * 3, mass=2, position=(0.3, 0, 0), velocity=velocity)
+    scene.add_fixed("joint", "guide", "box", anchor=(0.15, 0, 0), enforcement="exact")
+    return abd.Simulation(scene, device=NAME)
+
+
 @pytest.mark.parametrize("dt", [0.01, 5e-4])
 @pytest.mark.parametrize("speed", [0.0, 2.0])
 def test_a_prescribed_body_whose_speed_jumps_pulls_its_joints_once(speed, dt):
-    """From `speed` to 1 m/s, with a box of 2 kg."""
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
-    scene.add_body("guide", box=(0.1,) * 3, kind="kinematic", motion={"velocity": (speed, 0, 0)})
-    scene.add_body("box", box=(0.1,) * 3, mass=2, position=(0.3, 0, 0), velocity=(speed, 0, 0))
-    scene.add_fixed("joint", "guide", "box", anchor=(0.15, 0, 0), enforcement="exact")
-    simulation = abd.run(scene, steps=5, device=NAME)
+    """The speed changes to 1 m/s."""
+    simulation = guided({"velocity": (speed, 0, 0)}, (speed, 0, 0), dt)
+    simulation.run(steps=5)
     forces, x = [], simulation.bodies["guide"].position[0]
     for k in range(20):
         simulation.bodies["guide"].move_to(position=(x + (k + 1) * dt, 0, 0))
@@ -215,11 +221,7 @@ def test_a_prescribed_body_whose_speed_jumps_pulls_its_joints_once(speed, dt):
 
 
 def test_a_body_at_rest_starts_with_the_velocity_of_its_prescribed_body(caplog):
-    scene = abd.Scene(gravity=(0, 0, 0))
-    scene.add_body("guide", box=(0.1,) * 3, kind="kinematic", motion={"velocity": (1, 0, 0)})
-    scene.add_body("box", box=(0.1,) * 3, mass=2, position=(0.3, 0, 0))
-    scene.add_fixed("joint", "guide", "box", anchor=(0.15, 0, 0), enforcement="exact")
-    simulation = abd.Simulation(scene, device=NAME)
+    simulation = guided({"velocity": (1, 0, 0)})
     assert "'box' changed by 1 m/s" in caplog.text
     forces = [simulation.joints["joint"].wrench()[0][0] for _ in range(8) if simulation.step()]
     assert np.abs(forces).max() < 1e-6
@@ -227,11 +229,7 @@ def test_a_body_at_rest_starts_with_the_velocity_of_its_prescribed_body(caplog):
 
 @pytest.mark.parametrize("dt", [0.01, 2e-3])
 def test_a_prescribed_body_that_starts_smoothly_pulls_with_the_force_of_its_acceleration(dt):
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
-    scene.add_body("guide", box=(0.1,) * 3, kind="kinematic", motion={"formulas": {"x": "0.1*(1-cos(10*t))"}})
-    scene.add_body("box", box=(0.1,) * 3, mass=2, position=(0.3, 0, 0))
-    scene.add_fixed("joint", "guide", "box", anchor=(0.15, 0, 0), enforcement="exact")
-    simulation = abd.Simulation(scene, device=NAME)
+    simulation = guided({"formulas": {"x": "0.1*(1-cos(10*t))"}}, dt=dt)
     forces = np.array([simulation.joints["joint"].wrench()[0][0] for _ in range(20) if simulation.step()])
     expected = 20.0 * np.cos(10.0 * dt * (np.arange(20) + 0.5))
     assert np.abs(forces - expected).max() < 150.0 * dt

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from executors import pinched
+from common_scenes import pinched
 from on_device import NAME, follow
 from tool import fixture
 

@@ -56,7 +56,6 @@ def test_slow_impact_of_boxes_on_the_ground_has_no_rebound(speed):
 
 @pytest.mark.parametrize("speed", [0.01, 0.05])
 def test_tightening_rope_has_no_rebound(speed):
-    """The rope pulls a box that slides on the ground without friction."""
     h = 0.01
     scene = ground(h, 0.0)
     scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.0503), velocity=(speed, 0.0, 0.0))
@@ -110,7 +109,6 @@ def test_other_bodies_have_no_effect(body, other, steps, device):
 
 
 def test_applied_force_acts_from_its_step_on():
-    """The full force acts in its step on a box that slides without friction."""
     h = 0.01
     scene = ground(h, 0.0)
     scene.add_body("box", box=(0.2, 0.2, 0.05), position=(0.0, 0.0, 0.025), velocity=(1.0, 0.0, 0.0))
@@ -156,23 +154,17 @@ def test_contact_forces_balance_weight_and_inertia_in_each_step(formulas, accele
 SIZE = 0.05
 
 
-def box_on(floor: str, share: float, **solver) -> abd.Scene:
-    """A cube at a gap of so many activations above a half-space or the top of a table."""
-    scene = abd.Scene(solver=solver)
-    if floor == "half-space":
-        scene.add_body("floor", half_space={})
-    else:
-        scene.add_body("floor", box=(2.4, 2.4, 0.1), kind="static", position=(0, 0, -0.05))
-    height = 0.5 * SIZE + share * D_HAT_SHARE * SIZE
-    scene.add_body("box", box=(SIZE,) * 3, density=1000.0, position=(0.013, 0.017, height))
-    return scene
-
-
 @pytest.mark.parametrize(("integrator", "dt"), [("bdf1", 1e-2), ("generalized_alpha", 1e-4)])
 @pytest.mark.parametrize("share", [2.5e-4, 0.1, 0.5, 1.0 - 1e-9])
 @pytest.mark.parametrize("floor", ["half-space", "table"])
 def test_placed_box_stays_in_place(floor, share, dt, integrator):
-    simulation = abd.Simulation(box_on(floor, share, dt=dt, integrator=integrator), device=NAME)
+    """It starts at a fraction of its activation above a half-space or a table."""
+    scene = abd.Scene(solver={"dt": dt, "integrator": integrator})
+    table = {"box": (2.4, 2.4, 0.1), "kind": "static", "position": (0, 0, -0.05)}
+    scene.add_body("floor", **({"half_space": {}} if floor == "half-space" else table))
+    height = 0.5 * SIZE + share * D_HAT_SHARE * SIZE
+    scene.add_body("box", box=(SIZE,) * 3, density=1000.0, position=(0.013, 0.017, height))
+    simulation = abd.Simulation(scene, device=NAME)
     start, mass = simulation.stepper.q[1, 2], simulation.bodies["box"].mass
     before = mass * G * start + simulation.stepper.initial_contacts.energy
     for _ in range(30):

@@ -140,11 +140,6 @@ def test_repeated_runs_of_functions_with_and_without_a_number(tmp_path, threads)
         assert (table["energy_final"][0] == table["energy_final"][1]) == (scene is sliding)
 
 
-def write_cube(path, size: float) -> None:
-    """Write a cube of a size [m] as a file."""
-    trimesh.creation.box((size, size, size)).export(path)
-
-
 @pytest.mark.parametrize("what", ["constant", "mesh", "sensor", "frames"])
 def test_runs_of_a_changed_scene_are_not_reused(what, tmp_path, threads):
     path, mesh, scene, offset = tmp_path / "rest.toml", tmp_path / "cube.obj", abd.Scene(), 0.1
