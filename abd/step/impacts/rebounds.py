@@ -97,8 +97,9 @@ class Rebounds:
         return friction_points(pair, *lagged, q, self.backend.at.eps[pair[:, 0].astype(int)], self.settings.eps_v)
 
     def ahead(self, h: PerBody) -> np.ndarray:
-        """Return (n,) bool, the bodies that joints and contacts connect with contacts that will have an impact, at the iterate of a
-        substep of h [s], scalar or (n,)."""
+        """Return (n,) bool, the bodies that joints and contacts connect with contacts that will have an impact.
+
+        They are those at the iterate of a substep of h [s], scalar or (n,)."""
         then, q = self.restitution.twists(*self.copies.present), self.backend.states.read_positions()
         contacts = self._contacts(h, q)[1]
         least = self.restitution.least(contacts, h, self._fresh(contacts, then, h))
