@@ -113,7 +113,7 @@ class Rebounds:
         points = ImpactPairs.of_contacts(self.model, pressing[(pressing.force != 0.0).any(axis=1)], h)
         # the same order on all devices and in turned scenes, because sweeps depend on it
         i = points.pairs[:, 0]
-        rest = np.linalg.solve(q[i, 3:].reshape(-1, 3, 3), (points.place - q[i, :3])[:, :, None])[:, :, 0]
+        rest = np.einsum("kij,ki->kj", q[i, 3:].reshape(-1, 3, 3), points.place - q[i, :3])
         size = self.restitution.reach[i, None]
         cell = np.round(CELLS * rest / np.where(size > 0.0, size, 1.0))
         points = points[np.lexsort([*cell.T, *points.pairs.T[::-1]])]
