@@ -241,7 +241,7 @@ class Frame:
     def _end(self) -> None:
         stepper = self.stepper
         stepper.exclude(stepper.off)
-        stopped = np.isin(self.world_of, [*stepper.stopped_worlds, *(number for number, _ in self.stopped)])
+        stopped = stepper.stopped | np.isin(self.world_of, [number for number, _ in self.stopped])
         lengths = stepper.worlds.lengths
         stepper.time = self.times + (np.where(stopped, 0.0, lengths) if stopped.any() else lengths)
         if stepper.statistics is None:

@@ -141,8 +141,8 @@ def subtract_motion(
     """Subtract the motion on a path from the slack of every world (w,), and from every pair's margin; motion: largest of a vertex
     [m].
 
-    On the path that was searched, only pairs lose margin that this search has kept; it keeps all pairs of worlds that keep their
-    path (`test_slack`), none of which loses margin."""
+    On the path that was searched, only the pairs that the search has kept from the old list lose margin, and none in worlds that
+    keep their path (`test_slack`)."""
     k = wp.tid() + first
     if k < slack.shape[0]:
         if searched[k] == 0:

@@ -63,22 +63,23 @@ class ImpactFriction:
         return np.bincount(np.repeat(self.cones.pair, 2), weights=each, minlength=count)
 
     def work(
-        self, A: sparse.csr_matrix, limit: np.ndarray, added: np.ndarray, after: np.ndarray, step: np.ndarray, alone: np.ndarray
+        self, A: sparse.csr_matrix, limit: np.ndarray, added: np.ndarray, after: np.ndarray, step: np.ndarray, block: np.ndarray
     ) -> float:
         """Return the work of friction in the impacts minus that in the converged step [J].
 
-        The slip of a point or an edge changes as in a sweep if no other bodies have friction, `alone` (m,) bool. Otherwise, and
-        on faces with three patches, slips follow the impulses.
+        The slip of a point or an edge changes as in a sweep if no other bodies of its block have friction. Otherwise, and on
+        faces with three patches, slips follow the impulses.
 
         Args:
             A: as for a sweep; limit: (m,) of the impacts [N s]; added: (2 m,) impulses in addition to those of the step.
-            after, step: (2 m,) slips after the impacts and in the step [m/s]."""
+            after, step: (2 m,) slips after the impacts and in the step [m/s]; block: (m,) numbers of the pairs' blocks."""
         cones, after, step = self.cones, after.reshape(-1, 2), step.reshape(-1, 2)
         total = cones.spent + added.reshape(-1, 2)
         most = limit[:, None] * cones.directions
         opposed = after - (cones.of_bodies(A) @ (total + most).ravel()).reshape(-1, 2)
-        _, place, patches = np.unique(cones.bodies, return_inverse=True, return_counts=True)
-        is_path = alone & (patches[place] < 3) & added.reshape(-1, 2).any(axis=1)
+        _, any_patch, place, patches = np.unique(cones.bodies, return_index=True, return_inverse=True, return_counts=True)
+        is_alone = np.bincount(block[any_patch])[block] == 1
+        is_path = is_alone & (patches[place] < 3) & added.reshape(-1, 2).any(axis=1)
         part = np.where(is_path[:, None], first_part(cones.before, opposed), 0.0)
         first, middle = -part * most, cones.before + part * (opposed - cones.before)
         each = first * (cones.before + middle) + (total - first) * (middle + after)

@@ -9,7 +9,7 @@ import numpy as np
 from abd.backends.answers import NO_PAIRS
 from abd.by_bodies import PerBody
 from abd.contact.forces import FrictionPoints, friction_points
-from abd.contact.pair_rows import PairRows, keys
+from abd.contact.pair_rows import keys
 from abd.joints.rows.laws import Law
 from abd.model import Model
 from abd.step.contact_parameters import became_active
@@ -20,8 +20,8 @@ from abd.step.impacts.restitution import Restitution
 from abd.step.integrators import Articulations
 
 CELLS = 317.18
-"""Number of cells in the size of a body by which its contact points are sorted, irrational for usual shapes: devices differ by
-rounding."""
+"""Number of cells per size of a body. Contact points are sorted by the cells of their places, so that rounding does not change
+their order; no integer, because points of regular shapes would lie on the borders of cells."""
 
 
 class Rebounds:
@@ -117,10 +117,9 @@ class Rebounds:
         size = self.restitution.reach[i, None]
         cell = np.round(CELLS * rest / np.where(size > 0.0, size, 1.0))
         points = points[np.lexsort([*cell.T, *points.pairs.T[::-1]])]
-        rows = PairRows(points.pairs, len(self.model.bodies))
-        pair = np.searchsorted(rows.key, keys(points.pairs, rows.n))
-        points = points[~cancelled(points.size, pair, len(rows.key))[pair]]
-        _, first, pair = np.unique(keys(points.pairs, rows.n), return_index=True, return_inverse=True)
+        key, pair = np.unique(keys(points.pairs, len(q)), return_inverse=True)
+        points = points[~cancelled(points.size, pair, len(key))[pair]]
+        _, first, pair = np.unique(keys(points.pairs, len(q)), return_index=True, return_inverse=True)
         return points, points.summed(pair, first), pair
 
     def _fresh(self, pairs: ImpactPairs, twists: np.ndarray, h: PerBody) -> np.ndarray:

@@ -23,8 +23,8 @@ CLOSING = 1e-7
 SIMULTANEOUS = 0.1
 """Smallest closing speed of a simultaneous impact, over the fastest one; slower pairs wait for a later pass."""
 JAMMED = 100.0
-"""Largest speed that a single impulse would cause, over the fastest one and over that without friction; above both, friction has
-no solution."""
+"""Largest ratio of the speed that a single impulse causes to the fastest speed, or to that without friction. Where both ratios
+are larger, prescribed motions and friction jam the bodies."""
 SMALLEST_SPEED = 1e-300
 """Smallest reference speed [m/s]."""
 
@@ -69,18 +69,18 @@ def solve_factors(
 ) -> np.ndarray:  # fmt: skip
     """Return (k,) factors s that give the pairs their target powers, then (2 m,) friction impulses of m pairs.
 
-    Bodies that friction jams between prescribed motions, in blocks that `may_jam` (w,) bool, have no solution; their block has no
-    added friction."""
+    Coulomb's law has no solution for bodies that friction jams against prescribed motions. Their blocks have no added friction.
+    may_jam: (w,) bool, blocks with prescribed motions."""
     count = len(size)
     fastest = np.maximum(blocks.largest(np.maximum(np.abs(power[:count]), np.abs(target)) / size), SMALLEST_SPEED)
     low, high = (np.where(in_impact, target, bound) for bound in (low, high))
-    given = size, fastest, blocks.starts, np.arange(count)
-    out = sweep(A, power, low, high, *given, friction)
+    pairs = size, fastest, blocks.starts, np.arange(count)
+    out = sweep(A, power, low, high, *pairs, friction)
     speed = A.diagonal()[:count] / size
     may_jam = may_jam & ~(blocks.largest(out[:count] * speed) <= JAMMED * fastest)
     if not may_jam.any():
         return out
-    without = sweep(A[:count, :count], power[:count], low, high, *given)
+    without = sweep(A[:count, :count], power[:count], low, high, *pairs)
     jams = blocks.each(may_jam & ~(blocks.largest(out[:count] * speed) <= JAMMED * blocks.largest(np.abs(without) * speed)))
     return np.where(np.append(jams, np.repeat(jams[friction.pair], 2)), np.append(without, np.zeros(len(out) - count)), out)
 

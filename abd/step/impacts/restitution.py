@@ -11,9 +11,9 @@ They start from the velocities w = v before the step. Each pass reflects the clo
     w+ = w + W sum_k r_k P_k,     r_k >= 0,     P_k . w+ + e_k P_k . w >= 0,     one of both zero,
 
 until none closes; pairs at rest may close as before, ``P_k . w+ >= min(0, P_k . v)``. Where all e_k are 0, one pass takes all
-pairs. W is the inverse of the mass matrix of the rigid motions that joints and fixed degrees of freedom allow
-(`abd.step.impacts.mobility`). An impact thus propagates through a row of touching balls pair by pair, and the last one leaves; a
-plank that falls flat on two posts hits both at once.
+pairs. W is the inverse of the mass matrix of the rigid motions that joints, fixed degrees of freedom, and drives and brakes
+without effort limit allow (`abd.step.impacts.mobility`). An impact thus propagates through a row of touching balls pair by
+pair, and the last one leaves; a plank that falls flat on two posts hits both at once.
 A pass adds no energy if the e_k are equal: it is the inelastic solution of the pairs, plus the fraction e of its impulses.
 With u_k the ``P_k . w`` after the last pass, the velocities v' at the end of the step become
 
@@ -248,11 +248,12 @@ class Restitution:
         powers = np.concatenate([left, friction.rows @ (now + moving)])
         driven = self._driven[mobility.reached]
         drives = blocks.places(mobility.of_rows[driven])
-        moves = ((moved + moving).reshape(-1, 6) != 0.0).any(axis=1)
+        prescribed = moved + moving
+        moves = (prescribed.reshape(-1, 6) != 0.0).any(axis=1)
         may_jam = blocks.any(moves[part.pairs].any(axis=1)) | np.isin(np.arange(blocks.count), drives)
         s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones, may_jam), [len(part)])
         by_pair = friction.on_first(impulses, len(part))
-        lost = left + s * (P @ moved) + friction.power(now + moving, moved + moving, impulses, len(part))
+        lost = left + s * (P @ moved) + friction.power(now + moving, prescribed, impulses, len(part))
         impulse = P.T @ s + friction.rows.T @ impulses
         added = mobility.apply(impulse)
         of_drives = blocks.sums_at(drives, (mobility.reactions(impulse) * (mobility.J @ now))[driven])
@@ -260,9 +261,7 @@ class Restitution:
         scale, of_pair = np.append(fraction, 0.0)[np.repeat(blocks.places(mobility.of_bodies), 6)], blocks.each(fraction)
         pair, slips = friction.cones.pair, [friction.rows @ (one + moving) for one in (now + scale * added, now)]
         limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
-        of_bodies = np.unique(friction.cones.bodies, return_index=True)[1]
-        alone = (np.bincount(blocks.number[pair[of_bodies]], minlength=blocks.count) == 1)[blocks.number[pair]]
-        work = friction.work(A_all, limit, np.repeat(of_pair[pair], 2) * impulses, *slips, alone)
+        work = friction.work(A_all, limit, np.repeat(of_pair[pair], 2) * impulses, *slips, blocks.number[pair])
         drive_work = float(fraction @ of_drives)
         impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, part.place, of_pair[:, None] * by_pair)
         reactions = functools.partial(self._reactions, mobility, scale * impulse)
