@@ -65,19 +65,24 @@ class _Timer:
         self.stages[self.stage] = self.stages.get(self.stage, 0.0) + perf_counter() - self.begin
 
 
-def not_converged(backend, iterations: int, still_open: float, speed: np.ndarray, tolerance: float) -> StepFailure:
+def not_converged(backend, iterations: int, still_open: float, speed: np.ndarray, tolerance: np.ndarray) -> StepFailure:
     """Return the failure of a minimisation that exceeded its iterations.
 
     Args:
         still_open: largest residual, over its tolerance, of exact joints in islands that have otherwise converged; 0 without any.
-        speed: (islands,) largest vertex speeds of the next step, negative for converged islands; tolerance: both [m/s].
+        speed: (islands,) largest vertex speeds of the next step, negative for converged islands; tolerance: (islands,) [m/s].
     """
     failed = (speed >= 0.0)[backend.islands.host]
     if still_open > 1.0:
         message = f"residuals of exact joints are {still_open:.3g} times their tolerance after {iterations} Newton iterations"
         return StepFailure("joints", message, concerned=failed)
-    message = f"{iterations} Newton iterations left a vertex speed of {speed.max():.3g} m/s (tolerance {tolerance:.3g})"
-    return StepFailure("not_converged", f"{message} {_island_of(backend, speed)}", concerned=failed)
+    worst = int((speed / tolerance).argmax())
+    if speed[worst] > tolerance[worst]:
+        left = f"a vertex speed of {speed[worst]:.3g} m/s (tolerance {tolerance[worst]:.3g})"
+    else:
+        left = "unbalanced forces on bodies in contact"
+    message = f"{iterations} Newton iterations left {left} {_island_of(backend, speed / tolerance)}"
+    return StepFailure("not_converged", message, concerned=failed)
 
 
 def no_decrease(backend, halvings: int, stuck: np.ndarray, slope: np.ndarray) -> StepFailure:

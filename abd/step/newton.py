@@ -89,7 +89,7 @@ class Minimisation:
                 return failure
             if (stiffened := self.stiffness.adapt(backend, status.gap, status.least)) is not None:
                 iteration.wake(stiffened)
-        return not_converged(backend, settings.max_newton, status.open, iteration.speeds(), tolerance)
+        return not_converged(backend, settings.max_newton, status.open, iteration.speeds(), iteration.tolerances())
 
     def _lag_once_more(self) -> StepFailure | None:
         """Minimise until changed friction loads are known, lag friction again in their islands, and finish the minimisation."""

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sparse
+import trimesh
 
 import abd
 from abd.backends.warp import impact_sweeps
@@ -191,6 +192,44 @@ def test_a_smooth_rod_that_hits_a_peg_gets_no_spin_about_its_axis(radius: float,
         simulation.step()
     assert np.abs(spins).max() < 1.0
     assert max(energies) < 1.001 * energies[0] and energies[-1] < 0.4 * energies[0]
+
+
+@pytest.mark.parametrize("driven", [False, True])
+@pytest.mark.parametrize(("kind", "facets"), [("static", 192), ("static", 96), ("dynamic", 96)])
+@pytest.mark.parametrize("dt", [0.01, 0.0025])
+def test_a_smooth_disc_turns_in_a_sleeve_with_facets(dt: float, kind: str, facets: int, driven: bool):
+    """The facets close at up to some mm/s, but pass each other: their gap stays at nearly 0.2 mm."""
+    scene, rate = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt}), 6.28
+    scene.add_material("default", mu=0)
+    scene.add_body("sleeve", mesh=trimesh.creation.annulus(0.0602, 0.09, 0.01, sections=facets), kind=kind, density=7800)
+    scene.add_body("disc", cylinder={"radius": 0.06, "length": 0.01, "segments": facets}, density=7800)
+    keys = {"drive": {"mode": "velocity", "target": rate}} if driven else {}
+    scene.add_hinge("h", abd.WORLD, "disc", anchor=(0, 0, 0), axis=(0, 0, 1), initial_rate=rate, **keys)
+    if kind == "dynamic":
+        scene.add_hinge("of_sleeve", abd.WORLD, "sleeve", anchor=(-0.1, 0, 0), axis=(0, 0, 1))
+    sim = abd.Simulation(scene, device="cpu")
+    for _ in range(round(0.1 / dt)):
+        report = sim.step()
+        assert sim.joints["h"].theta.speed == pytest.approx(rate, rel=1e-3)
+        assert max((abs(contact.normal_force) for contact in sim.contacts()), default=0.0) < 0.1
+    assert abs(report.energy["external_work"]) < 1e-4
+
+
+def test_a_prescribed_disc_turns_in_a_wheel_without_kicks():
+    """The mean velocity of an eccentric prescribed body in a step points outwards; its facets do not close."""
+    scene, facets = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01}), 96
+    scene.add_material("default", mu=0)
+    disc, weight = trimesh.creation.cylinder(0.06, 0.01, sections=facets), trimesh.creation.box((0.03, 0.01, 0.02))
+    weight.apply_translation((0.04, 0.0, 0.016))
+    mesh, rate = trimesh.util.concatenate([disc, weight]), 6.28
+    scene.add_body("disc", mesh=mesh, kind="kinematic", motion={"angular_velocity": (0, 0, rate)})
+    scene.add_body("wheel", mesh=trimesh.creation.annulus(0.0602, 0.09, 0.01, sections=facets), density=7800)
+    scene.add_hinge("h", abd.WORLD, "wheel", anchor=(0.1, 0, 0), axis=(0, 0, 1))
+    sim = abd.Simulation(scene, device="cpu")
+    for _ in range(30):
+        sim.step()
+        assert abs(sim.joints["h"].theta.speed) < 2e-3
+        assert max((abs(contact.normal_force) for contact in sim.contacts()), default=0.0) < 10.0
 
 
 @pytest.mark.parametrize("dt", [2e-3, 2e-4])

@@ -214,6 +214,10 @@ class Iteration:
         moved, length, converged = self.device.read_all((c.moved, count), (c.length, count), (c.converged, count))
         return np.where(converged == 0, moved / length, -1.0)
 
+    def tolerances(self) -> np.ndarray:
+        """Return (islands,) tolerances [m/s]."""
+        return self.device.read(self.control.tolerance, self.backend.islands.count)
+
     def _renew(self, motion: float) -> None:
         """Renew the candidate list for the path of the last direction; motion: its largest motion of a vertex [m]."""
         self.backend.touch.renew(motion, self.control.limit)

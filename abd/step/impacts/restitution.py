@@ -24,7 +24,8 @@ With u_k the ``P_k . w`` after the last pass, the velocities v' at the end of th
 so that other forces of the step remain. An impact ends in the step in which contact first acts, even if it transferred little
 momentum: the remaining gap is not closed. The second line removes the velocity with which a compressed contact opens, the third
 keeps the supports of a body with an impact, but permits the slow closing of facets of a body that rolls. The impulses are rigid
-ones, which excite no strain.
+ones, which excite no strain. Contacts that graze, and those that joints and drives hold, have no impact
+(`abd.step.impacts.grazing`).
 
 Friction acts with the added impulses, at the centres of the contacts on the surfaces of both bodies, against their slip.
 With the friction of the step it is at most ``mu (1 + s_k) |P_k|``. Other forces act on v for the part of the step before the
@@ -51,6 +52,7 @@ from abd.joints.rows.system import JointSystem
 from abd.model import Kind, Model
 from abd.potentials import free_motion
 from abd.rotations import axial
+from abd.step.impacts.grazing import grazing
 from abd.step.impacts.impact_friction import ImpactFriction
 from abd.step.impacts.impact_pairs import ImpactPairs, Impulses, Reactions, Rebound
 from abd.step.impacts.mobility import Mobility
@@ -65,20 +67,23 @@ OPENING = 0.5
 """Opening speed above which it is removed, over the speed that gravity gives in a step: weights settle with less."""
 NEGLIGIBLE = 1e-3
 """Largest change of a closing speed by other forces, relative to it, without effect: Newton's method leaves such residuals."""
+HELD = 1e-9
+"""Mobility of a contact in its direction, over that without joints, below which joints and drives hold it."""
 LARGEST_COUPLING = 2e7
 """Largest number of entries of a dense matrix of impulses on joined bodies."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """States and velocities (n, 12) before and after a step, the twists (n, 6) before and after it, and (n,) bool, prescribed
-    bodies whose velocity jumps in it."""
+    """States and velocities (n, 12) before and after a step, the twists (n, 6) before and after it, (n,) bool, prescribed
+    bodies whose velocity jumps in it, and its lengths (n,) [s]."""
 
     before: tuple[np.ndarray, np.ndarray]
     after: tuple[np.ndarray, np.ndarray]
     then: np.ndarray
     now: np.ndarray
     jumps: np.ndarray
+    length: np.ndarray
 
     @property
     def changes(self) -> np.ndarray:
@@ -129,7 +134,8 @@ class Restitution:
         usual: (n, 12) change of the velocities of kinematic bodies in half of the step before."""
         least = np.maximum(JUMP * self.speeds(usual), 2.0 * h * float(np.linalg.norm(self.settings.gravity)))
         jumps = self.kinematic & (self.speeds(after[1] - before[1]) > least)
-        return Step(before, after, self.twists(*before), self.twists(*after), jumps)
+        length = np.broadcast_to(h, len(jumps))
+        return Step(before, after, self.twists(*before), self.twists(*after), jumps, length)
 
     def impacts(
         self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray, fresh: np.ndarray
@@ -229,7 +235,7 @@ class Restitution:
         q, now = step.after[0], step.now.ravel()
         mobility = self._mobility(q, np.flatnonzero(is_seed), impacts.impact_pairs.pairs, J, self._slack)
         impacts = impacts[mobility.chosen]
-        part, left, opens, size = impacts.impact_pairs, impacts.left, impacts.opens, impacts.impact_pairs.size
+        part, opens, size = impacts.impact_pairs, impacts.opens, impacts.impact_pairs.size
         P, moving = part.rows(len(q)), self._surface_twists(q)
         friction = ImpactFriction.of(part, q, step.then.ravel() + moving, step.changes.ravel(), impacts.fresh)
         rows = sparse.vstack([P, friction.rows], format="csr")
@@ -237,8 +243,13 @@ class Restitution:
             self._warn_too_many(mobility, len(part.pairs))
             return None
         blocks, A_all = Blocks.of(mobility.of_pairs), mobility.pair_matrix(rows)
-        A = A_all[: len(part), : len(part)]
         of_step = P.T @ np.ones(len(part)) + friction.rows.T @ friction.cones.spent.ravel()
+        if (ineffective := self._ineffective(impacts, mobility, P, A_all.diagonal(), step)).any():
+            effective = np.where(ineffective, 0.0, 1.0)
+            impacts = replace(impacts, closing=effective * impacts.closing, left=effective * impacts.left)
+            P = sparse.diags(effective) @ P
+            A_all = mobility.pair_matrix(sparse.vstack([P, friction.rows], format="csr"))
+        A, left = A_all[: len(part), : len(part)], impacts.left
         others = np.where(np.repeat(self.dynamic, 6), now - step.then.ravel() - mobility.apply(of_step), 0.0)
         powers = self._impact_powers(impacts, P @ others)
         slow = np.where(powers < -impacts.least * size, 0.0, np.minimum(powers, 0.0))
@@ -266,6 +277,24 @@ class Restitution:
         impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, part.place, of_pair[:, None] * by_pair)
         reactions = functools.partial(self._reactions, mobility, scale * impulse)
         return (scale * added).reshape(-1, 6), (work, drive_work), impulses, reactions
+
+    def _ineffective(
+        self, impacts: Impacts, mobility: Mobility, P: sparse.csr_matrix, mobile: np.ndarray, step: Step
+    ) -> np.ndarray:
+        """Return (k,) bool, contacts that impacts do not treat: those that joints and drives hold, and those of mechanisms that
+        graze.
+
+        P: (k, 6 n) impulses; mobile: their powers by the impulses [J]."""
+        part, closing, left = impacts.impact_pairs, impacts.closing, impacts.left
+        free = np.asarray((P @ mobility.free).multiply(P).sum(axis=1)).ravel()
+        out = part.is_contact & (mobile[: len(part)] <= HELD * free)
+        # what has lost half of its speed in the step has touched; what closes within another step is not tested
+        time = np.linalg.norm(part.points[:, 0] - part.points[:, 1], axis=1) * part.size / np.where(left < 0.0, -left, np.inf)
+        steps, guided = time / step.length[part.pairs[:, 0]], mobility.joined | self.kinematic
+        some = part.is_contact & ~out & (left < 0.5 * np.minimum(closing, 0.0)) & (steps > 1.0) & guided[part.pairs].any(axis=1)
+        states = step.before[0], step.after[0]
+        out[some] = grazing(self.model, part.pairs[some], part.place[some], steps[some], *states, guided)
+        return out
 
     def _reactions(self, mobility: Mobility, impulses: np.ndarray) -> Reactions:
         """Return the reactions of joints to impulses (6 n,), without those of couplings and rotors."""
