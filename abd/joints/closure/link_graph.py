@@ -41,16 +41,8 @@ class LinkGraph:
 
     def side(self, edge: int, start: int) -> np.ndarray:
         """(n + 1,) bool, the nodes connected to `start` without `edge`."""
-        from scipy.sparse import coo_matrix
-        from scipy.sparse.csgraph import breadth_first_order
-
-        kept = np.arange(len(self.ends)) != edge
-        a, b = self.ends[kept].T
-        size = len(self.component)
-        links = coo_matrix((np.ones(len(a)), (a, b)), shape=(size, size)).tocsr()
-        out = np.zeros(size, dtype=bool)
-        out[breadth_first_order(links, start, directed=False, return_predecessors=False)] = True
-        return out
+        label = connected_labels(len(self.component), np.delete(self.ends, edge, axis=0))
+        return label == label[start]
 
 
 def link_graph(parent: np.ndarray, child: np.ndarray, movable: np.ndarray) -> LinkGraph:

@@ -90,25 +90,21 @@ class Builder:
     def add_constraints(self, k: int, joint: Joint) -> None:
         """Add the constraint rows and gaps of a joint's type."""
         kind, compliant = TYPES[joint.type], joint.enforcement == "compliant"
-        if compliant and not kind.FOLLOWS_POSE:
-            for i, measure in enumerate(kind.constraints(joint)):
-                self._compliant(self._along(k, measure), joint, i)
         if kind.FOLLOWS_POSE:
             self.followers[len(self.entries)] = partial(kind.at_pose, joint)
-        measured = _measured(joint)
-        names = [one.name for one in yielding(joint)] if compliant and any(one.unilateral for one in measured) else []
-        for i, measure in enumerate(measured):
-            along = self._along(k, measure)
+        yields = yielding(joint) if compliant else []
+        for i, measure in enumerate(one for one in yields if not one.unilateral):
+            self._compliant(self._along(k, measure), joint, i)
+        names = [one.name for one in yields]
+        for measure in _measured(joint):
             # a multiplier needs the value of a gap on both sides; one that may close is 0 on its free side
             of = replace(joint, enforcement="penalty") if measure.may_close else joint
             if measure.unilateral and measure.name in names:
-                self._compliant(along, of, names.index(measure.name), Role.GAP, Law.ONE_SIDED)
+                self._compliant(self._along(k, measure), of, names.index(measure.name), Role.GAP, Law.ONE_SIDED)
             elif measure.unilateral:
-                self._gap(along, of, measure)
+                self._gap(self._along(k, measure), of, measure)
             elif not compliant:
-                self._stiff(along, Role.CONSTRAINT)
-            elif kind.FOLLOWS_POSE:
-                self._compliant(along, joint, i)
+                self._stiff(self._along(k, measure), Role.CONSTRAINT)
         for one in kind.combined(joint):
             if one.holds:
                 self._stiff(self._along_sum(k, one), Role.CONSTRAINT, target=one.rest)
