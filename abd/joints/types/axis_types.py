@@ -28,10 +28,10 @@ from abd.joints.measures.axes import (
     Row,
     directions,
     displacement,
+    dot,
     of_inverse,
     point,
     small_rotation,
-    tilt,
     turn,
     zyx_angles,
 )
@@ -82,7 +82,7 @@ class AxisType(JointType):
     def constraints(self, joint: Joint) -> list[Measure]:
         """Displacements [m] and small rotations [rad] in the axes of D, then the rows of the rotation [rad]."""
         if self.directions == "z":
-            turns = [tilt("rx"), tilt("ry")]
+            turns = [dot("rx", 1, 2, -1.0), dot("ry", 0, 2)]
         else:
             turns = [small_rotation(f"r{axis}") for axis in sorted(self.directions)]
         return [*map(displacement, self.held), *turns, *self.rotation_rows(joint)]
