@@ -42,7 +42,7 @@ class Linkage:
         hard: rows of constraints and couplings.
         tolerance: residual of closed rows [m or rad]; misplaced: deviation that indicates a false position.
         graph: links of the active joints with constraint rows or couplings, and of the joints `linked` (requested, or
-            with violated gaps); edge_of: their edges.
+            with violated gaps); edge_of: their edges; ties: (k, 2) edges of coupled joints.
         bridges: joints without loop and coupling.
         group: (j,) loop block of every joint in the graph, merged by couplings; -1 for other joints.
     """
@@ -68,14 +68,15 @@ class Linkage:
         self.misplaced = MISPLACED * max(1.0, rows.length)
         self.hard = np.flatnonzero(rows.held & (rows.role != Role.GAP))
         self.lower, self.upper = self._ranges()
-        ties = [(c.joint, term.joint) for c in model.couplings if c.active for term in c.terms]
-        self.graph, self.edge_of = self._links(set(linked).union(*ties))
-        ties = [(a, b) for a, b in ties if a in self.edge_of and b in self.edge_of]
-        coupled = {k for pair in ties for k in pair}
-        self.bridges = {k for k, edge in self.edge_of.items() if self.graph.bridge[edge]} - coupled
-        pairs = np.array([(self.edge_of[a], self.edge_of[b]) for a, b in ties], dtype=int).reshape(-1, 2)
+        coupled = sorted(set(rows.coupling[self.hard].tolist()) - {-1})
+        ties = [(model.couplings[k].joint, term.joint) for k in coupled for term in model.couplings[k].terms]
+        holding = set(rows.joint[self.hard].tolist()).union(linked, *ties)
+        joints = sorted(k for k in holding if model.joints[k].active)
+        self.graph, self.edge_of = graph_of(model, rows, joints), {k: edge for edge, k in enumerate(joints)}
+        self.bridges = {k for k, edge in self.edge_of.items() if self.graph.bridge[edge]}.difference(*ties)
+        self.ties = np.array([(self.edge_of[a], self.edge_of[b]) for a, b in ties], dtype=int).reshape(-1, 2)
         self.group = np.full(len(model.joints), -1)
-        self.group[list(self.edge_of)] = self.graph.tied(pairs)[: len(self.edge_of)]
+        self.group[joints] = self.graph.tied(self.ties)[: len(joints)]
 
     def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
         rows, now = self.rows, self.values()
@@ -88,11 +89,6 @@ class Linkage:
                 if settings.locked:
                     lower[row] = upper[row] = now[row] if settings.lock_value is None else settings.lock_value
         return lower, upper
-
-    def _links(self, wanted: set[int]) -> tuple[LinkGraph, dict[int, int]]:
-        holding = set(self.rows.joint[self.hard].tolist()) | wanted
-        linked = sorted(k for k in holding if self.model.joints[k].active)
-        return graph_of(self.model, self.rows, linked), {k: edge for edge, k in enumerate(linked)}
 
     # read-outs ---------------------------------------------------------------------------------------------------
 
@@ -183,8 +179,9 @@ class Linkage:
                 move_bodies(q, motion_to(joint, q, T, joint.child == node), np.arange(len(q)) == node)
         return q
 
-    def perturbed_states(self, clusters: Clusters) -> np.ndarray:
-        """(n, 12) states with a reproducible random motion, to leave a saddle of the residual."""
+    def perturbed_states(self) -> np.ndarray:
+        """(n, 12) states with a reproducible random motion of the open groups, to leave a saddle of the residual."""
+        clusters = self.clusters(self.open_groups())
         twists = np.random.default_rng(0).uniform(-PERTURBATION, PERTURBATION, (clusters.count, 6))
         return clusters.move(self.q, twists, self.rows.length)
 

@@ -250,12 +250,9 @@ class JointSystem:
             present, bodies: where the state is initial for some bodies only, (n,) bool of whole worlds, the present memory; the
                 result is of use for their rows.
         """
-        if present is None:
-            reference, speeds = motion(self.table, q, qd, self.initial)
-        else:
-            chosen, table = self.table.of_bodies(bodies)
-            reference, speeds = present.reference.copy(), np.zeros(len(self.table))
-            reference[chosen], speeds[chosen] = motion(table, q, qd, self.initial[chosen])
+        chosen, table = (slice(None), self.table) if present is None else self.table.of_bodies(bodies)
+        reference, speeds = (self.initial if present is None else present.reference).copy(), np.zeros(len(self.table))
+        reference[chosen], speeds[chosen] = motion(table, q, qd, self.initial[chosen])
         x, rate = self._along_rows(reference, speeds)
         a = self.row_laws
         gap = a.sign * (x - a.bound)
