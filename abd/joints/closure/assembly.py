@@ -154,7 +154,7 @@ class _Assembler(Linkage):
             result, active = self._project(self.open_groups(), [], np.zeros(0))
             self.q, self.near = result.q, result.reference
             values = self.values()
-            if result.converged and not self.is_misplaced():
+            if result.converged and not self.misplaced(values):
                 self.active = active
                 return True
             size = worst_residuals(self.rows, values, len(self.model.joints)).max(initial=0.0)

@@ -40,7 +40,7 @@ class Linkage:
         places: (c,) rows of the coordinates; keys: (joint index, name) of each; row_of: key -> row.
         lower, upper: (R,) ranges of the rows; locks are ranges of zero width, gaps start at zero.
         hard: rows of constraints and couplings.
-        tolerance: residual of closed rows [m or rad]; misplaced: deviation that indicates a false position.
+        tolerance: residual of closed rows [m or rad].
         graph: links of the active joints with constraint rows or couplings, and of the joints `linked` (requested, or
             with violated gaps); edge_of: their edges; ties: (k, 2) edges of coupled joints.
         bridges: joints without loop and coupling.
@@ -65,7 +65,6 @@ class Linkage:
         self.near = rows.values(self.q, near)[1]
         extent = np.abs(self.q[:, :3]).max(initial=0.0)
         self.tolerance = max(TOLERANCE, 64.0 * np.finfo(float).eps * extent)
-        self.misplaced = MISPLACED * max(1.0, rows.length)
         self.hard = np.flatnonzero(rows.held & (rows.role != Role.GAP))
         self.lower, self.upper = self._ranges()
         coupled = sorted(set(rows.coupling[self.hard].tolist()) - {-1})
@@ -102,15 +101,11 @@ class Linkage:
         T = transform(joint, values[self.of_joint[k]])
         return 0.0 if T is None else float(np.abs(present_transform(joint, self.q) - T).max())
 
-    def _determined_joints(self) -> list[int]:
-        """Joints in the graph whose rows are all closed in the result, so that their coordinates determine T_CD."""
+    def misplaced(self, values: np.ndarray) -> list[int]:
+        """Joints in a false position at values (R,), of those whose closed rows and coordinates determine T_CD."""
         yielding = set(self.rows.joint[self.rows.yields & ~self.rows.held].tolist())
-        return sorted(self.edge_of.keys() - yielding)
-
-    def is_misplaced(self) -> bool:
-        """Whether a joint satisfies its rows in a false position."""
-        values = self.values()
-        return any(self.deviation(k, values) > self.misplaced for k in self._determined_joints())
+        largest = MISPLACED * max(1.0, self.rows.length)
+        return [k for k in sorted(self.edge_of.keys() - yielding) if self.deviation(k, values) > largest]
 
     def rows_of(self, groups: np.ndarray) -> np.ndarray:
         """Constraint and coupling rows of groups."""
@@ -190,7 +185,7 @@ class Linkage:
         rows, values, slack = self.rows, self.values(), 2.0 * self.tolerance
         is_open = worst_residuals(rows, values, len(self.model.joints)).max(axis=1, initial=0.0) > self.tolerance
         is_open[rows.joint[(values < self.lower - slack) | (values > self.upper + slack)]] = True
-        is_open[[k for k in self._determined_joints() if self.deviation(k, values) > self.misplaced]] = True
+        is_open[self.misplaced(values)] = True
         return np.unique(self.group[is_open & (self.group >= 0)])
 
     def clusters(self, groups: np.ndarray) -> Clusters:

@@ -10,8 +10,7 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joint_model import Joint
-from abd.joints.custom.numpy_rows import sample_poses
-from abd.joints.custom.wrench_rows import Projection
+from abd.joints.custom.numpy_rows import Projection, sample_poses
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.custom_rows import FIRST, LENGTH, ROW
 from abd.joints.measures.measures import NUMBERS, Measure, MeasureKind, RowFunction
