@@ -85,11 +85,10 @@ def translate(
         scene.add_body(names[k], **table)
     shapes.add_static(scene, materials, max(1, int(model.world_count)))
     materials.add_notes()
-    joints = joint_tables(newton, model, body_q, joint_q, names, enforcement, out)
-    for table in joints:
+    for table in joint_tables(newton, model, body_q, joint_q, names, enforcement, out):
         kind, name, parent, child = (table.pop(key) for key in ("type", "name", "parent", "child"))
         scene.add_joint(kind, name, parent, child, **table)
-    _add_mimics(newton, model, scene, joints, out)
+    _add_mimics(model, scene, out)
     for pair in shapes.filters(names):
         scene.add_contact_filter(*pair)
     return out
@@ -286,7 +285,7 @@ def groups_collide(a: int, b: int) -> bool:
     return a == b or b < 0 if a > 0 else a != b
 
 
-def _add_mimics(newton, model, scene: Scene, joints: list[dict], out: Translated) -> None:
+def _add_mimics(model, scene: Scene, out: Translated) -> None:
     """Add mimic joints, ``q = c0 + c1 q_leader``."""
     if int(getattr(model, "constraint_mimic_count", 0) or 0):
         out.notes.append(f"{model.constraint_mimic_count} mimic constraints of the deprecated type are ignored")

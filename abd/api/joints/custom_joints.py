@@ -10,8 +10,7 @@ import numpy as np
 
 from abd.errors import SceneError
 from abd.joints.custom.custom import CustomType, RowFlags, check_declaration, check_duality
-from abd.joints.custom.numpy_rows import NumpyRows
-from abd.joints.custom.wrench_rows import mixed_residual, stacked, wrench_residual, wrench_slopes
+from abd.joints.custom.numpy_rows import NumpyRows, mixed_residual, stacked, wrench_residual, wrench_slopes
 from abd.joints.measures.measures import Measure, RowFunction
 from abd.joints.types import ALIASES, TYPES
 

@@ -148,17 +148,13 @@ class _Assembler(Linkage):
         """Close open groups from the present poses, from those of a spanning tree, and from perturbed poses."""
         best = np.inf
         start = found = self.q, self.near
-        for attempt in (
-            lambda: start[0],
-            self.tree_states,
-            lambda: self.perturbed_states(self.clusters(self.open_groups())),
-        ):
+        for states in (None, self.tree_states, self.perturbed_states):
             self.q, self.near = start
-            self.q = attempt()
+            self.q = self.q if states is None else states()
             result, active = self._project(self.open_groups(), [], np.zeros(0))
             self.q, self.near = result.q, result.reference
             values = self.values()
-            if result.converged and not self.is_misplaced():
+            if result.converged and not self.misplaced(values):
                 self.active = active
                 return True
             size = worst_residuals(self.rows, values, len(self.model.joints)).max(initial=0.0)

@@ -41,26 +41,17 @@ class LinkGraph:
 
     def side(self, edge: int, start: int) -> np.ndarray:
         """(n + 1,) bool, the nodes connected to `start` without `edge`."""
-        from scipy.sparse import coo_matrix
-        from scipy.sparse.csgraph import breadth_first_order
-
-        kept = np.arange(len(self.ends)) != edge
-        a, b = self.ends[kept].T
-        size = len(self.component)
-        links = coo_matrix((np.ones(len(a)), (a, b)), shape=(size, size)).tocsr()
-        out = np.zeros(size, dtype=bool)
-        out[breadth_first_order(links, start, directed=False, return_predecessors=False)] = True
-        return out
+        label = connected_labels(len(self.component), np.delete(self.ends, edge, axis=0))
+        return label == label[start]
 
 
 def link_graph(parent: np.ndarray, child: np.ndarray, movable: np.ndarray) -> LinkGraph:
     """Graph of edges between bodies parent and child (e,), -1 for the world; `movable` (n,) bool."""
     n = len(movable)
     node = np.append(np.where(movable, np.arange(n), n), n)  # the world's -1 picks the last entry
-    ends = np.stack([node[parent], node[child]], axis=1) if len(parent) else np.zeros((0, 2), dtype=int)
+    ends = np.stack([node[parent], node[child]], axis=1)
     block = _blocks(ends, n + 1)
-    sizes = np.bincount(block, minlength=1) if len(block) else np.zeros(1, dtype=int)
-    bridge = (sizes[block] == 1) & (ends[:, 0] != ends[:, 1]) if len(block) else np.zeros(0, dtype=bool)
+    bridge = (np.bincount(block)[block] == 1) & (ends[:, 0] != ends[:, 1])
     inner = ends[(ends < n).all(axis=1)]
     return LinkGraph(ends, block, bridge, connected_labels(n + 1, inner))
 

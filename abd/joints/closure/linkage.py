@@ -40,9 +40,9 @@ class Linkage:
         places: (c,) rows of the coordinates; keys: (joint index, name) of each; row_of: key -> row.
         lower, upper: (R,) ranges of the rows; locks are ranges of zero width, gaps start at zero.
         hard: rows of constraints and couplings.
-        tolerance: residual of closed rows [m or rad]; misplaced: deviation that indicates a false position.
+        tolerance: residual of closed rows [m or rad].
         graph: links of the active joints with constraint rows or couplings, and of the joints `linked` (requested, or
-            with violated gaps); edge_of: their edges.
+            with violated gaps); edge_of: their edges; ties: (k, 2) edges of coupled joints.
         bridges: joints without loop and coupling.
         group: (j,) loop block of every joint in the graph, merged by couplings; -1 for other joints.
     """
@@ -65,17 +65,17 @@ class Linkage:
         self.near = rows.values(self.q, near)[1]
         extent = np.abs(self.q[:, :3]).max(initial=0.0)
         self.tolerance = max(TOLERANCE, 64.0 * np.finfo(float).eps * extent)
-        self.misplaced = MISPLACED * max(1.0, rows.length)
         self.hard = np.flatnonzero(rows.held & (rows.role != Role.GAP))
         self.lower, self.upper = self._ranges()
-        ties = [(c.joint, term.joint) for c in model.couplings if c.active for term in c.terms]
-        self.graph, self.edge_of = self._links(set(linked).union(*ties))
-        ties = [(a, b) for a, b in ties if a in self.edge_of and b in self.edge_of]
-        coupled = {k for pair in ties for k in pair}
-        self.bridges = {k for k, edge in self.edge_of.items() if self.graph.bridge[edge]} - coupled
-        pairs = np.array([(self.edge_of[a], self.edge_of[b]) for a, b in ties], dtype=int).reshape(-1, 2)
+        coupled = sorted(set(rows.coupling[self.hard].tolist()) - {-1})
+        ties = [(model.couplings[k].joint, term.joint) for k in coupled for term in model.couplings[k].terms]
+        holding = set(rows.joint[self.hard].tolist()).union(linked, *ties)
+        joints = sorted(k for k in holding if model.joints[k].active)
+        self.graph, self.edge_of = graph_of(model, rows, joints), {k: edge for edge, k in enumerate(joints)}
+        self.bridges = {k for k, edge in self.edge_of.items() if self.graph.bridge[edge]}.difference(*ties)
+        self.ties = np.array([(self.edge_of[a], self.edge_of[b]) for a, b in ties], dtype=int).reshape(-1, 2)
         self.group = np.full(len(model.joints), -1)
-        self.group[list(self.edge_of)] = self.graph.tied(pairs)[: len(self.edge_of)]
+        self.group[joints] = self.graph.tied(self.ties)[: len(joints)]
 
     def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
         rows, now = self.rows, self.values()
@@ -89,11 +89,6 @@ class Linkage:
                     lower[row] = upper[row] = now[row] if settings.lock_value is None else settings.lock_value
         return lower, upper
 
-    def _links(self, wanted: set[int]) -> tuple[LinkGraph, dict[int, int]]:
-        holding = set(self.rows.joint[self.hard].tolist()) | wanted
-        linked = sorted(k for k in holding if self.model.joints[k].active)
-        return graph_of(self.model, self.rows, linked), {k: edge for edge, k in enumerate(linked)}
-
     # read-outs ---------------------------------------------------------------------------------------------------
 
     def values(self) -> np.ndarray:
@@ -106,15 +101,11 @@ class Linkage:
         T = transform(joint, values[self.of_joint[k]])
         return 0.0 if T is None else float(np.abs(present_transform(joint, self.q) - T).max())
 
-    def _determined_joints(self) -> list[int]:
-        """Joints in the graph whose rows are all closed in the result, so that their coordinates determine T_CD."""
+    def misplaced(self, values: np.ndarray) -> list[int]:
+        """Joints in a false position at values (R,), of those whose closed rows and coordinates determine T_CD."""
         yielding = set(self.rows.joint[self.rows.yields & ~self.rows.held].tolist())
-        return sorted(self.edge_of.keys() - yielding)
-
-    def is_misplaced(self) -> bool:
-        """Whether a joint satisfies its rows in a false position."""
-        values = self.values()
-        return any(self.deviation(k, values) > self.misplaced for k in self._determined_joints())
+        largest = MISPLACED * max(1.0, self.rows.length)
+        return [k for k in sorted(self.edge_of.keys() - yielding) if self.deviation(k, values) > largest]
 
     def rows_of(self, groups: np.ndarray) -> np.ndarray:
         """Constraint and coupling rows of groups."""
@@ -183,8 +174,9 @@ class Linkage:
                 move_bodies(q, motion_to(joint, q, T, joint.child == node), np.arange(len(q)) == node)
         return q
 
-    def perturbed_states(self, clusters: Clusters) -> np.ndarray:
-        """(n, 12) states with a reproducible random motion, to leave a saddle of the residual."""
+    def perturbed_states(self) -> np.ndarray:
+        """(n, 12) states with a reproducible random motion of the open groups, to leave a saddle of the residual."""
+        clusters = self.clusters(self.open_groups())
         twists = np.random.default_rng(0).uniform(-PERTURBATION, PERTURBATION, (clusters.count, 6))
         return clusters.move(self.q, twists, self.rows.length)
 
@@ -193,7 +185,7 @@ class Linkage:
         rows, values, slack = self.rows, self.values(), 2.0 * self.tolerance
         is_open = worst_residuals(rows, values, len(self.model.joints)).max(axis=1, initial=0.0) > self.tolerance
         is_open[rows.joint[(values < self.lower - slack) | (values > self.upper + slack)]] = True
-        is_open[[k for k in self._determined_joints() if self.deviation(k, values) > self.misplaced]] = True
+        is_open[self.misplaced(values)] = True
         return np.unique(self.group[is_open & (self.group >= 0)])
 
     def clusters(self, groups: np.ndarray) -> Clusters:

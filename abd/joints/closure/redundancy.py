@@ -15,9 +15,9 @@ import numpy as np
 from abd.errors import Problem, SceneError
 from abd.joints.closure.assembly import Assembly, assemble
 from abd.joints.closure.link_graph import connected_labels, members
-from abd.joints.closure.linkage import DENSE_ROWS, graph_of, independence, worst_residuals
+from abd.joints.closure.linkage import DENSE_ROWS, Linkage, graph_of, independence, worst_residuals
 from abd.joints.rows.laws import Role
-from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, rigid_states, single_clusters
+from abd.joints.rows.rigid_rows import rigid_rows, rigid_states
 from abd.model import Model
 
 CLOSED = 1e-8
@@ -53,22 +53,12 @@ def analyse(model: Model, q: np.ndarray) -> list[MobilityAnalysis]:
     Inactive joints and gaps do not count. Mechanisms with a loop block of more than `DENSE_ROWS` rows or unknowns are not
     analysed and have a note.
     """
-    q, model = rigid_states(q), replace(model, joints=list(model.joints))
-    rows = rigid_rows(model, q)
-    counted = _counted(rows)
-    ties = [
-        (coupling.joint, term.joint)
-        for k, coupling in enumerate(model.couplings)
-        if k in rows.coupling[counted]
-        for term in coupling.terms
-    ]
-    linked = np.unique(np.concatenate([rows.joint[counted], *ties]).astype(int))
-    edge = np.full(len(model.joints), -1)
+    rows = rigid_rows(model, rigid_states(q))
+    linkage = Linkage(model, replace(rows, held=rows.held & ~rows.yields), q, None, ())
+    model, graph, counted, J = linkage.model, linkage.graph, linkage.hard, linkage.jacobian()
+    linked, edge = np.array(list(linkage.edge_of), dtype=int), np.full(len(model.joints), -1)
     edge[linked] = np.arange(len(linked))
-    graph = graph_of(model, rows, linked)
-    pairs = edge[np.array(ties, dtype=int).reshape(-1, 2)]
-    block = graph.tied(pairs)[edge[rows.joint[counted]]]
-    J = (rows.jacobian(q) @ single_clusters(rows).spread(q, rows.length)).tocsr()
+    block = linkage.group[rows.joint[counted]]
     ranks, redundant, unknown = np.zeros(len(counted), dtype=int), [], np.zeros(len(counted), dtype=bool)
     for block_rows in members(block):
         K = J[counted[block_rows]]
@@ -81,7 +71,7 @@ def analyse(model: Model, q: np.ndarray) -> list[MobilityAnalysis]:
     # label joints by their moving body: the child, or the parent if the child does not move
     ends, component = graph.ends[: len(linked)], graph.component
     home = np.where(ends[:, 1] < graph.ground, ends[:, 1], ends[:, 0])
-    label = connected_labels(len(component), component[home[pairs]])[component]
+    label = connected_labels(len(component), component[home[linkage.ties]])[component]
     of_joint, of_row = label[home], label[home[edge[rows.joint[counted]]]]
     freedoms = np.linalg.matrix_rank(rows.basis) if len(rows.basis) else np.zeros(0, dtype=int)
     out = []
@@ -106,11 +96,6 @@ def analyse(model: Model, q: np.ndarray) -> list[MobilityAnalysis]:
             )
         )
     return out
-
-
-def _counted(rows: RigidRows) -> np.ndarray:
-    """Constraint and coupling rows without compliance."""
-    return np.flatnonzero(rows.held & ~rows.yields & (rows.role != Role.GAP))
 
 
 def open_by(model: Model, q: np.ndarray) -> np.ndarray:
@@ -141,7 +126,7 @@ def check_closure(model: Model, q: np.ndarray, joints: Iterable[int] | None = No
     if (worst <= CLOSED).all():
         return result
     rows = rigid_rows(model, result.q)
-    linked = np.unique(rows.joint[_counted(rows)])
+    linked = np.unique(rows.joint[rows.held & ~rows.yields & (rows.role != Role.GAP)])
     block = graph_of(model, rows, linked).block[: len(linked)]
     problems = []
     for group in members(block):

@@ -124,12 +124,9 @@ def _least_norm(J: sparse.csr_matrix, missing: np.ndarray) -> tuple[np.ndarray, 
     labels = connected_labels(count + len(x), np.stack([entries.row, count + entries.col], axis=1))
     for nodes in members(labels):
         rows, columns = nodes[nodes < count], nodes[nodes >= count] - count
-        if len(rows):
-            x[columns] = _solution(J[rows][:, columns], missing[rows])
+        block, aim = J[rows][:, columns], missing[rows]
+        if len(rows) and max(block.shape) <= DENSE:
+            x[columns] = np.linalg.lstsq(block.toarray(), aim, rcond=1e-10)[0]
+        elif len(rows):
+            x[columns] = lsmr(block, aim, atol=1e-13, btol=1e-13, maxiter=20 * max(block.shape))[0]
     return x, missing - J @ x
-
-
-def _solution(J: sparse.csr_matrix, missing: np.ndarray) -> np.ndarray:
-    if max(J.shape) <= DENSE:
-        return np.linalg.lstsq(J.toarray(), missing, rcond=1e-10)[0]
-    return lsmr(J, missing, atol=1e-13, btol=1e-13, maxiter=20 * max(J.shape))[0]

@@ -28,34 +28,18 @@ class JointKinematics:
     Attributes:
         joint: the joint.
         space: its configuration space.
+        num_positions, num_velocities, num_constraints: sizes of q, v and the constraint wrench.
+        is_floating: whether the joint has no constraint.
+        has_fixed_subspaces: whether S and T, in axes of C, do not depend on the configuration.
     """
 
     def __init__(self, joint: Joint, form: str | None = None, space: Space | None = None):
         """`form` selects one of the joint's configuration spaces (`abd.joints.coordinates.configurations`)."""
         self.joint = joint
-        self.space = space or configuration_space(joint, form)
-
-    @property
-    def num_positions(self) -> int:
-        return self.space.num_positions
-
-    @property
-    def num_velocities(self) -> int:
-        return self.space.num_velocities
-
-    @property
-    def num_constraints(self) -> int:
-        return 6 - self.space.num_velocities
-
-    @property
-    def is_floating(self) -> bool:
-        """Return whether the joint has no constraint."""
-        return self.num_constraints == 0
-
-    @property
-    def has_fixed_subspaces(self) -> bool:
-        """S and T, in axes of C, do not depend on the configuration."""
-        return self.space.fixed
+        self.space = space = space or configuration_space(joint, form)
+        self.num_positions, self.num_velocities = space.num_positions, space.num_velocities
+        self.num_constraints = 6 - space.num_velocities
+        self.is_floating, self.has_fixed_subspaces = self.num_constraints == 0, space.fixed
 
     def reversed(self) -> JointKinematics:
         """The joint with C and D, and so "child" and "parent", exchanged; q and v are unchanged."""

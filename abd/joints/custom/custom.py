@@ -10,8 +10,7 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.joint_model import Joint
-from abd.joints.custom.numpy_rows import sample_poses
-from abd.joints.custom.wrench_rows import Projection
+from abd.joints.custom.numpy_rows import Projection, sample_poses
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.custom_rows import FIRST, LENGTH, ROW
 from abd.joints.measures.measures import NUMBERS, Measure, MeasureKind, RowFunction
@@ -142,35 +141,37 @@ def check_declaration(
         SceneError: with all problems found.
     """
     found = []
+
+    def report(text: str, value: object = None, remedy: str = "") -> None:
+        found.append(Problem(f"joint type {name!r}{text}", value=value, remedy=remedy))
+
     known = f"its coordinates are {', '.join(own)}" if own else "it has no coordinates"
     for key in [*ranges, *limits]:
         if key not in own:
-            found.append(Problem(f"joint type {name!r}: there is no coordinate {key!r}", value=key, remedy=known))
+            report(f": there is no coordinate {key!r}", key, known)
     for key, ends in ranges.items():
         if len(ends) != 2 or not ends[0] < ends[1]:
-            found.append(Problem(f"joint type {name!r}, range of {key!r}: should be (lower, upper)", value=ends))
+            report(f", range of {key!r}: should be (lower, upper)", ends)
     for key, row in limits.items():
         if row not in rows:
-            found.append(Problem(f"joint type {name!r}, limit of {key!r}: there is no row {row!r}", value=row))
+            report(f", limit of {key!r}: there is no row {row!r}", row)
         elif RowFlags.BILATERAL in rows[row]:
-            remedy = "leave BILATERAL out of its flags"
-            message = f"joint type {name!r}: row {row!r} keeps the range of {key!r}, and is held both ways"
-            found.append(Problem(message, remedy=remedy))
+            report(f": row {row!r} keeps the range of {key!r}, and is held both ways", remedy="leave BILATERAL out of its flags")
     for row, flags in [*rows.items(), *own.items()]:
         if isinstance(flags, Measure):
             continue
         if not flags & RowFlags.COUPLED:
-            found.append(Problem(f"joint type {name!r}, row {row!r}: is neither LINEAR nor ROTARY", value=flags))
+            report(f", row {row!r}: is neither LINEAR nor ROTARY", flags)
         if flags & (RowFlags.LIMIT | RowFlags.LOCKED):
             remedy = "leave it out: ranges and locks are settings of coordinates"
-            found.append(Problem(f"joint type {name!r}, row {row!r}: LIMIT and LOCKED say nothing here", remedy=remedy))
+            report(f", row {row!r}: LIMIT and LOCKED say nothing here", remedy=remedy)
     if not rows and not own:
-        found.append(Problem(f"joint type {name!r} has neither rows nor coordinates"))
+        report(" has neither rows nor coordinates")
     if len(parameters) > MOST_PARAMETERS:
-        found.append(Problem(f"joint type {name!r} has more than {MOST_PARAMETERS} parameters", value=len(parameters)))
+        report(f" has more than {MOST_PARAMETERS} parameters", len(parameters))
     for key, value in parameters.items():
         if not np.isscalar(value) or not np.isfinite(float(value)):
-            found.append(Problem(f"joint type {name!r}: the default of {key} should be a finite number", value=value))
+            report(f": the default of {key} should be a finite number", value)
     if found:
         raise SceneError(found)
 

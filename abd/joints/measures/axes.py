@@ -14,6 +14,8 @@ from abd.joint_model import Joint
 from abd.joints.measures.measures import FEATURES, Measure, MeasureKind, along, entry, functional, measure
 
 NAMES = "xyz"
+SAME = np.eye(3)
+"""M of frames with the same axes."""
 
 
 def displacement(name: str) -> Measure:
@@ -21,29 +23,27 @@ def displacement(name: str) -> Measure:
     return measure(name, False, MeasureKind.AFFINE, along(NAMES.index(name[-1])))
 
 
-def tilt(name: str) -> Measure:
-    """rx = -M_12 or ry = M_02 [rad]: small-angle tilt of z_C about x or y of D."""
-    weight = {"rx": entry(1, 2, -1.0), "ry": entry(0, 2)}[name]
-    return measure(name, True, MeasureKind.AFFINE, weight)
-
-
-def small_rotation(name: str) -> Measure:
-    """rx, ry or rz [rad]: component of the axial vector of M, a small rotation about an axis of D."""
-    k = NAMES.index(name[-1])
-    i, j = (k + 1) % 3, (k + 2) % 3
+def small_rotation(name: str, R: np.ndarray = SAME) -> Measure:
+    """rx, ry or rz [rad]: component of the axial vector of ``R^T M``, a small rotation about an axis of C since M was R."""
+    i, j = _others(name[-1])
     M = np.zeros((3, 3))
-    M[j, i], M[i, j] = 0.5, -0.5
+    M[:, i], M[:, j] = 0.5 * R[:, j], -0.5 * R[:, i]
     return measure(name, True, MeasureKind.AFFINE, functional(M=M))
 
 
 def turn(name: str, axis: str = "z") -> Measure:
     """Angle of C about an axis of D [rad]: atan2 of the sine (M_ji - M_ij)/2 and the cosine (M_ii + M_jj)/2."""
-    k = NAMES.index(axis)
-    i, j = (k + 1) % 3, (k + 2) % 3
+    i, j = _others(axis)
     sine, cosine = np.zeros((3, 3)), np.zeros((3, 3))
     sine[j, i], sine[i, j] = 0.5, -0.5
     cosine[i, i] = cosine[j, j] = 0.5
-    return measure(name, True, MeasureKind.ANGLE, functional(M=sine), functional(M=cosine))
+    return angle(name, functional(M=sine), functional(M=cosine))
+
+
+def _others(axis: str) -> tuple[int, int]:
+    """The two axes that follow axis x, y or z cyclically."""
+    k = NAMES.index(axis)
+    return (k + 1) % 3, (k + 2) % 3
 
 
 def dot(name: str, i: int, j: int, weight: float = 1.0) -> Measure:
@@ -94,14 +94,10 @@ class Row:
     mask: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
 
-def point_row(parent_point: np.ndarray, child_point: np.ndarray) -> Row:
-    """Row of two coincident points."""
-    return Row(_with(1.0, parent_point), _with(1.0, child_point), True)
-
-
-def point(joint: Joint) -> Row:
-    """Row of coincident frame origins, ``c_j - c_i`` [m]."""
-    return point_row(joint.parent_frame[..., :3, 3], joint.child_frame[..., :3, 3])
+def point(joint: Joint, shift: float | np.ndarray = 0.0) -> Row:
+    """Row of coincident frame origins, ``c_j - c_i`` [m], or of points that are shifted along z [m]."""
+    frames = joint.parent_frame, joint.child_frame
+    return Row(*(_with(1.0, F[..., :3, 3] + shift * F[..., :3, 2]) for F in frames), is_point=True)
 
 
 def directions(joint: Joint, axes: str) -> list[Row]:

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.joint_model import Joint
-from abd.joints.measures.measures import Measure, MeasureKind, entry, functional, measure
+from abd.joints.measures.axes import small_rotation
+from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
 
 ROTARY_KEYS = ("rotary_stiffness", "rotary_damping", "rotary_friction", "rotary_armature")
 """Parameters of joint types that use `rotary_laws`."""
@@ -71,11 +72,13 @@ def rotary_laws(joint: Joint) -> list[Combined]:
     if damping > 0.0 or armature > 0.0:
         found += entries((0.5 * damping,) * 3, 0.5 * armature)
     if friction > 0.0:
-        at_start = (_turn(k, np.eye(3)) for k in range(3))
         found += [
-            _along(f"friction {name}", one, friction=friction, at_pose=lambda T, k=k: _turn(k, T[:3, :3]))
-            for k, (name, one) in enumerate(zip("xyz", at_start))
-        ]
+            _along(
+                f"friction {name}", small_rotation(name), friction=friction,
+                at_pose=lambda T, name=name: small_rotation(name, T[:3, :3]),
+            )
+            for name in "xyz"
+        ]  # fmt: skip
     return found
 
 
@@ -93,14 +96,6 @@ def entries(damping: tuple[float, float, float], armature: float = 0.0) -> list[
 def rotation_vector(k: int) -> Measure:
     """Component k [rad] of the rotation vector of C in D."""
     return measure("", True, MeasureKind.ROTATION, np.append(np.zeros(3), np.eye(3)[k]))
-
-
-def _turn(k: int, R: np.ndarray) -> Measure:
-    """Component k of the axial vector of ``R^T M`` [rad]: small rotation about the axes of C since M was R (3, 3)."""
-    i, j = (k + 1) % 3, (k + 2) % 3
-    weights = np.zeros((3, 3))
-    weights[:, i], weights[:, j] = 0.5 * R[:, j], -0.5 * R[:, i]
-    return measure("", True, MeasureKind.AFFINE, functional(M=weights))
 
 
 def _along(name: str, one: Measure, stiffness: float = 0.0, **keys) -> Combined:

@@ -161,8 +161,13 @@ def evaluate(
         k = kind == MeasureKind.LENGTH
         f[k] = np.linalg.norm(d[k], axis=1)
         gd[k] = d[k] / np.maximum(f[k], TINY)[:, None]
-    if any(present[MeasureKind.LENGTH + 1 :]):
-        _evaluate_special(kind, numbers, z, supplied, f, gz)
+    for special, function in SPECIAL_FUNCTIONS.items():
+        if present[special]:
+            k = kind == special
+            f[k], gz[k, :15] = _by_complex_step(function, numbers[k], z[k])
+    if present[MeasureKind.CUSTOM] or present[MeasureKind.CUSTOM_ANGLE]:
+        k = is_custom(kind)
+        f[k], gz[k, :15] = supplied[k, 0], supplied[k, 1:]
     return f, gz[:, :15], gd
 
 
@@ -195,19 +200,6 @@ OF_FUNCTIONALS = {
     int(MeasureKind.ELEVATION): _elevation,
     int(MeasureKind.NORM): _norm,
 }
-
-
-def _evaluate_special(
-    kind: np.ndarray, numbers: np.ndarray, z: np.ndarray, supplied: np.ndarray | None, f: np.ndarray, gz: np.ndarray
-) -> None:
-    """Set f (m,) and gz (m, 16) of surface, rotation and custom kinds."""
-    for special, function in SPECIAL_FUNCTIONS.items():
-        k = kind == special
-        if k.any():
-            f[k], gz[k, :15] = _by_complex_step(function, numbers[k], z[k])
-    k = is_custom(kind)
-    if k.any():
-        f[k], gz[k, :15] = supplied[k, 0], supplied[k, 1:]
 
 
 TINY = 1e-300

@@ -41,6 +41,8 @@ ROW = {
     "target": 0.0, "rate": 0.0, "follows": False, "restitution": 0.0,
 }  # fmt: skip
 """Columns of `RowLaws` with their defaults."""
+FUNCTIONS = "target_of", "rate_of", "loads", "given"
+"""Attributes that some rows have, of `RowLaws` and of `JointSystem`."""
 
 
 def build_system(model: Model) -> JointSystem:
@@ -82,33 +84,27 @@ class Builder:
         self.followers: dict[int, Callable[[np.ndarray], list[Measure]]] = {}
         self.rows: list[list[Term]] = []
         self.row_laws: list[dict] = []
-        self.loads: dict[int, tuple[float, float]] = {}
-        self.given: dict[int, ForceLaw] = {}
 
     # rows of a joint ---------------------------------------------------------------------------------------------
 
     def add_constraints(self, k: int, joint: Joint) -> None:
         """Add the constraint rows and gaps of a joint's type."""
         kind, compliant = TYPES[joint.type], joint.enforcement == "compliant"
-        if compliant and not kind.FOLLOWS_POSE:
-            for i, measure in enumerate(kind.constraints(joint)):
-                self._compliant(self._along(k, measure), joint, i)
         if kind.FOLLOWS_POSE:
             self.followers[len(self.entries)] = partial(kind.at_pose, joint)
-        measured = _measured(joint)
-        names = [one.name for one in yielding(joint)] if compliant and any(one.unilateral for one in measured) else []
-        for i, measure in enumerate(measured):
-            along = self._along(k, measure)
+        yields = yielding(joint) if compliant else []
+        for i, measure in enumerate(one for one in yields if not one.unilateral):
+            self._compliant(self._along(k, measure), joint, i)
+        names = [one.name for one in yields]
+        for measure in _measured(joint):
             # a multiplier needs the value of a gap on both sides; one that may close is 0 on its free side
             of = replace(joint, enforcement="penalty") if measure.may_close else joint
             if measure.unilateral and measure.name in names:
-                self._compliant(along, of, names.index(measure.name), Role.GAP, Law.ONE_SIDED)
+                self._compliant(self._along(k, measure), of, names.index(measure.name), Role.GAP, Law.ONE_SIDED)
             elif measure.unilateral:
-                self._gap(along, of, measure)
+                self._gap(self._along(k, measure), of, measure)
             elif not compliant:
-                self._stiff(along, Role.CONSTRAINT)
-            elif kind.FOLLOWS_POSE:
-                self._compliant(along, joint, i)
+                self._stiff(self._along(k, measure), Role.CONSTRAINT)
         for one in kind.combined(joint):
             if one.holds:
                 self._stiff(self._along_sum(k, one), Role.CONSTRAINT, target=one.rest)
@@ -122,7 +118,7 @@ class Builder:
                 self.followers[len(self.entries)] = lambda T, at_pose=one.at_pose: [at_pose(T)]
             along = self._along_sum(k, one)
             if one.law is not None:
-                self._force(along, one.law)
+                self.add(along, Role.FORCE, Law.GIVEN, given=ForceLaw(one.law))
             else:
                 self._passive(along, one, is_spring=not (one.friction or one.armature))
 
@@ -132,16 +128,11 @@ class Builder:
         """Add a spring with damper, friction, which may depend on the load of the joint, and a rotor."""
         if is_spring or one.stiffness > 0.0 or one.damping > 0.0:
             self.add(along, Role.SPRING, Law.QUADRATIC, stiffness=one.stiffness, damping=one.damping, target=one.rest)
-        if load > 0.0:
-            self.loads[len(self.row_laws)] = (one.friction, load)
         if one.friction > 0.0 or load > 0.0:
-            self.add(along, Role.FRICTION, Law.FRICTION, effort=one.friction)
+            loads = (one.friction, load) if load > 0.0 else None
+            self.add(along, Role.FRICTION, Law.FRICTION, effort=one.friction, loads=loads)
         if one.armature > 0.0:
             self.add(along, Role.ARMATURE, Law.QUADRATIC, mass_stiffness=one.armature)
-
-    def _force(self, along: Along, law: Callable) -> None:
-        self.given[len(self.row_laws)] = ForceLaw(law)
-        self.add(along, Role.FORCE, Law.GIVEN)
 
     def _compliant(self, along: Along, joint: Joint, i: int, role=Role.CONSTRAINT, law=Law.QUADRATIC) -> None:
         """Add a row with the i-th compliance and damping of its joint; stiff if the compliance is zero."""
@@ -184,7 +175,7 @@ class Builder:
         if s.drive is not None:
             self._drive(along, joint, s, s.drive)
         if s.law is not None:
-            self._force(along, s.law)
+            self.add(along, Role.FORCE, Law.GIVEN, given=ForceLaw(s.law))
         if s.force is not None:
             self.add(along, Role.APPLIED, Law.LINEAR, target=s.force)
 
@@ -289,9 +280,9 @@ class Builder:
         K *= joint.length**2 if along.rotary else 1.0
         self.add(along, role, law, mass_stiffness=K, exact=exact, **keys)
 
-    def add(self, along: Along, role: Role, law: Law, target_of=None, rate_of=None, **keys) -> None:
-        """Add a row with a law; `keys` override the defaults in `ROW`."""
-        row = {**ROW, "active": self.joints[along.joint].active, "target_of": target_of, "rate_of": rate_of, **keys}
+    def add(self, along: Along, role: Role, law: Law, **keys) -> None:
+        """Add a row with a law; `keys` override the defaults in `ROW`, or are among `FUNCTIONS`."""
+        row = {**ROW, "active": self.joints[along.joint].active, **keys}
         row.update(role=role, law=law, joint=along.joint, name=along.name, rotary=along.rotary)
         self.rows.append(along.terms)
         self.row_laws.append(row)
@@ -303,9 +294,10 @@ class Builder:
             key: np.array([row[key] for row in rows], dtype=np.int32 if type(default) is int else type(default))
             for key, default in ROW.items()
         }
-        functions = {
-            key: {i: row[key] for i, row in enumerate(rows) if row[key] is not None} for key in ("target_of", "rate_of")
-        }
+        target_of, rate_of, loads, given = (
+            {i: row[key] for i, row in enumerate(rows) if row.get(key) is not None} for key in FUNCTIONS
+        )
+        names = [row["name"] for row in rows]
         joint, tolerance = columns["joint"], self.model.settings.joint_tolerance
         if tolerance is None:
             scale = np.minimum(scales / joint_sizes(self.model), 1.0)[joint]
@@ -315,11 +307,11 @@ class Builder:
             linear=compile_rows(self.joints, self.masses, LINEAR_SHARE * scales),
             table=tabulate(self.joints, self.entries),
             rows=collect(self.rows),
-            row_laws=RowLaws(name=[row["name"] for row in rows], tolerance=tolerance, **columns, **functions),
+            row_laws=RowLaws(name=names, tolerance=tolerance, target_of=target_of, rate_of=rate_of, **columns),
             initial=np.array(self.initial, dtype=float),
             followers=self.followers,
-            loads=self.loads,
-            given=self.given,
+            loads=loads,
+            given=given,
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 
@@ -182,20 +183,16 @@ def transfer_memory(
     counted = replace(new, initial=near)
     fresh, before = counted.fresh_memory(q, qd), counted.fresh_memory(before_q, before_qd)
     fresh.history[slots.BEFORE], fresh.history[slots.RATE_BEFORE] = before.history[slots.VALUE], before.history[slots.RATE]
-    law, p = np.zeros(len(new.rows), dtype=np.int32), np.zeros((len(new.rows), applied.p.shape[1]))
-    at, source = _matching_rows(old, new)
+    rows, linear = _matching_rows(old, new), _matching_linear_rows(old, new)
+    at, source = rows
     width, returns = fresh.history[slots.BARRIER_WIDTH].copy(), new.row_laws.follows & (new.row_laws.law == Law.BARRIER)
     same = _have_same_frames(old, source, new, at)
     fresh.history[:, at[same]] = memory.history[:, source[same]]
     fresh.history[slots.BARRIER_WIDTH, returns] = width[returns]  # a barrier that takes a value back pushes in every step
-    fresh.multiplier[at] = memory.multiplier[source]
-    ch2, linear_ch2 = np.ones(len(new.rows)), np.ones(len(new.linear))
-    law[at], p[at], ch2[at] = applied.law[source], applied.p[source], applied.ch2[source]
-    at, source = _matching_linear_rows(old, new)
-    K, shift = np.zeros((len(new.linear), 3)), np.zeros((len(new.linear), 3))
-    fresh.linear[at], K[at], shift[at] = memory.linear[source], applied.stiffness[source], applied.shift[source]
-    linear_ch2[at] = applied.linear_ch2[source]
-    return fresh, Applied(law, p, K, shift, ch2, linear_ch2)
+    of_rows, of_linear = (partial(_moved, match, len(one)) for match, one in ((rows, new.rows), (linear, new.linear)))
+    fresh = replace(fresh, multiplier=of_rows(memory.multiplier), linear=of_linear(memory.linear))
+    laws = of_rows(applied.law), of_rows(applied.p), of_linear(applied.stiffness), of_linear(applied.shift)
+    return fresh, Applied(*laws, of_rows(applied.ch2, 1.0), of_linear(applied.linear_ch2, 1.0))
 
 
 def transfer_forces(
@@ -203,10 +200,15 @@ def transfer_forces(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Forces of measured rows (R,) and linear rows (l, 3), and reactions (j, 6), of a new joint system with `joints` joints from
     those of the old one; 0 for new rows."""
-    out = np.zeros(len(new.rows)), np.zeros((len(new.linear), 3)), np.zeros((joints, 6))
-    rows = _matching_rows(old, new), _matching_linear_rows(old, new), (slice(len(mean[2])), slice(None))
-    for values, (at, source), of_old in zip(out, rows, mean, strict=True):
-        values[at] = of_old[source]
+    matches = _matching_rows(old, new), _matching_linear_rows(old, new), (slice(len(mean[2])), slice(None))
+    return tuple(map(_moved, matches, (len(new.rows), len(new.linear), joints), mean))
+
+
+def _moved(match: tuple, count: int, values: np.ndarray, default: float = 0.0) -> np.ndarray:
+    """(count, ...) values of the old system at their places in the new one; `match` has places in both (`_matches`)."""
+    at, source = match
+    out = np.full((count, *values.shape[1:]), default, dtype=values.dtype)
+    out[at] = values[source]
     return out
 
 
@@ -219,15 +221,13 @@ def recount_memory(
 
 def _have_same_frames(old: JointSystem, source: np.ndarray, new: JointSystem, at: np.ndarray) -> np.ndarray:
     """(k,) bool: the joints of rows `at` of the new system have the frames that they had for rows `source` of the old one."""
-    before, after = (_frames_of_rows(system, rows) for system, rows in ((old, source), (new, at)))
-    return np.array([one == other for one, other in zip(before, after, strict=True)], dtype=bool)
-
-
-def _frames_of_rows(system: JointSystem, rows: np.ndarray) -> list[bytes]:
-    table, starts, measures = system.table, system.rows.starts, system.rows.term_measure
-    axes = [one.reshape(-1, 9) for one in (table.parent_axes, table.child_axes)]
-    frames = np.concatenate([table.parent_point, table.child_point, *axes], axis=1)
-    return [frames[measures[starts[row] : starts[row + 1]]].tobytes() for row in rows]
+    found = []
+    for system, rows in ((old, source), (new, at)):
+        table, starts, measures = system.table, system.rows.starts, system.rows.term_measure
+        axes = [one.reshape(-1, 9) for one in (table.parent_axes, table.child_axes)]
+        frames = np.concatenate([table.parent_point, table.child_point, *axes], axis=1)
+        found.append([frames[measures[starts[row] : starts[row + 1]]].tobytes() for row in rows])
+    return np.array([one == other for one, other in zip(*found, strict=True)], dtype=bool)
 
 
 def _references(known: list[tuple[MeasureTable, np.ndarray]], new: JointSystem) -> np.ndarray:

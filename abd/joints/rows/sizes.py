@@ -120,11 +120,16 @@ def _is_dynamic(model: Model, body: np.ndarray) -> np.ndarray:
 
 def joint_sizes(model: Model) -> np.ndarray:
     """(j,) half length [m] of the smaller dynamic body at every joint; 1 if there is none with mass."""
-    bodies = model.bodies
-    half = half_length(bodies.mass, bodies.moment)
-    length = np.where((bodies.kind == Kind.DYNAMIC) & (half > 0.0), half, np.inf)
-    smaller = np.append(length, np.inf)[JointList.of(model.joints).bodies].min(axis=1)  # the last entry is the world
+    half = _dynamic_half_lengths(model)
+    length = np.append(np.where(half > 0.0, half, np.inf), np.inf)  # the last entry is the world
+    smaller = length[JointList.of(model.joints).bodies].min(axis=1)
     return np.where(np.isfinite(smaller), smaller, 1.0)
+
+
+def _dynamic_half_lengths(model: Model) -> np.ndarray:
+    """(n,) half lengths [m]; 0 for massless bodies and those that are not dynamic."""
+    bodies = model.bodies
+    return np.where(bodies.kind == Kind.DYNAMIC, half_length(bodies.mass, bodies.moment), 0.0)
 
 
 def residual_scales(model: Model, label: np.ndarray) -> np.ndarray:
@@ -149,9 +154,8 @@ def _accelerations(model: Model, label: np.ndarray) -> np.ndarray:
 
     It sums gravity, u^2/l of the fastest body (speed u of its ends, half length l), and external forces over masses.
     """
-    bodies = model.bodies
-    half, dynamic = half_length(bodies.mass, bodies.moment), bodies.kind == Kind.DYNAMIC
-    moving = dynamic & (half > 0.0) & (bodies.mass > 0.0)
+    bodies, half = model.bodies, _dynamic_half_lengths(model)
+    moving = half > 0.0
     rate = np.linalg.norm(bodies.qd[:, 3:].reshape(-1, 9), axis=1) / np.sqrt(2.0)
     speed = np.linalg.norm(bodies.qd[:, :3], axis=1) + half * rate
     own, length = np.zeros(len(half)), np.where(moving, half, 1.0)
@@ -159,7 +163,7 @@ def _accelerations(model: Model, label: np.ndarray) -> np.ndarray:
     np.maximum.at(own, label[moving], (speed**2 / length)[moving])
     mass, force = (np.bincount(label[moving], values[moving], len(half)) for values in (bodies.mass, pushed))
     own += np.divide(force, mass, out=np.zeros(len(half)), where=mass > 0.0)
-    return np.where(dynamic, float(np.linalg.norm(model.settings.gravity)) + own[label], 0.0)
+    return np.where(bodies.kind == Kind.DYNAMIC, float(np.linalg.norm(model.settings.gravity)) + own[label], 0.0)
 
 
 def masses_and_scales(model: Model) -> tuple[np.ndarray, np.ndarray]:
@@ -186,14 +190,13 @@ def carried_masses(model: Model, label: np.ndarray) -> np.ndarray:
     """
     n, mass = len(model.bodies), model.bodies.mass
     dynamic = np.append(model.bodies.kind == Kind.DYNAMIC, False)  # the last entry is the world
-    ends = JointList.of(model.joints).bodies
-    largest = np.zeros(n)
+    joints = JointList.of(model.joints)
+    ends, largest = joints.bodies, np.zeros(n)
     np.maximum.at(largest, label, mass)
     growth = np.maximum(1.0, np.bincount(label, minlength=n) / SHORT_CHAIN)
     own = np.where(dynamic[ends], mass[ends], 0.0).sum(axis=1)
     moved = np.where(dynamic[ends[:, 0]], ends[:, 0], ends[:, 1])
     carried = growth[label[moved]] * np.maximum(own, largest[label[moved]])
-    joints = JointList.of(model.joints)
     welded = (joints.column("type") == "fixed") & (joints.column("enforcement") == "exact") & joints.column("active")
     if not welded.any():
         return carried
@@ -207,11 +210,9 @@ def _stiffness_in_step(model: Model) -> np.ndarray:
     """(n,) stiffness of near-rigidity ``k = 8 kappa V / l^2`` [N/m] at the half length l, times h^2 [kg]; 0 without
     elasticity.
     """
-    bodies = model.bodies
-    half = half_length(bodies.mass, bodies.moment)
-    strained = (bodies.kind == Kind.DYNAMIC) & (half > 0.0)
+    bodies, half = model.bodies, _dynamic_half_lengths(model)
     stiffness = 8.0 * bodies.kappa * bodies.volume * model.step_lengths**2
-    return np.divide(stiffness, half**2, out=np.zeros(len(bodies)), where=strained)
+    return np.divide(stiffness, half**2, out=np.zeros(len(bodies)), where=half > 0.0)
 
 
 Inertias = Mapping[int, tuple[float, np.ndarray]]

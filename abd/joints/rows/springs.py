@@ -17,7 +17,7 @@ import numpy as np
 
 from abd.joints.rows.laws import SPRINGS, Law, Role
 from abd.joints.rows.measured_rows import evaluate
-from abd.joints.rows.rows import Rows, by_states
+from abd.joints.rows.rows import by_states
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import by_twists, linearize
 from abd.model import WORLD, Kind, Model
@@ -58,7 +58,9 @@ def _mobilities(model: Model, system: JointSystem) -> np.ndarray:
     z = _measured_gradients(model, system, roots)
     held = np.flatnonzero(a.active & stiff & np.isin(a.role, (Role.CONSTRAINT, Role.LOCK)) & (number[a.joint] >= 0))
     linear_rows = np.flatnonzero(linear.K.any(axis=1) & (number[linear.joint] >= 0))
-    gradients = np.concatenate([z[held], _linear_gradients(model, linear, linear_rows, roots)])
+    sides = by_states(linear, np.repeat(linear_rows, 3), np.tile(np.arange(3), len(linear_rows)))
+    of_linear = np.hstack([_by_twist(model, roots, *side) for side in sides]) * linear.mask[linear_rows].reshape(-1, 1)
+    gradients = np.concatenate([z[held], of_linear])
     length = np.linalg.norm(gradients, axis=1)
     gradients /= np.where(length > 0.0, length, 1.0)[:, None]
     owner = np.concatenate([number[a.joint[held]], np.repeat(number[linear.joint[linear_rows]], 3)])
@@ -100,12 +102,6 @@ def _measured_gradients(model: Model, system: JointSystem, roots: np.ndarray) ->
     for side, (of, gradient) in enumerate(zip((table.child, table.parent), gradients, strict=True)):
         np.add.at(out[:, 6 * side : 6 * side + 6], row, slope[:, None] * _by_twist(model, roots, of[m], gradient[m]))
     return out
-
-
-def _linear_gradients(model: Model, linear: Rows, chosen: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    """(3 k, 12) mass-weighted gradients of the components of linear rows (k,); 0 for free components."""
-    sides = by_states(linear, np.repeat(chosen, 3), np.tile(np.arange(3), len(chosen)))
-    return np.hstack([_by_twist(model, roots, *side) for side in sides]) * linear.mask[chosen].reshape(-1, 1)
 
 
 def resolved(model: Model, system: JointSystem) -> np.ndarray:

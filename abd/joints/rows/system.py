@@ -147,9 +147,13 @@ class JointSystem:
     @cached_property
     def stiff_drives(self) -> list[int]:
         """Rows of active drives that keep a position or a speed as stiffly as their joint."""
+        return np.flatnonzero(self.row_laws.active & self._stiff_drives).tolist()
+
+    @cached_property
+    def _stiff_drives(self) -> np.ndarray:
+        """(R,) bool, drives without a gain, active or not."""
         a = self.row_laws
-        laws = np.isin(a.law, (Law.QUADRATIC, Law.SATURATED))
-        return np.flatnonzero(a.active & laws & (a.role == Role.DRIVE) & (a.mass_stiffness > 0.0)).tolist()
+        return np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0) & (a.role == Role.DRIVE)
 
     @cached_property
     def has_rotors(self) -> bool:
@@ -177,9 +181,7 @@ class JointSystem:
     @cached_property
     def turning(self) -> np.ndarray:
         """(R,) bool, angles whose target a drive without a gain prescribes."""
-        a = self.row_laws
-        stiff = np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0)
-        return stiff & (a.role == Role.DRIVE) & a.rotary & ~a.follows
+        return self._stiff_drives & self.row_laws.rotary & ~self.row_laws.follows
 
     @cached_property
     def limits(self) -> np.ndarray:
@@ -208,7 +210,7 @@ class JointSystem:
         """
         a = self.row_laws
         out, begins, lengths = np.zeros(len(self.rows)), self.of_rows(time), self.of_rows(h)
-        for row in np.flatnonzero(a.active & a.rotary & a.follows & (a.role == Role.DRIVE) & (a.mass_stiffness > 0.0)):
+        for row in np.flatnonzero(a.active & a.rotary & a.follows & self._stiff_drives):
             rate, end = a.rate_of.get(int(row)), float(begins[row] + lengths[row])
             out[row] = lengths[row] * (a.rate[row] if rate is None else rate(end))
         for row in np.flatnonzero(a.active & self.turning):
@@ -248,12 +250,9 @@ class JointSystem:
             present, bodies: where the state is initial for some bodies only, (n,) bool of whole worlds, the present memory; the
                 result is of use for their rows.
         """
-        if present is None:
-            reference, speeds = motion(self.table, q, qd, self.initial)
-        else:
-            chosen, table = self.table.of_bodies(bodies)
-            reference, speeds = present.reference.copy(), np.zeros(len(self.table))
-            reference[chosen], speeds[chosen] = motion(table, q, qd, self.initial[chosen])
+        chosen, table = (slice(None), self.table) if present is None else self.table.of_bodies(bodies)
+        reference, speeds = (self.initial if present is None else present.reference).copy(), np.zeros(len(self.table))
+        reference[chosen], speeds[chosen] = motion(table, q, qd, self.initial[chosen])
         x, rate = self._along_rows(reference, speeds)
         a = self.row_laws
         gap = a.sign * (x - a.bound)

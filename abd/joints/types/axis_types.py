@@ -24,16 +24,26 @@ import numpy as np
 
 from abd.joint_model import Joint
 from abd.joints.joint_type import BALL, JointType
-from abd.joints.measures.axes import Row, directions, displacement, point, small_rotation, tilt, turn, zyx_angles
+from abd.joints.measures.axes import (
+    Row,
+    directions,
+    displacement,
+    dot,
+    of_inverse,
+    point,
+    small_rotation,
+    turn,
+    zyx_angles,
+)
 from abd.joints.measures.combined import Combined
 from abd.joints.measures.measures import Measure, MeasureKind, functional, measure
-from abd.joints.measures.motions import X, Y, Z, rotation, screw, translation
+from abd.joints.measures.motions import X, Y, Z, product, rotation, screw, translation
 
 AXES = {"x": X, "y": Y, "z": Z}
 
 
 class AxisType(JointType):
-    """Joint type that a row of the table above defines.
+    """Joint type that a row of the table above defines, with `rotation_rows` if it has any.
 
     Attributes:
         held: axes along which C is held.
@@ -61,19 +71,21 @@ class AxisType(JointType):
         """A point row [m] if C is held along all axes, then the direction rows [-]."""
         return [point(joint)] * (not self.free) + directions(joint, self.directions)
 
+    def rotation_rows(self, joint: Joint) -> list[Measure]:
+        """Measured rows of the rotation [rad]."""
+        return []
+
     def measured(self, joint: Joint) -> list[Measure]:
-        """Displacements [m] in D if C is held along some axes only."""
-        return [displacement(axis) for axis in self.held] if self.free else []
+        """Displacements [m] in D if C is held along some axes only, then the rows of the rotation [rad]."""
+        return [*map(displacement, self.held if self.free else ""), *self.rotation_rows(joint)]
 
     def constraints(self, joint: Joint) -> list[Measure]:
-        """Displacements [m] and small rotations [rad] in the axes of D.
-
-        Types with a point row add the rows of `measured`.
-        """
-        held = [*map(displacement, self.held), *([] if self.free else self.measured(joint))]
+        """Displacements [m] and small rotations [rad] in the axes of D, then the rows of the rotation [rad]."""
         if self.directions == "z":
-            return [*held, tilt("rx"), tilt("ry")]
-        return held + [small_rotation(f"r{axis}") for axis in sorted(self.directions)]
+            turns = [dot("rx", 1, 2, -1.0), dot("ry", 0, 2)]
+        else:
+            turns = [small_rotation(f"r{axis}") for axis in sorted(self.directions)]
+        return [*map(displacement, self.held), *turns, *self.rotation_rows(joint)]
 
     def held_axes(self, joint: Joint) -> np.ndarray:
         """z of both, if it is held."""
@@ -82,7 +94,7 @@ class AxisType(JointType):
     def coordinates(self, joint: Joint) -> list[Measure]:
         """Displacements [m], then theta, or roll, pitch and yaw [rad]."""
         turns = {"z": [turn("theta")], "": zyx_angles() if self.free else []}.get(self.directions, [])
-        return [*(displacement(axis) for axis in self.free), *turns]
+        return [*map(displacement, self.free), *turns]
 
     def motions(self, joint: Joint) -> list[np.ndarray] | None:
         """Translations, then rotations; None for a pin, whose rotation has no coordinates."""
@@ -90,6 +102,24 @@ class AxisType(JointType):
             return None
         turns = {"z": (Z,), "": (Z, Y, X)}.get(self.directions, ())
         return [*(translation(AXES[axis]) for axis in self.free), *map(rotation, turns)]
+
+
+class AnglesOfParent:
+    """Mixin for types whose coordinates are the angles of D in C, in place of those of C in D."""
+
+    def coordinates(self, joint: Joint) -> list[Measure]:
+        """The same angles [rad], of ``R_DC = R_CD^T``."""
+        return of_inverse(super().coordinates(joint))
+
+    def motions(self, joint: Joint) -> None:
+        """None: the product has the reverse order of the coordinates."""
+
+    def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
+        """T_CD (4, 4) at the angles (k,) [rad]."""
+        return product(super().motions(joint), values).T
+
+    def project(self, joint: Joint, T: np.ndarray) -> None:
+        """None: the coordinates of T determine the pose."""
 
 
 class Prismatic(AxisType):

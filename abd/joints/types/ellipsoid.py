@@ -9,8 +9,8 @@ import numpy as np
 from abd.joint_model import Joint
 from abd.joints.joint_type import JointType, parameter_error
 from abd.joints.measures.measures import Measure, MeasureKind, along, measure, surface_normal, surface_triad
-from abd.joints.measures.motions import X, Z, product, rotation
-from abd.rotations import least_turn
+from abd.joints.measures.motions import X, Y, Z, product, rotation
+from abd.rotations import least_turn, pose
 
 
 class Ellipsoid(JointType):
@@ -35,17 +35,19 @@ class Ellipsoid(JointType):
     SYMBOL = MARKER = "ball"
     NEEDED: ClassVar = {"radii": (1.0, 2.0, 3.0)}
     OPTIONAL = ("alpha", "open_sim")
+    NAMES = ("longitude", "latitude")
 
     def measured(self, joint: Joint) -> list[Measure]:
         """surface [m], tilt [rad]."""
-        alpha = _alpha(joint)
-        return [surface(joint), normal_dot(joint, "tilt", (np.cos(alpha), np.sin(alpha), 0.0))]
+        return [surface(joint), normal_dot(joint, "tilt", _tilt_axis(joint))]
 
     def coordinates(self, joint: Joint) -> list[Measure]:
         """longitude, latitude, theta, phi [rad]."""
+        across, up, ahead = (along(k, 1.0 / radius) for k, radius in enumerate(_radii(joint)))
         numbers = surface_numbers(joint, alpha=_alpha(joint))
         return [
-            *longitude_and_latitude(joint, ("longitude", "latitude")),
+            measure(self.NAMES[0], True, MeasureKind.ANGLE, -up, ahead),
+            measure(self.NAMES[1], True, MeasureKind.ELEVATION, across, up, ahead),
             measure("theta", True, MeasureKind.SURFACE_ROLL, numbers),
             measure("phi", True, MeasureKind.SURFACE_TILT, numbers),
         ]
@@ -58,17 +60,13 @@ class Ellipsoid(JointType):
 
     def project(self, joint: Joint, T: np.ndarray) -> np.ndarray:
         """T_GD (4, 4): the nearest point, and the smallest rotation of the tilt axis into the tangent plane."""
-        alpha = _alpha(joint)
-        G = T.copy()
-        G[:3, 3] = nearest_point(_radii(joint), T[:3, 3])
-        normal = surface_normal(surface_numbers(joint)[None], G[None, :3, 3])[0]
-        axis = T[:3, :3] @ np.array([np.cos(alpha), np.sin(alpha), 0.0])
+        point, normal = _nearest(joint, T)
+        axis = T[:3, :3] @ _tilt_axis(joint)
         flat = axis - (axis @ normal) * normal
-        G[:3, :3] = least_turn(axis, flat / np.linalg.norm(flat)) @ T[:3, :3]
-        return G
+        return pose(least_turn(axis, flat / np.linalg.norm(flat)) @ T[:3, :3], point)
 
 
-class Ellipsoid3(JointType):
+class Ellipsoid3(Ellipsoid):
     """Ellipsoid joint of three coordinates: C slides on an ellipsoid of D and rotates about the normal without tilt.
 
     Parameters ``radii`` and ``open_sim`` as in `Ellipsoid`.
@@ -78,34 +76,31 @@ class Ellipsoid3(JointType):
         coordinates  x (the longitude), y (the latitude), theta              T_CD = T_SD(x, y) Rz(theta)
     """
 
-    SYMBOL = MARKER = "ball"
-    NEEDED: ClassVar = {"radii": (1.0, 2.0, 3.0)}
     OPTIONAL = ("open_sim",)
+    NAMES = ("x", "y")
 
     def measured(self, joint: Joint) -> list[Measure]:
         """surface [m], rx, ry [rad]: small rotations of C about x and y of the surface frame."""
-        return [
-            surface(joint),
-            normal_dot(joint, "rx", (0.0, 1.0, 0.0)),
-            normal_dot(joint, "ry", (-1.0, 0.0, 0.0)),
-        ]
+        return [surface(joint), normal_dot(joint, "rx", Y), normal_dot(joint, "ry", -X)]
 
     def coordinates(self, joint: Joint) -> list[Measure]:
         """x, y, theta [rad]."""
-        theta = measure("theta", True, MeasureKind.SURFACE_ROLL, surface_numbers(joint))
-        return [*longitude_and_latitude(joint, ("x", "y")), theta]
-
-    def project(self, joint: Joint, T: np.ndarray) -> np.ndarray:
-        """T_GD (4, 4): the nearest point of the ellipsoid, and the smallest rotation of z onto its normal."""
-        numbers = surface_numbers(joint)
-        G = T.copy()
-        G[:3, 3] = nearest_point(numbers[:3], T[:3, 3])
-        G[:3, :3] = least_turn(T[:3, 2], surface_normal(numbers[None], G[None, :3, 3])[0]) @ T[:3, :3]
-        return G
+        return super().coordinates(joint)[:3]
 
     def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
         """T_CD (4, 4) at (x, y, theta)."""
-        return on_surface(joint, values[0], values[1]) @ product([rotation(Z)], values[2:])
+        return super().transform(joint, (*values, 0.0))
+
+    def project(self, joint: Joint, T: np.ndarray) -> np.ndarray:
+        """T_GD (4, 4): the nearest point of the ellipsoid, and the smallest rotation of z onto its normal."""
+        point, normal = _nearest(joint, T)
+        return pose(least_turn(T[:3, 2], normal) @ T[:3, :3], point)
+
+
+def _nearest(joint: Joint, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Point (3,) of the surface nearest to the origin of C at T_CD (4, 4), and the normal (3,) there."""
+    point = nearest_point(_radii(joint), T[:3, 3])
+    return point, surface_normal(surface_numbers(joint)[None], point[None])[0]
 
 
 def nearest_point(radii: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -156,18 +151,9 @@ def surface(joint: Joint) -> Measure:
     return measure("surface", False, MeasureKind.NORM, *parts, scale=mean, offset=-mean)
 
 
-def normal_dot(joint: Joint, name: str, direction: tuple[float, float, float]) -> Measure:
+def normal_dot(joint: Joint, name: str, direction: np.ndarray) -> Measure:
     """``z_S . v`` [rad] for a direction v of C that is tangential when the row is zero."""
     return measure(name, True, MeasureKind.SURFACE_DOT, surface_numbers(joint, direction))
-
-
-def longitude_and_latitude(joint: Joint, names: tuple[str, str]) -> list[Measure]:
-    """Longitude and latitude [rad] under the given names."""
-    across, up, ahead = (along(k, 1.0 / radius) for k, radius in enumerate(_radii(joint)))
-    return [
-        measure(names[0], True, MeasureKind.ANGLE, -up, ahead),
-        measure(names[1], True, MeasureKind.ELEVATION, across, up, ahead),
-    ]
 
 
 def surface_numbers(joint: Joint, direction=(0.0, 0.0, 0.0), alpha: float = 0.0) -> np.ndarray:
@@ -185,3 +171,8 @@ def _radii(joint: Joint) -> np.ndarray:
 
 def _alpha(joint: Joint) -> float:
     return float(joint.parameters.get("alpha", 0.0))
+
+
+def _tilt_axis(joint: Joint) -> np.ndarray:
+    """(3,) in C."""
+    return np.array([np.cos(_alpha(joint)), np.sin(_alpha(joint)), 0.0])

@@ -34,7 +34,58 @@ TWO_ANGLES = {
 """Constrained rotation -> (name, entry and sign of the sine, entry of the cosine) of the two free rotations."""
 
 
-class General(JointType):
+class HeldTranslations(JointType):
+    """Joint type with the parameters ``constrained``, names of the constrained axes, and ``frame``, "parent" or "world".
+
+    Translations are linear rows if all three are constrained, or in world axes, and measured rows otherwise.
+    """
+
+    FRAME = "parent"
+    """Default of ``frame``."""
+
+    def in_world_axes(self, joint: Joint) -> bool:
+        """Whether the axes of the translations are those of the world."""
+        return joint.parameters.get("frame", self.FRAME) == "world"
+
+    def rows(self, joint: Joint) -> list[Row]:
+        """Linear translation rows [m]: all three axes, or world axes."""
+        held = constrained(joint)
+        if set("xyz") <= set(held):
+            return [point(joint)]
+        mask = tuple(float(name in held) for name in "xyz")
+        return [replace(point(joint), mask=mask)] if any(mask) and self.in_world_axes(joint) else []
+
+    def measured(self, joint: Joint) -> list[Measure]:
+        """The other constrained translations [m], in axes of D."""
+        held = [name for name in "xyz" if name in constrained(joint)]
+        return [] if len(held) == 3 or self.in_world_axes(joint) else [*map(displacement, held)]
+
+    def constraints(self, joint: Joint) -> list[Measure]:
+        """The constrained translations [m].
+
+        Raises:
+            SceneError: some, but not all, translations are held in world axes while D moves. These are not functions of
+                the two frames.
+        """
+        if not self.is_measurable(joint):
+            raise parameter_error(
+                joint, "frame", "world axes cannot be constrained compliantly while the parent moves",
+                "use penalty or exact enforcement, or frame 'parent'",
+            )  # fmt: skip
+        return [_displacement(name, axis) for name, axis in self.axes(joint).items() if name in constrained(joint)]
+
+    def is_measurable(self, joint: Joint) -> bool:
+        """Whether the axes are fixed in D, or all or none of them are held, so that their choice does not matter."""
+        count = sum(name in constrained(joint) for name in "xyz")
+        return not self.in_world_axes(joint) or joint.parent == WORLD or count in (0, 3)
+
+    def axes(self, joint: Joint) -> dict[str, np.ndarray]:
+        """Directions (3,) in D of the axes of D, or of the world if D is fixed in the world."""
+        turned = self.in_world_axes(joint) and joint.parent == WORLD
+        return dict(zip("xyz", [joint.parent_frame[:3, :3].T @ axis if turned else axis for axis in (X, Y, Z)]))
+
+
+class General(HeldTranslations):
     """General joint: each of six axes is constrained or free (Exudyn's ObjectJointGeneric).
 
     Parameters:
@@ -60,38 +111,38 @@ class General(JointType):
     NEEDED: ClassVar = {"constrained": ()}
     OPTIONAL = ("frame",)
 
-    def rows(self, joint: Joint) -> list[Row]:
-        """Linear translation rows [m]: all three axes, or world axes."""
-        return translation_rows(joint, *_constrained(joint))[0]
-
     def measured(self, joint: Joint) -> list[Measure]:
         """The other translations [m] and the rotations [rad]."""
-        return translation_rows(joint, *_constrained(joint))[1] + _rotations(joint)
+        return super().measured(joint) + _rotations(joint)
 
     def constraints(self, joint: Joint) -> list[Measure]:
         """The constrained axes [m, rad]."""
-        return constrained_translations(joint, *_constrained(joint)) + _rotations(joint)
+        return super().constraints(joint) + _rotations(joint)
 
     def coordinates(self, joint: Joint) -> list[Measure]:
         """The free axes [m, rad]."""
-        held, frame = _constrained(joint)
-        return [measure for measure, _ in free_translations(joint, held, frame)] + _angles(held)
+        return [_displacement(*one) for one in self._free(joint)] + _angles(constrained(joint))
 
     def motions(self, joint: Joint) -> list[np.ndarray] | None:
         """Translations, then the free rotations in the order x, y, z; None if the translations have no coordinates."""
-        held, frame = _constrained(joint)
-        if not is_measurable(joint, held, frame):
+        if not self.is_measurable(joint):
             return None
-        moves = [translation(axis) for _, axis in free_translations(joint, held, frame)]
-        return moves + [rotation(axis) for name, axis in ROTATIONS.items() if name not in held]
+        moves = [translation(axis) for _, axis in self._free(joint)]
+        return moves + [rotation(axis) for name, axis in ROTATIONS.items() if name not in constrained(joint)]
+
+    def _free(self, joint: Joint) -> list[tuple[str, np.ndarray]]:
+        """Free translations and their directions (3,) in D; empty if they are not functions of the two frames."""
+        axes = self.axes(joint) if self.is_measurable(joint) else {}
+        return [(name, axis) for name, axis in axes.items() if name not in constrained(joint)]
 
 
-def _constrained(joint: Joint) -> tuple[tuple[str, ...], str]:
-    return joint.parameters["constrained"], joint.parameters.get("frame", "parent")
+def constrained(joint: Joint) -> tuple[str, ...]:
+    """Names of the constrained axes, by default all translations."""
+    return joint.parameters.get("constrained", ("x", "y", "z"))
 
 
 def _rotations(joint: Joint) -> list[Measure]:
-    held = tuple(name for name in ROTATIONS if name in _constrained(joint)[0])
+    held = tuple(name for name in ROTATIONS if name in constrained(joint))
     return [dot(*row) for row in HELD[held]]
 
 
@@ -103,52 +154,6 @@ def _angles(held: tuple[str, ...]) -> list[Measure]:
         return [turn(free[0], free[0][-1])]
     fixed = next((name for name in ROTATIONS if name in held), None)
     return [angle(name, entry(*sine), entry(*cosine)) for name, sine, cosine in TWO_ANGLES[fixed]] if free else []
-
-
-def translation_rows(joint: Joint, held: tuple[str, ...], frame: str) -> tuple[list[Row], list[Measure]]:
-    """Linear and measured rows of the translations `held`; linear if all three are held, or in world axes."""
-    mask = tuple(float(name in held) for name in "xyz")
-    if all(mask):
-        return [point(joint)], []
-    if frame == "world":
-        return [replace(point(joint), mask=mask)] if any(mask) else [], []
-    return [], [displacement(name) for name in "xyz" if name in held]
-
-
-def constrained_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[Measure]:
-    """Measures [m] of the translations `held`.
-
-    Raises:
-        SceneError: some, but not all, translations are held in world axes while D moves. These are not functions of the
-            two frames.
-    """
-    if not is_measurable(joint, held, frame):
-        raise parameter_error(
-            joint, "frame", "world axes cannot be constrained compliantly while the parent moves",
-            "use penalty or exact enforcement, or frame 'parent'",
-        )  # fmt: skip
-    return [_displacement(name, _axes(joint, frame)[name]) for name in "xyz" if name in held]
-
-
-def free_translations(joint: Joint, held: tuple[str, ...], frame: str) -> list[tuple[Measure, np.ndarray]]:
-    """Coordinates [m] of the free translations, with their directions (3,) in D.
-
-    Empty if they are not functions of the two frames.
-    """
-    free = [name for name in "xyz" if name not in held and is_measurable(joint, held, frame)]
-    return [(_displacement(name, _axes(joint, frame)[name]), _axes(joint, frame)[name]) for name in free]
-
-
-def is_measurable(joint: Joint, held: tuple[str, ...], frame: str) -> bool:
-    """Whether the axes are fixed in D, or all or none of them are held, so that their choice does not matter."""
-    count = sum(name in held for name in "xyz")
-    return frame != "world" or joint.parent == WORLD or count in (0, 3)
-
-
-def _axes(joint: Joint, frame: str) -> dict[str, np.ndarray]:
-    """Directions (3,) in D of the axes of D, or of the world if D is fixed in the world."""
-    turned = frame == "world" and joint.parent == WORLD
-    return dict(zip("xyz", [joint.parent_frame[:3, :3].T @ axis if turned else axis for axis in (X, Y, Z)]))
 
 
 def _displacement(name: str, direction: np.ndarray) -> Measure:

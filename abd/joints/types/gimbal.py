@@ -6,10 +6,10 @@ import numpy as np
 
 from abd.joint_model import Joint
 from abd.joints.joint_type import parameter_error
-from abd.joints.measures.axes import of_inverse, xyz_angles, zyx_angles
+from abd.joints.measures.axes import xyz_angles, zyx_angles
 from abd.joints.measures.measures import Measure
-from abd.joints.measures.motions import X, Y, Z, product, rotation
-from abd.joints.types.axis_types import AxisType
+from abd.joints.measures.motions import X, Y, Z, rotation
+from abd.joints.types.axis_types import AnglesOfParent, AxisType
 
 
 class Gimbal(AxisType):
@@ -39,7 +39,7 @@ class Gimbal(AxisType):
         return [rotation(first), rotation(Y), rotation(last)]
 
 
-class SphericalRpy(Gimbal):
+class SphericalRpy(AnglesOfParent, Gimbal):
     """Gimbal with the angles of D in C: ArtiSynth's former SphericalRpyJoint.
 
     rows         one point row
@@ -48,17 +48,6 @@ class SphericalRpy(Gimbal):
     """
 
     OPTIONAL = ()
-
-    def coordinates(self, joint: Joint) -> list[Measure]:
-        """roll, pitch, yaw [rad]; pitch within a quarter turn."""
-        return of_inverse(zyx_angles())
-
-    def motions(self, joint: Joint) -> None:
-        """None: the product has the reverse order of the coordinates."""
-
-    def transform(self, joint: Joint, values: np.ndarray) -> np.ndarray:
-        """T_CD (4, 4) at (roll, pitch, yaw)."""
-        return product([rotation(Z), rotation(Y), rotation(X)], values).T
 
 
 def _order(joint: Joint) -> str:

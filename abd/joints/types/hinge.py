@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.joint_model import Joint
-from abd.joints.measures.axes import Row, point_row, turn
+from abd.joints.measures.axes import Row, point, turn
 from abd.joints.measures.measures import Measure
 from abd.joints.measures.motions import Z, rotation
 from abd.joints.types.axis_types import AxisType
@@ -30,14 +30,7 @@ class Hinge(AxisType):
 
     def rows(self, joint: Joint) -> list[Row]:
         """Two point rows [m], below and above the anchor on the axis."""
-        result = []
-        for side in (-1.0, 1.0):
-            points = [
-                frame[..., :3, 3] + side * joint.length * frame[..., :3, 2]
-                for frame in (joint.parent_frame, joint.child_frame)
-            ]
-            result.append(point_row(*points))
-        return result
+        return [point(joint, side * joint.length) for side in (-1.0, 1.0)]
 
 
 class LegacyRevolute(Hinge):

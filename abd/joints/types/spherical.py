@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joint_model import Joint
-from abd.joints.joint_type import BALL, JointType
-from abd.joints.measures.axes import Row
+from abd.joints.joint_type import BALL
 from abd.joints.measures.combined import ROTARY_KEYS, Combined, rotary_laws
 from abd.joints.measures.measures import Measure, MeasureKind, entry, measure
-from abd.joints.types.general import constrained_translations, translation_rows
+from abd.joints.types.general import HeldTranslations
 
 
-class Spherical(JointType):
+class Spherical(HeldTranslations):
     """Spherical joint, ball (uid 26): the anchors coincide. ``F = c_j - c_i``, ``E = K/2 |F|^2``.
+
+    A load f displaces them by ``c h^2 f / K``.
 
         constraints  x y z
         coordinates  none; R_CD is free
@@ -29,16 +30,12 @@ class Spherical(JointType):
     """
 
     SYMBOL = MARKER = "ball"
-    UID, FORMS = 26, BALL
+    UID, FORMS, FRAME = 26, BALL, "world"
     OPTIONAL = ("max_tilt", "max_rotation", "limit_compliance", "limit_damping", "constrained", "frame", *ROTARY_KEYS)
-
-    def rows(self, joint: Joint) -> list[Row]:
-        """One point row [m]; a load f displaces it by ``c h^2 f / K``."""
-        return translation_rows(joint, *_mask(joint))[0]
 
     def measured(self, joint: Joint) -> list[Measure]:
         """Displacements held in axes of D, and the gaps ``max_tilt - tilt`` and ``|max_rotation o u| - theta``."""
-        found = translation_rows(joint, *_mask(joint))[1]
+        found = super().measured(joint)
         if "max_tilt" in joint.parameters:
             # The elevation of z_C above the x-y plane of D is a right angle less the tilt.
             offset = float(joint.parameters["max_tilt"]) - 0.5 * np.pi
@@ -52,11 +49,3 @@ class Spherical(JointType):
     def combined(self, joint: Joint) -> list[Combined]:
         """Laws of the rotation (`abd.joints.measures.combined`)."""
         return rotary_laws(joint)
-
-    def constraints(self, joint: Joint) -> list[Measure]:
-        """Constrained translations among x, y, z [m], in D."""
-        return constrained_translations(joint, *_mask(joint))
-
-
-def _mask(joint: Joint) -> tuple[tuple[str, ...], str]:
-    return joint.parameters.get("constrained", ("x", "y", "z")), joint.parameters.get("frame", "world")
