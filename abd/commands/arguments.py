@@ -69,18 +69,13 @@ def scene_of(arguments):
     """Load the scene that the arguments of a command name."""
     from abd.scene.scene import load
 
-    return load(
-        arguments.scene,
-        arguments.overrides,
-        allow_overlaps=arguments.allow_overlaps,
-        allow_code=arguments.allow_code,
-        **import_options(arguments),
-    )
+    return load(**scene_options(arguments))
 
 
-def import_options(arguments) -> dict:
-    """Return the import options among the arguments of a command."""
-    return {name: getattr(arguments, name) for name in ("missing_meshes", "assets", "keyframe", "free_base")}
+def scene_options(arguments) -> dict:
+    """Return the arguments of `abd.load` among the arguments of a command."""
+    names = "overrides", "allow_overlaps", "allow_code", "missing_meshes", "assets", "keyframe", "free_base"
+    return {"source": arguments.scene} | {name: getattr(arguments, name) for name in names}
 
 
 def length_arguments(parser: argparse.ArgumentParser) -> None:

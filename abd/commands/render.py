@@ -93,10 +93,11 @@ def render(arguments) -> int:
     if arguments.frame is not None and kind != "png":
         raise RenderError(f"--frame is for pictures: use --to png, not {kind}")
     with Trajectory(arguments.run) as trajectory:
-        return _render(arguments, kind, trajectory)
+        _render(arguments, kind, trajectory)
+    return 0
 
 
-def _render(arguments, kind: str, trajectory) -> int:
+def _render(arguments, kind: str, trajectory) -> None:
     import numpy as np
 
     from abd.io.progress import progress_bar
@@ -126,7 +127,6 @@ def _render(arguments, kind: str, trajectory) -> int:
         print("note: no body is in the picture: remove the position or the target of the camera", file=sys.stderr)
     if not arguments.quiet:
         print(target)
-    return 0
 
 
 def _kind(arguments) -> str:
@@ -139,9 +139,7 @@ def _kind(arguments) -> str:
 
 
 def _size(text: str) -> tuple[int, int]:
-    width, times, height = text.partition("x")
-    if not (
-        times and width.isdecimal() and height.isdecimal() and 16 <= int(width) <= 8192 and 16 <= int(height) <= 8192
-    ):
+    width, _, height = text.partition("x")
+    if not all(one.isdecimal() and 16 <= int(one) <= 8192 for one in (width, height)):
         raise argparse.ArgumentTypeError(f"{text!r} must have the form 1280x720, with both numbers from 16 to 8192")
     return int(width), int(height)
