@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
@@ -64,6 +66,15 @@ class Scene:
         """(v, 3) world positions for transforms (n, 4, 4)."""
         matrices = transform[self.owner]
         return np.einsum("vij,vj->vi", matrices[:, :3, :3], self.rest) + matrices[:, :3, 3]
+
+    def half_space_gaps(self, *positions: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Yield each half-space, the bodies (k,) that may not overlap it, and their least gaps (k,) [m] at positions (v, 3)."""
+        bodies = self.bodies_in_order
+        for plane in np.flatnonzero(np.isfinite(self.plane[:, 3])).tolist() if len(bodies) else ():
+            height = np.min([one @ self.plane[plane, :3] for one in positions], axis=0) - self.plane[plane, 3]
+            gap = np.minimum.reduceat(height, self.start) - self.radius[bodies] - self.radius[plane] - self.minimum_separation
+            relevant = self.may_touch(np.full(len(bodies), plane), bodies)
+            yield plane, bodies[relevant], gap[relevant]
 
 
 class Surface:

@@ -139,15 +139,8 @@ class PathCheck:
 
     def _half_spaces(self, length: float, start, end) -> set[tuple[int, int]]:
         """Bodies and half-spaces whose gap is not positive on the chords over a part of the path."""
-        scene, found = self.scene, set()
-        if not len(scene.start):
-            return found
-        bodies = scene.bodies_in_order
-        for plane in np.flatnonzero(np.isfinite(scene.plane[:, 3])):
-            normal, offset = scene.plane[plane, :3], scene.plane[plane, 3]
-            height = np.minimum(start @ normal, end @ normal) - offset
-            gap = np.minimum.reduceat(height, scene.start) - scene.radius[bodies] - scene.radius[plane]
-            gap -= scene.minimum_separation + self.bends[bodies] * length**2 / 8.0
-            relevant = scene.may_touch(np.full(len(bodies), plane), bodies)
-            found |= {(int(body), int(plane)) for body in bodies[relevant & ~(gap > 0.0)]}
+        found = set()
+        for plane, bodies, gaps in self.scene.half_space_gaps(start, end):
+            close = ~(gaps > self.bends[bodies] * (length**2 / 8.0))
+            found |= {(body, plane) for body in bodies[close].tolist()}
         return found

@@ -188,23 +188,18 @@ class Mixed(Part):
                 yield (kind, one, other) if one.shape[1] <= other.shape[1] else (kind, other, one)
 
 
-class World:
-    """Bodies of one world.
-
-    Attributes:
-        whole: all of them, for intersections; parts: for gaps and paths, by radii.
-    """
-
-    def __init__(self, scene: Scene, world: int):
-        members = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
-        self.whole, self.parts = Alike(scene, members), []
-        thinner, remaining = np.zeros_like(members), members.copy()
-        while remaining.any():
-            part = remaining & (scene.radius <= 2.0 * scene.radius[remaining].min())
-            self.parts.append(self.whole if (part == members).all() else Alike(scene, part))
-            if thinner.any():
-                self.parts.append(Mixed(scene, part, thinner))
-            thinner, remaining = thinner | part, remaining & ~part
+def parts_of(scene: Scene, world: int) -> tuple[Alike, list[Part]]:
+    """Return all bodies of a world, for intersections, and its parts by radii, for gaps and paths."""
+    members = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
+    whole, parts = Alike(scene, members), []
+    thinner, remaining = np.zeros_like(members), members.copy()
+    while remaining.any():
+        part = remaining & (scene.radius <= 2.0 * scene.radius[remaining].min())
+        parts.append(whole if (part == members).all() else Alike(scene, part))
+        if thinner.any():
+            parts.append(Mixed(scene, part, thinner))
+        thinner, remaining = thinner | part, remaining & ~part
+    return whole, parts
 
 
 def disjoint_sets(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -220,12 +215,6 @@ def disjoint_sets(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         sets[free[0]].append((first, second))
         members[free[0]].update((first, second))
     return [tuple(np.array(found).T) for found in sets]
-
-
-def gap_within(gaps: np.ndarray, reach: float) -> float:
-    """Smallest of the gaps if within reach, else infinity."""
-    smallest = float(gaps.min(initial=np.inf))
-    return smallest if smallest < reach else np.inf
 
 
 def _boxes(ids: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
