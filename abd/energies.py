@@ -94,15 +94,10 @@ def momenta(model: Model, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np
     """
     bodies = model.bodies
     dynamic = bodies.kind == Kind.DYNAMIC
-    m, s = bodies.mass[dynamic], bodies.moment[dynamic]
-    p, v = q[dynamic, :3], qd[dynamic, :3]
-    A, Ad = q[dynamic, 3:].reshape(-1, 3, 3), qd[dynamic, 3:].reshape(-1, 3, 3)
-
-    def dyad(i: int, j: int) -> float:
-        return np.einsum("n,n,n->", m, p[:, i], v[:, j]) + np.einsum("nk,nk,nk->", s, A[:, i], Ad[:, j])
-
-    angular = np.array([dyad(i, j) - dyad(j, i) for i, j in ((1, 2), (2, 0), (0, 1))])
-    return np.einsum("n,ni->i", m, v), angular
+    m, s, p, v = bodies.mass[dynamic], bodies.moment[dynamic], q[dynamic, :3], qd[dynamic, :3]
+    A, Ad = (one[dynamic, 3:].reshape(-1, 3, 3) for one in (q, qd))
+    orbital, spins = np.cross(p, v), np.cross(A, Ad, axis=1)
+    return np.einsum("n,ni->i", m, v), np.einsum("n,ni->i", m, orbital) + np.einsum("nk,nik->i", s, spins)
 
 
 def potential_energies(model: Model, q: np.ndarray) -> dict[str, float]:

@@ -147,7 +147,7 @@ def coordinate_figure(runs: list[Run]) -> Figure | None:
     lines: tuple[list[dict], ...] = ([{} for _ in runs], [{} for _ in runs])
     for k, run in enumerate(runs):
         for path, name, group in run.joints:
-            labels = [one.decode() if isinstance(one, bytes) else str(one) for one in group.attrs["coordinates"]]
+            labels = group.attrs["coordinates"].tolist()
             if labels:
                 values = run.of_joint(path, "coordinates", len(labels))
                 for copy, c in np.ndindex(values.shape[1:]):
