@@ -33,6 +33,13 @@ def count(what: str) -> Callable[[str], int]:
     return read
 
 
+def seed(text: str) -> int:
+    """Parse a random seed, an integer that is not negative."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)
+
+
 def scene_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that select a scene and control its import."""
     parser.add_argument("scene", metavar="SCENE", help="path, or name of a shipped scene")

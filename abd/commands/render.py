@@ -11,6 +11,8 @@ from abd.commands.arguments import positive
 from abd.errors import AbdError
 
 KINDS = ("mp4", "gif", "png")
+MOST_PICTURES = 1_000_000
+"""Largest number of pictures of a film: nine hours at 30 per second."""
 
 
 class RenderError(AbdError):
@@ -110,6 +112,9 @@ def _render(arguments, kind: str, trajectory) -> None:
     frame = -1 if arguments.frame is None else arguments.frame
     if not -len(run) <= frame < len(run):
         raise RenderError(f"there is no frame {frame}: the run has frames 0 to {len(run) - 1}")
+    pictures = float(run.time[-1] - run.time[0]) / film.speed * film.fps
+    if kind != "png" and pictures > MOST_PICTURES:
+        raise RenderError(f"a film must have at most {MOST_PICTURES} pictures, not {pictures:.3g}: reduce --fps or raise --speed")
     frames = np.array([range(len(run))[frame]]) if kind == "png" else frames_of(run.time, film)
     studio = Studio(run, film, frames)
     default = f"frame-{frames[0]}.png" if kind == "png" else f"film.{kind}"
