@@ -82,7 +82,7 @@ class InitialContacts:
 
 
 def kinetic_energy(model: Model, qd: np.ndarray) -> float:
-    """1/2 qd M qd over the dynamic bodies [J]."""
+    """Return 1/2 qd M qd over the dynamic bodies [J]."""
     dynamic = model.bodies.kind == Kind.DYNAMIC
     return float(0.5 * np.sum(model.bodies.mass_matrix[dynamic] * qd[dynamic] ** 2))
 
@@ -109,7 +109,7 @@ def potential_energies(model: Model, q: np.ndarray) -> dict[str, float]:
 
 
 def elastic_energies(model: Model, q: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """(m,) elastic energies of the bodies `among` (n,) bool [J]."""
+    """Return (m,) elastic energies of the bodies `among` (n,) bool [J]."""
     bodies, A = model.bodies, q[among, 3:].reshape(-1, 3, 3)
     stiffness, arap_law = (bodies.kappa * bodies.volume)[among], bodies.elasticity[among] == Elasticity.ARAP
     out = np.zeros(len(A))
@@ -138,7 +138,7 @@ def external_work(
 
 
 def spin(q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-    """(n, 3) angular velocities ``axial(dA/dt A^-1)`` [rad/s]."""
+    """Return (n, 3) angular velocities ``axial(dA/dt A^-1)`` [rad/s]."""
     return axial(qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(q[:, 3:].reshape(-1, 3, 3)))
 
 

@@ -71,7 +71,7 @@ class Certificate:
         return not self.violations
 
     def as_table(self) -> dict:
-        """The certificate as plain values; `smallest_gap` is None without close pairs."""
+        """Return the certificate as plain values; `smallest_gap` is None without close pairs."""
         gap = self.smallest_gap if np.isfinite(self.smallest_gap) else None
         return {"ok": self.ok, **asdict(self), "smallest_gap": gap}
 

@@ -55,7 +55,7 @@ class Scene:
         """One vertex of every connected component of every body."""
 
     def may_touch(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(k,) bool: whether the rules forbid these pairs of bodies to overlap."""
+        """Return (k,) bool: whether the rules forbid these pairs of bodies to overlap."""
         keys = np.minimum(first, second) * len(self.names) + np.maximum(first, second)
         allowed = (first != second) & (self.dynamic[first] | self.dynamic[second])
         allowed &= self.world[first] == self.world[second]
@@ -63,7 +63,7 @@ class Scene:
         return allowed & self.enabled[self.material[first], self.material[second]] & ~np.isin(keys, self.joined)
 
     def positions(self, transform: np.ndarray) -> np.ndarray:
-        """(v, 3) world positions for transforms (n, 4, 4)."""
+        """Return (v, 3) world positions for transforms (n, 4, 4)."""
         matrices = transform[self.owner]
         return np.einsum("vij,vj->vi", matrices[:, :3, :3], self.rest) + matrices[:, :3, 3]
 

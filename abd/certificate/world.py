@@ -224,7 +224,7 @@ def _boxes(ids: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, n
 
 
 def _meeting(first: tuple, second: tuple, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """(m,) and (m,) indices of the boxes (k, 3) and (l, 3) whose distances along all axes are at most `reach` [m]."""
+    """Return (m,) and (m,) indices of the boxes (k, 3) and (l, 3) whose distances along all axes are at most `reach` [m]."""
     (low, high), (other_low, other_high) = first, second
     i, j = np.nonzero((low[:, :1] <= other_high[:, 0] + reach) & (high[:, :1] >= other_low[:, 0] - reach))
     for axis in (1, 2):
@@ -234,7 +234,7 @@ def _meeting(first: tuple, second: tuple, reach: float) -> tuple[np.ndarray, np.
 
 
 def _separated(first: np.ndarray, second: np.ndarray, x: np.ndarray, y: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """(k,) bool: a plane with a fixed normal keeps primitives (k, a) and (k, b) farther apart than `least` (k,) on the chords.
+    """Return (k,) bool, whether a plane of fixed normal keeps primitives (k, a), (k, b) further apart than `least` (k,).
 
     The distance along a normal is the least of linear functions of time, so that it is smallest at an end. Normals are the line
     of the middles, and those of the second primitive's face or of both edges."""

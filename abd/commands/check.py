@@ -124,7 +124,7 @@ MECHANISMS_SHOWN = 5
 
 
 def _mechanisms(model: Model) -> list[str]:
-    """Rows, rank and mobility of the mechanisms that the joints form, the largest first."""
+    """Return rows, rank and mobility of the mechanisms that the joints form, the largest first."""
     from abd.joints.closure.redundancy import analyse
 
     found = list(Counter(map(_mechanism, sorted(analyse(model, model.bodies.q), key=lambda one: -one.rows))).items())
@@ -134,7 +134,7 @@ def _mechanisms(model: Model) -> list[str]:
 
 
 def _mechanism(one: Any) -> str:
-    """Rows, rank and mobility of one mechanism (`abd.joints.closure.redundancy`)."""
+    """Return rows, rank and mobility of one mechanism (`abd.joints.closure.redundancy`)."""
     bodies, joints = _counted(len(one.bodies), "body", "bodies"), _counted(len(one.joints), "joint", "joints")
     text = f"{bodies}, {joints}, {one.rows} rows"
     if one.rank is None:

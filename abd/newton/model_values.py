@@ -20,7 +20,7 @@ class ModelError(AbdError):
 
 
 def transform_matrix(values: np.ndarray) -> np.ndarray:
-    """(4, 4) of Newton's transform: position, then quaternion x, y, z, w."""
+    """Return the matrix (4, 4) of Newton's transform: position, then quaternion x, y, z, w."""
     x, y, z, w = np.asarray(values[3:7], dtype=float)
     return pose(quaternion_matrix(np.array([w, x, y, z])), np.asarray(values[:3], dtype=float))
 

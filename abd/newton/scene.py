@@ -47,7 +47,7 @@ def translate(
     enforcement: str,
     solver: dict,
 ) -> Translated:
-    """The scene of a model whose bodies are at `body_q` (n, 7) with the velocities `body_qd` (n, 6).
+    """Return the scene of a model whose bodies are at `body_q` (n, 7) with the velocities `body_qd` (n, 6).
 
     Raises:
         ModelError: a shape, a joint or gravity that a scene cannot have.
