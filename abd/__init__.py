@@ -11,39 +11,23 @@ from typing import TYPE_CHECKING, Any
 from abd.version import __version__
 
 if TYPE_CHECKING:
-    from abd import errors, gym, kinematics
-    from abd.api.joints.custom_joints import joint_type
-    from abd.api.simulation import Simulation, run
-    from abd.api.tape import Tape
-    from abd.joints.closure.coordinate_setter import CoordinateSetter
-    from abd.joints.coordinates.mechanism import Mechanism
-    from abd.joints.custom.custom import RowFlags
-    from abd.joints.rows.measured_rows import coupling_function
-    from abd.model import WORLD
-    from abd.scene.scene import Scene, load
-    from abd.scene.schema.keys import BodyKeys, JointKeys
-    from abd.sweeps.sweep import sweep
-
-__all__ = [
-    "WORLD",
-    "BodyKeys",
-    "CoordinateSetter",
-    "JointKeys",
-    "Mechanism",
-    "RowFlags",
-    "Scene",
-    "Simulation",
-    "Tape",
-    "__version__",
-    "coupling_function",
-    "errors",
-    "gym",
-    "joint_type",
-    "kinematics",
-    "load",
-    "run",
-    "sweep",
-]
+    from abd import errors as errors
+    from abd import gym as gym
+    from abd import kinematics as kinematics
+    from abd.api.joints.custom_joints import joint_type as joint_type
+    from abd.api.simulation import Simulation as Simulation
+    from abd.api.simulation import run as run
+    from abd.api.tape import Tape as Tape
+    from abd.joints.closure.coordinate_setter import CoordinateSetter as CoordinateSetter
+    from abd.joints.coordinates.mechanism import Mechanism as Mechanism
+    from abd.joints.custom.custom import RowFlags as RowFlags
+    from abd.joints.rows.measured_rows import coupling_function as coupling_function
+    from abd.model import WORLD as WORLD
+    from abd.scene.scene import Scene as Scene
+    from abd.scene.scene import load as load
+    from abd.scene.schema.keys import BodyKeys as BodyKeys
+    from abd.scene.schema.keys import JointKeys as JointKeys
+    from abd.sweeps.sweep import sweep as sweep
 
 _HOMES = {
     "WORLD": "abd.model",
@@ -64,6 +48,8 @@ _HOMES = {
     "run": "abd.api.simulation",
     "sweep": "abd.sweeps.sweep",
 }
+
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,20 +7,19 @@ import contextlib
 import gc
 import os
 import sys
-from pathlib import Path
 
-from abd.commands import certify, export, plot, render, sweep, view, warmup
+from abd.commands import certify, doctor, export, plot, render, sweep, view
 from abd.commands.arguments import (
     count,
     device_argument,
-    import_options,
     length_arguments,
     override_argument,
     scene_arguments,
-    scene_of,
+    scene_options,
 )
 from abd.commands.run import run_scene
 from abd.errors import AbdError, SceneError
+from abd.version import __version__
 
 GARBAGE = (50_000, 20, 50)
 """Thresholds of Python's garbage collector: its defaults take 0.35 s of 2.2 s of a short run, because imports allocate much."""
@@ -41,7 +40,9 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return arguments.command(arguments)
     except SceneError as error:
-        return _refuse(error)
+        number = len(error.problems)
+        print(f"{error}\n{number} problem{'s' if number != 1 else ''}", file=sys.stderr)
+        return error.exit_status
     except AbdError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_status
@@ -63,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Multibody simulation in which bodies never pass through each other.",
         epilog="SCENE is a path or the name of a shipped scene; RUN is the directory of a run.",
     )
-    parser.add_argument("--version", action="version", version=f"abd {_version()}")
+    parser.add_argument("--version", action="version", version=f"abd {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run a scene", description="Run a scene and write the directory of the run.")
@@ -95,15 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(command=_check)
 
-    convert = commands.add_parser(
-        "convert",
-        help="convert a robot or a stage to a scene file",
-        description="Write any scene that `abd run` reads as an editable TOML file that gives bitwise equal results.",
-    )
-    scene_arguments(convert)
-    convert.add_argument("out", metavar="OUT", help="the .toml file to write")
-    convert.add_argument("--force", action="store_true", help="replace OUT if it exists")
-    convert.set_defaults(command=_convert)
+    export.add_convert(commands)
 
     certify.add(commands)
     plot.add(commands)
@@ -111,9 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     view.add(commands)
     export.add(commands)
 
-    warmup.add(commands)
-    doctor = commands.add_parser("doctor", help="list installed packages, devices and missing requirements of a GPU")
-    doctor.set_defaults(command=_doctor)
+    doctor.add(commands)
 
     bench = commands.add_parser(
         "bench",
@@ -135,25 +126,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _version() -> str:
-    from abd.version import __version__
-
-    return __version__
-
-
 def _check(arguments) -> int:
     import json
 
     from abd.commands.check import as_table, check, summary
 
     try:
-        scene, model, problems = check(
-            arguments.scene,
-            arguments.overrides,
-            arguments.allow_overlaps,
-            arguments.allow_code,
-            **import_options(arguments),
-        )
+        scene, model, problems = check(**scene_options(arguments))
     except SceneError as error:
         if not arguments.json:
             raise
@@ -168,29 +147,6 @@ def _check(arguments) -> int:
         raise SceneError(problems)
     print("no problems")
     return 0
-
-
-def _convert(arguments) -> int:
-    out = Path(arguments.out)
-    if out.suffix.lower() != ".toml":
-        raise SceneError.of(f"'{out}' must end in .toml", value=str(out), remedy=f"write {out.stem}.toml")
-    if out.exists() and not arguments.force:
-        raise SceneError.of("file already exists", file=str(out), remedy="choose another name, or add --force")
-    scene = scene_of(arguments)
-    scene.compile()
-    scene.save(out)
-    for note in scene.notes:
-        print(f"note: {note}")
-    print(f"written to {out}")
-    return 0
-
-
-def _refuse(error: SceneError) -> int:
-    """Print all problems of a scene and return the exit status."""
-    print(error, file=sys.stderr)
-    count = len(error.problems)
-    print(f"{count} problem{'s' if count != 1 else ''}", file=sys.stderr)
-    return error.exit_status
 
 
 def _bench(arguments) -> int:
@@ -211,13 +167,6 @@ def _bench(arguments) -> int:
         print(bench.heading(found["facts"]))
         print(bench.table(rows))
     return 1 if any(row["failure"] for row in rows) else 0
-
-
-def _doctor(_) -> int:
-    from abd.commands.doctor import text
-
-    print(text())
-    return 0
 
 
 def _schema(arguments) -> int:

@@ -50,6 +50,6 @@ def to_linear(color: np.ndarray) -> np.ndarray:
 
 
 def to_srgb(light: np.ndarray) -> np.ndarray:
-    """sRGB values of linear light."""
+    """Return sRGB values of linear light."""
     light = np.asarray(light, dtype=float)
     return np.where(light <= 0.0031308, 12.92 * light, 1.055 * np.maximum(light, 0.0) ** (1.0 / 2.4) - 0.055)

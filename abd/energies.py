@@ -82,7 +82,7 @@ class InitialContacts:
 
 
 def kinetic_energy(model: Model, qd: np.ndarray) -> float:
-    """1/2 qd M qd over the dynamic bodies [J]."""
+    """Return 1/2 qd M qd over the dynamic bodies [J]."""
     dynamic = model.bodies.kind == Kind.DYNAMIC
     return float(0.5 * np.sum(model.bodies.mass_matrix[dynamic] * qd[dynamic] ** 2))
 
@@ -94,15 +94,10 @@ def momenta(model: Model, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np
     """
     bodies = model.bodies
     dynamic = bodies.kind == Kind.DYNAMIC
-    m, s = bodies.mass[dynamic], bodies.moment[dynamic]
-    p, v = q[dynamic, :3], qd[dynamic, :3]
-    A, Ad = q[dynamic, 3:].reshape(-1, 3, 3), qd[dynamic, 3:].reshape(-1, 3, 3)
-
-    def dyad(i: int, j: int) -> float:
-        return np.einsum("n,n,n->", m, p[:, i], v[:, j]) + np.einsum("nk,nk,nk->", s, A[:, i], Ad[:, j])
-
-    angular = np.array([dyad(i, j) - dyad(j, i) for i, j in ((1, 2), (2, 0), (0, 1))])
-    return np.einsum("n,ni->i", m, v), angular
+    m, s, p, v = bodies.mass[dynamic], bodies.moment[dynamic], q[dynamic, :3], qd[dynamic, :3]
+    A, Ad = (one[dynamic, 3:].reshape(-1, 3, 3) for one in (q, qd))
+    orbital, spins = np.cross(p, v), np.cross(A, Ad, axis=1)
+    return np.einsum("n,ni->i", m, v), np.einsum("n,ni->i", m, orbital) + np.einsum("nk,nik->i", s, spins)
 
 
 def potential_energies(model: Model, q: np.ndarray) -> dict[str, float]:
@@ -114,7 +109,7 @@ def potential_energies(model: Model, q: np.ndarray) -> dict[str, float]:
 
 
 def elastic_energies(model: Model, q: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """(m,) elastic energies of the bodies `among` (n,) bool [J]."""
+    """Return (m,) elastic energies of the bodies `among` (n,) bool [J]."""
     bodies, A = model.bodies, q[among, 3:].reshape(-1, 3, 3)
     stiffness, arap_law = (bodies.kappa * bodies.volume)[among], bodies.elasticity[among] == Elasticity.ARAP
     out = np.zeros(len(A))
@@ -143,7 +138,7 @@ def external_work(
 
 
 def spin(q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-    """(n, 3) angular velocities ``axial(dA/dt A^-1)`` [rad/s]."""
+    """Return (n, 3) angular velocities ``axial(dA/dt A^-1)`` [rad/s]."""
     return axial(qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(q[:, 3:].reshape(-1, 3, 3)))
 
 

@@ -48,7 +48,7 @@ class SceneError(AbdError):
 
     @classmethod
     def of(cls, message: str, key: str = "", value: object = None, **keys: Any) -> SceneError:
-        """The error of a single problem, with the attributes of `Problem`."""
+        """Return the error of a single problem, with the attributes of `Problem`."""
         return cls([Problem(message, key, value, **keys)])
 
     def __str__(self) -> str:

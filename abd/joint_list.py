@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 
@@ -96,18 +97,13 @@ class JointList(Parts):
         return Names([part.name if isinstance(part, Joint) else part.names for part in self.parts])
 
     def column(self, name: str) -> np.ndarray:
-        """(j, ...) one attribute of all joints: a number, a text or a frame."""
-        columns, single = [], []
-        for part in self.parts:
-            if isinstance(part, Joint):
-                single.append(getattr(part, name))
-                continue
-            if single:
-                columns.append(np.asarray(single))
-                single = []
-            columns.append(part.column(name))
-        if single:
-            columns.append(np.asarray(single))
+        """Return (j, ...) one attribute of all joints: a number, a text or a frame."""
+        columns = []
+        for is_single, parts in groupby(self.parts, lambda part: isinstance(part, Joint)):
+            if is_single:
+                columns.append(np.array([getattr(part, name) for part in parts]))
+            else:
+                columns.extend(part.column(name) for part in parts)
         if not columns:
             return np.zeros((0, 4, 4)) if name.endswith("frame") else np.zeros(0, dtype=int)
         out = np.concatenate(columns)

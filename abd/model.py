@@ -277,18 +277,18 @@ class Model:
         return replace(mesh, vertices=(mesh.vertices - frames[0, :3, 3]) @ frames[0, :3, :3])
 
     def user_transform(self, q: np.ndarray) -> np.ndarray:
-        """(n, 4, 4) transforms of the user's mesh frames [m] for a state q (n, 12)."""
+        """Return (n, 4, 4) transforms of the user's mesh frames [m] for a state q (n, 12)."""
         return affine_matrices(q) @ self.bodies.body_frame
 
     def user_velocity(self, qd: np.ndarray) -> np.ndarray:
-        """(n, 4, 4) time derivative of `user_transform` for a velocity qd (n, 12)."""
+        """Return (n, 4, 4) time derivative of `user_transform` for a velocity qd (n, 12)."""
         rates = affine_matrices(qd)
         rates[:, 3, 3] = 0.0
         return rates @ self.bodies.body_frame
 
 
 def affine_matrices(q: np.ndarray) -> np.ndarray:
-    """(n, 4, 4) homogeneous matrices ``[A p; 0 1]`` of states q (n, 12)."""
+    """Return (n, 4, 4) homogeneous matrices ``[A p; 0 1]`` of states q (n, 12)."""
     matrices = np.zeros((len(q), 4, 4))
     matrices[:, :3, :3] = q[:, 3:].reshape(-1, 3, 3)
     matrices[:, :3, 3] = q[:, :3]
@@ -297,6 +297,6 @@ def affine_matrices(q: np.ndarray) -> np.ndarray:
 
 
 def affine_state(matrix: np.ndarray) -> np.ndarray:
-    """(..., 12) states of homogeneous matrices (..., 4, 4)."""
+    """Return (..., 12) states of homogeneous matrices (..., 4, 4)."""
     matrix = np.asarray(matrix, dtype=float)
     return np.concatenate([matrix[..., :3, 3], matrix[..., :3, :3].reshape(*matrix.shape[:-2], 9)], axis=-1)

@@ -12,21 +12,17 @@ import numpy as np
 SMALL = 0.05
 """Angle [rad] below which series replace quotients that lose digits; their error there is below 1e-16."""
 STRAIGHT = 1e-9
-"""Sine of an angle below which it is the angle, and its axis is not to be had from it."""
+"""Sine of an angle below which it equals the angle, and does not define the axis."""
 NEWTON_COUNT = 64
 """Smallest number of matrices for which those near rotations are treated separately."""
-PORTION = 4096
-"""Matrices that are treated at a time: they stay in the cache."""
-NEAR = 0.1
-"""Largest entry of ``A^T A - 1`` up to which A is nearly a rotation."""
-EXACT = 1e-15
-"""That of a rotation, rounding aside."""
+NEAR, EXACT = 0.1, 1e-15
+"""Largest entries of ``A^T A - 1`` for which A is nearly a rotation, and a rotation up to rounding."""
 COUNTED = 3.0
 """Angle [rad] from which importers give the number of turns: near pi, the angle of a pose is ambiguous."""
 
 
 def skew(w: np.ndarray) -> np.ndarray:
-    """(..., 3, 3) matrices of ``x -> w x x`` for w (..., 3)."""
+    """Return (..., 3, 3) matrices of ``x -> w x x`` for w (..., 3)."""
     w = np.asarray(w)
     W = np.zeros((*w.shape, 3), dtype=np.result_type(w, float))
     W[..., 2, 1], W[..., 0, 2], W[..., 1, 0] = w[..., 0], w[..., 1], w[..., 2]
@@ -35,7 +31,7 @@ def skew(w: np.ndarray) -> np.ndarray:
 
 
 def cross_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(..., 3) cross products, equal to `np.cross` at a fraction of its overhead."""
+    """Return (..., 3) cross products, equal to `np.cross` at a fraction of its overhead."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))
     for k, (i, j) in enumerate(((1, 2), (2, 0), (0, 1))):
         np.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i], out=out[..., k])
@@ -43,13 +39,13 @@ def cross_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def axial(W: np.ndarray) -> np.ndarray:
-    """(..., 3) axial vectors of the skew parts of W (..., 3, 3)."""
+    """Return (..., 3) axial vectors of the skew parts of W (..., 3, 3)."""
     v = (W[..., 2, 1] - W[..., 1, 2], W[..., 0, 2] - W[..., 2, 0], W[..., 1, 0] - W[..., 0, 1])
     return 0.5 * np.stack(v, axis=-1)
 
 
 def pose(R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """(..., 4, 4) of rotations (..., 3, 3) and positions (..., 3), complex ones too."""
+    """Return (..., 4, 4) poses of rotations (..., 3, 3) and positions (..., 3), complex ones too."""
     R, p = np.asarray(R), np.asarray(p)
     T = np.zeros((*R.shape[:-2], 4, 4), dtype=np.result_type(float, R, p))
     T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, p, 1.0
@@ -57,12 +53,12 @@ def pose(R: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def inverse(T: np.ndarray) -> np.ndarray:
-    """(4, 4) inverse of a rigid pose."""
+    """Return the inverse (4, 4) of a rigid pose."""
     return pose(T[:3, :3].T, -T[:3, :3].T @ T[:3, 3])
 
 
 def adjoint(T: np.ndarray) -> np.ndarray:
-    """(6, 6) that turns twists with components in C into twists with components in D, T = T_CD.
+    """Return the (6, 6) matrix that turns twists with components in C into twists with components in D, T = T_CD.
 
     Its transpose turns wrenches in D into wrenches in C.
     """
@@ -71,13 +67,13 @@ def adjoint(T: np.ndarray) -> np.ndarray:
 
 
 def cross(V: np.ndarray) -> np.ndarray:
-    """(6, 6) matrix of the bracket of twists, ``[V, U] = cross(V) U``."""
+    """Return the (6, 6) matrix of the bracket of twists, ``[V, U] = cross(V) U``."""
     v, w = skew(V[:3]), skew(V[3:])
     return np.block([[w, v], [np.zeros((3, 3)), w]])
 
 
 def exp(twist: np.ndarray) -> np.ndarray:
-    """(4, 4) pose reached by unit time of a constant body twist (6,)."""
+    """Return the pose (4, 4) reached by unit time of a constant body twist (6,)."""
     v, w = twist[:3], twist[3:]
     angle, W = np.linalg.norm(w), skew(w)
     if angle < SMALL:
@@ -90,7 +86,7 @@ def exp(twist: np.ndarray) -> np.ndarray:
 
 
 def log(T: np.ndarray) -> np.ndarray:
-    """(6,) twist of least angle, at most pi, with ``exp(log(T)) = T``."""
+    """Return the twist (6,) of least angle, at most pi, with ``exp(log(T)) = T``."""
     w = rotation_vector(T[:3, :3])
     W, p = skew(w), T[:3, 3]
     _, second, _ = _log_coefficients(np.linalg.norm(w))
@@ -98,7 +94,7 @@ def log(T: np.ndarray) -> np.ndarray:
 
 
 def log_rate(twist: np.ndarray) -> np.ndarray:
-    """(6, 6) that turns the body twist of T into the rate of ``log(T)``; its last 3x3 block is Bortz' equation.
+    """Return the (6, 6) matrix that turns the body twist of T into the rate of ``log(T)``; its last 3x3 block is Bortz' equation.
 
     ``1 + ad/2 + A ad^2 + B ad^4`` with A and B of Bullo and Murray, "Proportional derivative (PD) control on the
     Euclidean group", 1995.
@@ -110,7 +106,7 @@ def log_rate(twist: np.ndarray) -> np.ndarray:
 
 
 def _log_coefficients(angle: float) -> tuple[float, float, float]:
-    """A and B of `log_rate`, and between them ``(1 - a)/angle^2`` with ``a = angle/2 cot(angle/2)``."""
+    """Return A and B of `log_rate`, and between them ``(1 - a)/angle^2`` with ``a = angle/2 cot(angle/2)``."""
     s = angle**2
     if angle < SMALL:
         return 1 / 12 - s**2 / 30240, 1 / 12 + s / 720 + s**2 / 30240, -1 / 720 - s / 15120 - s**2 / 403200
@@ -122,14 +118,14 @@ def _log_coefficients(angle: float) -> tuple[float, float, float]:
 
 
 def rotation_vector(R: np.ndarray) -> np.ndarray:
-    """(3,) axis times angle in [0, pi] [rad]."""
+    """Return the axis (3,) times the angle in [0, pi] [rad]."""
     from scipy.spatial.transform import Rotation
 
     return Rotation.from_matrix(R).as_rotvec()
 
 
 def rotations(w: np.ndarray) -> np.ndarray:
-    """(m, 3, 3) rotations exp([w]_x) of rotation vectors w (m, 3) [rad]: Rodrigues, with sin x / x by `sinc`."""
+    """Return (m, 3, 3) rotations exp([w]_x) of rotation vectors w (m, 3) [rad]: Rodrigues, with sin x / x by `sinc`."""
     angle = np.linalg.norm(w, axis=1)[:, None, None]
     K = skew(w)
     half = np.sinc(angle / (2.0 * np.pi))
@@ -137,15 +133,12 @@ def rotations(w: np.ndarray) -> np.ndarray:
 
 
 def rotation_vectors(R: np.ndarray) -> np.ndarray:
-    """(m, 3) rotation vectors [rad] of rotations R (m, 3, 3) by less than half a turn: the inverse of `rotations`."""
-    v = axial(R)
-    sine, cosine = np.linalg.norm(v, axis=1), 0.5 * (np.trace(R, axis1=1, axis2=2) - 1.0)
-    small = sine < STRAIGHT
-    return np.where(small, 1.0, np.arctan2(sine, cosine) / np.where(small, 1.0, sine))[:, None] * v
+    """Return (m, 3) rotation vectors [rad] of rotations R (m, 3, 3) by at most half a turn: the inverse of `rotations`."""
+    return nearest_rotation_vectors(R, np.zeros((len(R), 3)))
 
 
 def nearest_rotation_vectors(R: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """(m, 3) those of all rotation vectors [rad] of rotations R (m, 3, 3) that are nearest to `near` (m, 3).
+    """Return the rotation vectors (m, 3) [rad] of rotations R (m, 3, 3) that are nearest to `near` (m, 3).
 
     With the axis n and the angle theta in [0, pi], ``(R + R^T) / 2 = cos(theta) (1 - n n^T) + n n^T`` has the axis where
     the skew part vanishes, at half a turn.
@@ -167,7 +160,7 @@ def nearest_rotation_vectors(R: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 
 def least_turn(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """(3, 3) least rotation that takes a unit vector u (3,) to another one, v."""
+    """Return the least rotation (3, 3) that takes a unit vector u (3,) to another one, v."""
     axis, cosine = np.cross(u, v), float(u @ v)
     if cosine < -1.0 + 1e-12:
         other = np.cross(u, np.eye(3)[np.argmin(np.abs(u))])
@@ -178,12 +171,15 @@ def least_turn(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def polar(A: np.ndarray) -> np.ndarray:
-    """Rotations (n, 3, 3) closest to A (n, 3, 3), by singular values; by Newton's iteration where many are near."""
+    """Return the rotations (n, 3, 3) closest to A (n, 3, 3), by singular values; by Newton's iteration where many are near."""
     if len(A) < NEWTON_COUNT:
         return _by_singular_values(A)
+    near = np.abs(A.transpose(0, 2, 1) @ A - np.eye(3)).max(axis=(1, 2)) <= NEAR
+    near &= np.einsum("ni,ni->n", A[:, 0], cross_product(A[:, 1], A[:, 2])) > 0.0
+    if near.all():
+        return _by_newton(A)
     out = np.empty_like(A)
-    for first in range(0, len(A), PORTION):
-        out[first : first + PORTION] = _closest(A[first : first + PORTION])
+    out[near], out[~near] = polar(A[near]), _by_singular_values(A[~near])
     return out
 
 
@@ -194,35 +190,17 @@ def _by_singular_values(A: np.ndarray) -> np.ndarray:
     return U @ Vt
 
 
-def _closest(A: np.ndarray) -> np.ndarray:
-    """``X <- X (3 - X^T X) / 2`` squares the error (Higham, Functions of Matrices 2008, section 8.3): it leaves singular
-    vectors and the sign of the determinant alone. Entries are columns, for small products are slow otherwise."""
-    x = np.ascontiguousarray(A.reshape(-1, 9).T)
-    error = np.inf
-    while error > EXACT:
-        S = [[x[i] * x[j] + x[3 + i] * x[3 + j] + x[6 + i] * x[6 + j] for j in range(3)] for i in range(3)]
-        last, error = error, max(float(np.abs(S[i][j] - (i == j)).max()) for i in range(3) for j in range(i, 3))
-        if not error <= NEAR:
-            return _by_singular_values(A)
-        if error >= last:
-            break
-        half = [1.5 * x[k] for k in range(9)]
-        for r in range(0, 9, 3):
-            for c in range(3):
-                half[r + c] -= 0.5 * (x[r] * S[0][c] + x[r + 1] * S[1][c] + x[r + 2] * S[2][c])
-        x = np.array(half)
-    if (_determinant(x) <= 0.0).any():
-        return _by_singular_values(A)
-    return x.T.reshape(-1, 3, 3)
-
-
-def _determinant(x: np.ndarray) -> np.ndarray:
-    a, b, c, d, e, f, g, h, i = x
-    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+def _by_newton(X: np.ndarray) -> np.ndarray:
+    """``X <- X (3 - X^T X) / 2`` squares the error (Higham, Functions of Matrices 2008, section 8.3)."""
+    last, error = np.inf, 1.0
+    while EXACT < error < last:
+        S = X.transpose(0, 2, 1) @ X - np.eye(3)
+        X, last, error = X - 0.5 * (X @ S), error, float(np.abs(S).max())
+    return X
 
 
 def quaternions(R: np.ndarray) -> np.ndarray:
-    """(n, 4) unit quaternions (w, x, y, z) with w >= 0 of rotations (n, 3, 3)."""
+    """Return (n, 4) unit quaternions (w, x, y, z) with w >= 0 of rotations (n, 3, 3)."""
     from scipy.spatial.transform import Rotation
 
     found = Rotation.from_matrix(R).as_quat()[:, [3, 0, 1, 2]]
@@ -230,34 +208,34 @@ def quaternions(R: np.ndarray) -> np.ndarray:
 
 
 def quaternion(R: np.ndarray) -> np.ndarray:
-    """(4,) unit quaternion with w >= 0."""
+    """Return the unit quaternion (4,) of a rotation (3, 3), with w >= 0."""
     return quaternions(R[None])[0]
 
 
 def quaternion_matrix(q: np.ndarray) -> np.ndarray:
-    """(3, 3) rotation of a quaternion of any length but zero."""
+    """Return the rotation (3, 3) of a quaternion (4,) of any norm except zero."""
     w, u = q[0], q[1:]
     return np.eye(3) + (2.0 / (q @ q)) * (w * skew(u) + skew(u) @ skew(u))
 
 
 def quaternion_rate(q: np.ndarray) -> np.ndarray:
-    """(4, 3) map from the angular velocity in body axes to dq/dt; 4/|q|^2 times its transpose is the inverse."""
+    """Return the (4, 3) map from the angular velocity in body axes to dq/dt; 4/|q|^2 times its transpose is the inverse."""
     w, x, y, z = q
     return 0.5 * np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
 
 
 def mrp(R: np.ndarray) -> np.ndarray:
-    """(3,) modified Rodrigues parameters ``axis tan(angle/4)`` of length at most 1."""
+    """Return the modified Rodrigues parameters (3,) ``axis tan(angle/4)`` of length at most 1."""
     from scipy.spatial.transform import Rotation
 
     return Rotation.from_matrix(R).as_mrp()
 
 
 def mrp_matrix(s: np.ndarray) -> np.ndarray:
-    """(3, 3) rotation of modified Rodrigues parameters."""
+    """Return the rotation (3, 3) of modified Rodrigues parameters (3,)."""
     return quaternion_matrix(np.append(1.0 - s @ s, 2.0 * s))
 
 
 def mrp_rate(s: np.ndarray) -> np.ndarray:
-    """(3, 3) that turns the angular velocity in body axes into ds/dt; 16/(1+|s|^2)^2 times its transpose inverts it."""
+    """Return the (3, 3) map from the angular velocity in body axes to ds/dt; 16/(1+|s|^2)^2 times its transpose inverts it."""
     return 0.25 * ((1.0 - s @ s) * np.eye(3) + 2.0 * skew(s) + 2.0 * np.outer(s, s))

@@ -117,7 +117,7 @@ def _chosen(rows: np.ndarray, before, after, *names: str) -> dict[str, np.ndarra
 
 
 def _joins(ends, mine: np.ndarray) -> np.ndarray:
-    """(k,) bool, items between bodies `child` and `parent` (k,), of which one is `mine` (n,)."""
+    """Return (k,) bool, items between bodies `child` and `parent` (k,), of which one is `mine` (n,)."""
     bodies = np.append(mine, False)  # the last one stands for the world
     return bodies[ends.child] | bodies[ends.parent]
 

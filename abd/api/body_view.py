@@ -45,7 +45,7 @@ class BodyView(KnownAttributes):
     @property
     def kind(self) -> str:
         """ "dynamic", "kinematic" or "static"."""
-        return Kind(int(self._simulation.model.bodies.kind[self.index])).name.lower()
+        return Kind(self._simulation.model.bodies.kind[self.index]).name.lower()
 
     @property
     def mass(self) -> float:
@@ -248,7 +248,7 @@ class BodyView(KnownAttributes):
     @property
     def contact_force(self) -> np.ndarray:
         """(3,) sum of all contact forces on the body [N], including friction."""
-        return self._simulation.contacts().on(self.index)[:3]
+        return self.contact_wrench()[0]
 
     def contact_wrench(self, about: Vector | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return force (3,) [N] and torque (3,) [N m] of all contacts on the body, in world axes.
@@ -259,8 +259,7 @@ class BodyView(KnownAttributes):
         Raises:
             ValueError: the point is not three finite numbers.
         """
-        wrench = self._simulation.contacts().on(self.index)
-        force, torque = wrench[:3], wrench[3:]
+        force, torque = np.split(self._simulation.contacts().on_bodies[self.index], 2)
         if about is not None:
             arm = self._simulation.stepper.q[self.index, :3] - finite(about, (3,), "the point of a contact wrench")
             torque = torque + np.cross(arm, force)

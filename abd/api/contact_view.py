@@ -20,7 +20,7 @@ import numpy as np
 
 from abd.api.contact_patches import PairTable, Patches
 from abd.contact.forces import FrictionPoints, Pressing
-from abd.contact.pair_rows import PairRows, bodies_of
+from abd.contact.pair_rows import PairRows
 from abd.model import Model
 from cuda_kernels.shared.contact import SLIDE
 
@@ -89,16 +89,11 @@ class Contacts(PairTable):
 
     @cached_property
     def _rows(self) -> PairRows:
-        """Rows of the points by pair."""
-        return PairRows(self.pair, len(self._q))
-
-    @cached_property
-    def _friction_rows(self) -> PairRows:
-        """Rows of the friction points by pair."""
-        return PairRows(self._friction.pair, len(self._q))
+        """Rows of the contact points, then of the friction points, by pair."""
+        return PairRows(np.concatenate([self.pair, self._friction.pair]), len(self._q))
 
     def __repr__(self) -> str:
-        return f"<{len(self)} contact points of {len(self._pairs)} pairs of bodies>"
+        return f"<{len(self)} contact points of {len(self._rows.key)} pairs of bodies>"
 
     def __getitem__(self, k: int) -> ContactPoint:
         names = tuple(self.names[body] for body in self.pair[k].tolist())
@@ -116,39 +111,21 @@ class Contacts(PairTable):
         return self.normal_force[:, None] * self.normal + self.friction
 
     @cached_property
-    def _keys(self) -> np.ndarray:
-        """(k,) sorted keys of the pairs with normal or friction forces."""
-        return np.union1d(self._rows.key, self._friction_rows.key)
-
-    @property
-    def _pairs(self) -> np.ndarray:
-        """(k, 2) pairs with normal or friction forces."""
-        return bodies_of(self._keys, len(self._q))
-
-    def _by_pair(self, rows: PairRows, sums: np.ndarray) -> np.ndarray:
-        """Scatter sums of the pairs of `rows` to all pairs (k, d); 0 for pairs without rows."""
-        out = np.zeros((len(self._keys), *sums.shape[1:]))
-        out[np.searchsorted(self._keys, rows.key)] = sums
-        return out
-
-    @cached_property
     def _wrenches(self) -> np.ndarray:
         """(k, 9) force on the first body and torques on both bodies about their centres of mass, by pair."""
-        parts = (self._rows, self._pressing), (self._friction_rows, self._friction)
-        total = np.zeros((len(self._keys), 9))
-        for rows, one in parts:
-            total += self._by_pair(rows, rows.sums(np.column_stack([one.force, one.torque_i, one.torque_j])))
+        parts = [np.column_stack([one.force, one.torque_i, one.torque_j]) for one in (self._pressing, self._friction)]
+        total = self._rows.sums(np.concatenate(parts))
         # a half-space gets the opposite wrench about its own origin
-        q, (i, j) = self._q, self._pairs.T
+        q, (i, j) = self._q, self._rows.pairs.T
         k = np.flatnonzero(np.isfinite(self._model.bodies.plane[j]).all(axis=1))
         total[k, 6:] = -total[k, 3:6] - np.cross(q[i[k], :3] - q[j[k], :3], total[k, :3])
         return total
 
     @cached_property
     def on_bodies(self) -> np.ndarray:
-        """(n, 6) force and torque about the centre of mass of all contacts on each body [N, N m]."""
+        """(n, 6) force and torque about the centre of mass of these contacts on each body, in world axes [N, N m]."""
         n, wrench = len(self._q), self._wrenches
-        i, j = self._pairs.T
+        i, j = self._rows.pairs.T
         first, second = wrench[:, :6], np.column_stack([-wrench[:, :3], wrench[:, 6:]])
         sums = [np.bincount(i, first[:, k], n) + np.bincount(j, second[:, k], n) for k in range(6)]
         return np.stack(sums, axis=1).astype(float)  # without pairs the counts are integers
@@ -162,41 +139,32 @@ class Contacts(PairTable):
 
         return Contacts(self._model, self._q, among(self._pressing), among(self._friction))
 
-    def on(self, body: int) -> np.ndarray:
-        """Return force [N] and torque about the centre of mass [N m] (6,) of these contacts on a body, in world axes."""
-        return self.on_bodies[body]
-
     def patches(self) -> Patches:
         """Return one patch per pair of bodies, as arrays and as `ContactPatch` objects."""
-        return self._patches
-
-    @cached_property
-    def _patches(self) -> Patches:
-        rows, friction_rows, points, q, pairs = self._rows, self._friction_rows, self._friction, self._q, self._pairs
-        size = np.abs(self.normal_force)
-        pressed = self._by_pair(rows, rows.sums(np.column_stack([size, size[:, None] * self.point])))
-        slides = (points.kind == SLIDE).astype(float)
-        sums = friction_rows.sums(np.column_stack([slides, slides[:, None] * points.point, points.force]))
-        frictional = self._by_pair(friction_rows, sums)
+        rows, points, pairs, count = self._rows, self._friction, self._rows.pairs, len(self)
+        size, slides = np.abs(self.normal_force)[:, None], (points.kind == SLIDE)[:, None]
+        normal = np.column_stack([size, size * self.point, np.zeros((count, 7))])
+        tangential = np.column_stack([np.zeros((len(points), 4)), slides, slides * points.point, points.force])
+        sums = rows.sums(np.concatenate([normal, tangential]))
         # pairs without normal forces: mean of the sliding points
-        mean = np.where(pressed[:, :1] > 0.0, pressed[:, :4], frictional[:, :4])
-        center = mean[:, 1:] / mean[:, :1]
-        force, friction = self._wrenches[:, :3], frictional[:, 4:7]
-        place = np.searchsorted(self._keys, rows.key)
-        gap, sticks, count = np.full(len(pairs), np.inf), np.ones(len(pairs), dtype=bool), np.zeros(len(pairs), dtype=int)
-        gap[place] = rows.reduced(np.minimum, self.gap)
-        sticks[place] = rows.reduced(np.logical_and, self.sticks)
-        count[place] = rows.counts
+        mean = np.where(sums[:, :1] > 0.0, sums[:, :4], sums[:, 4:8])
+        center, force, friction = mean[:, 1:] / mean[:, :1], self._wrenches[:, :3], sums[:, 8:]
+        order = rows.taken(np.arange(rows.count))
+
+        def reduced(ufunc: np.ufunc, values: np.ndarray, neutral: float) -> np.ndarray:
+            """Reduce values (c,) of the contact points per pair; a pair without contact points gets the neutral value."""
+            return rows.reduced(ufunc, np.append(values, np.full(len(points), neutral, dtype=values.dtype)))
+
         return Patches(
             names=self.names,
             pair=pairs,
             force=force,
-            torque=self._wrenches[:, 3:6] + np.cross(q[pairs[:, 0], :3] - center, force),
+            torque=self._wrenches[:, 3:6] + np.cross(self._q[pairs[:, 0], :3] - center, force),
             normal_force=force - friction,
             friction=friction,
             center=center,
-            gap=gap,
-            sticks=sticks,
-            count=count,
-            order=np.arange(len(self)) if rows.order is None else rows.order,
+            gap=reduced(np.minimum, self.gap, np.inf),
+            sticks=reduced(np.logical_and, self.sticks, True),
+            count=reduced(np.add, np.ones(count, dtype=int), 0),
+            order=order[order < count],
         )

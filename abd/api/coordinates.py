@@ -13,7 +13,7 @@ from abd.api.views import finite
 from abd.backends.protocol import Backend
 from abd.joints.coordinates.readings import JointReader, Readings
 from abd.joints.rows.change import settings_of, with_settings
-from abd.joints.rows.laws import Role
+from abd.joints.rows.laws import Role, RowLaws
 from abd.model import WORLD, Model
 from abd.potentials.integrators import longest
 from abd.step.step import Stepper
@@ -76,13 +76,16 @@ class Coordinates:
     def _rotations(self) -> np.ndarray:
         """Return changes (c,) of the angles in the last substep by their mean rates, 0 for excluded bodies."""
         stepper, reader = self.stepper, self.reader
-        h, table = stepper.previous_h, self.reader.table
+        table = reader.table
         ends = np.where(table.child == WORLD, table.parent, table.child)
-        turning = table.counts_turns & ~stepper.excluded[ends]
-        if isinstance(h, np.ndarray):
-            h = h[ends]
+        turning, h = table.counts_turns & ~stepper.excluded[ends], np.broadcast_to(stepper.previous_h, len(stepper.q))[ends]
         rates = [reader.rates(*state) for state in ((stepper.previous_q, stepper.previous_qd), (stepper.q, stepper.qd))]
         return np.where(turning, 0.5 * h * (rates[0] + rates[1]), 0.0)
+
+    def place(self, joint: int, name: str) -> int:
+        """Return the index of a coordinate, by its joint and name, among the coordinates of all joints."""
+        span = self.reader.of(joint)
+        return span.start + self.reader.names[span].index(name)
 
     def readings(self) -> Readings:
         """Return coordinates, rates, residuals, wrenches and energies of all joints in the current state, as arrays."""
@@ -105,21 +108,11 @@ class Coordinates:
         self._contacts: Contacts | None = None
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of the efforts in a joint `system`, with the indices of their coordinates in its `reader`."""
-
-    system: object
-    reader: object
-    rows: np.ndarray
-    places: np.ndarray
-
-
 @dataclass
 class _Applied:
-    """An effort [N or N m] on a coordinate (joint index, name) in the next `left` steps."""
+    """An effort [N or N m] on the coordinate with index `place` in the next `left` steps."""
 
-    coordinate: tuple[int, str]
+    place: int
     force: float
     left: int
 
@@ -137,7 +130,7 @@ class Efforts:
         self, model: Model, backend: Backend, stepper: Stepper, coordinates: Coordinates, rebuild: Callable[[list[int]], None]
     ):
         self._model, self._backend, self._stepper, self._coordinates = model, backend, stepper, coordinates
-        self._rebuild, self._found = rebuild, None
+        self._rebuild, self._found = rebuild, (None, None, None)  # joint system, reader, and their rows
         self._constant = np.zeros(0)  # of the rows
         self._applied: list[_Applied] = []
         self._last: np.ndarray | None = None  # (c,) sums in the last step; None for the constant efforts of the scene
@@ -147,8 +140,8 @@ class Efforts:
     @property
     def constant(self) -> np.ndarray:
         """(c,) constant efforts [N or N m], a copy; can be set."""
-        found, out = self._rows(), np.zeros(len(self._coordinates.reader.names))
-        out[found.places] = self._constant
+        out, (_, places) = np.zeros(len(self._coordinates.reader.names)), self._rows()
+        out[places] = self._constant
         return out
 
     @constant.setter
@@ -162,19 +155,19 @@ class Efforts:
         if (efforts == before).all():
             return
         self._last = before if self._last is None else self._last
-        self._constant = efforts[self._rows().places]
+        self._constant = efforts[self._rows()[1]]
         self._is_stored = self._is_current = False
 
     def apply(self, joint: int, name: str, force: float, steps: int | None) -> None:
         """Set the constant effort on a coordinate for `steps` None, else add an effort in the next `steps` steps."""
-        given = float(finite(force, (), f"the effort on '{name}'"))
+        given, place = float(finite(force, (), f"the effort on '{name}'")), self._coordinates.place(joint, name)
         if checked_steps(steps) is None:
-            constant, place = self.constant, self._place(joint, name)
+            constant = self.constant
             constant[place] = given
             self.set_constant(constant, (constant != 0.0) | (np.arange(len(constant)) == place))
             return
         self._last = self.constant if self._last is None else self._last
-        self._applied.append(_Applied((joint, name), given, steps))
+        self._applied.append(_Applied(place, given, steps))
         self._is_current = False
 
     def remove(self, places: np.ndarray) -> None:
@@ -182,7 +175,7 @@ class Efforts:
         constant = self.constant
         constant[places] = 0.0
         self.constant = constant
-        self._applied = [one for one in self._applied if self._place(*one.coordinate) not in places]
+        self._applied = [one for one in self._applied if one.place not in places]
 
     def before_step(self) -> None:
         """Set the rows to the sums of all efforts in this step; the integrator restarts for bodies whose effort jumps."""
@@ -190,13 +183,13 @@ class Efforts:
             return
         total, reader = self.constant, self._coordinates.reader
         for one in self._applied:
-            total[self._place(*one.coordinate)] += one.force
+            total[one.place] += one.force
         self._add_rows(total != 0.0)
-        found, before = self._rows(), self.constant
+        (rows, places), before = self._rows(), self.constant
         if self._last is not None:
             before[: len(self._last)] = self._last  # joints are appended
         row_laws = self._backend.system.row_laws
-        row_laws.target[found.rows] = total[found.places]
+        row_laws.target[rows] = total[places]
         row_laws.revision += 1
         ends = np.stack([reader.table.child, reader.table.parent])
         changed, jumping = (ends[:, mask].ravel() for mask in (total != before, jumps(before[:, None], total[:, None])))
@@ -213,11 +206,14 @@ class Efforts:
 
     def store(self) -> None:
         """Copy changed constant efforts to the settings of the model's joints."""
-        if self._is_stored:
-            return
-        self._is_stored = True
-        found, reader, joints = self._rows(), self._coordinates.reader, self._model.joints
-        for force, place in zip(self._constant.tolist(), found.places.tolist(), strict=True):
+        if not self._is_stored:
+            self._is_stored = True
+            self._set_in_joints(self._rows()[1], self._constant)
+
+    def _set_in_joints(self, places: np.ndarray, forces: np.ndarray) -> None:
+        """Set the constant efforts (k,) on the coordinates `places` (k,) in the settings of the model's joints."""
+        reader, joints = self._coordinates.reader, self._model.joints
+        for force, place in zip(forces.tolist(), places.tolist(), strict=True):
             index, name = int(reader.table.joint[place]), reader.names[place]
             settings = settings_of(joints[index], name)
             if settings.force != force:
@@ -225,9 +221,10 @@ class Efforts:
 
     def saved(self) -> dict:
         """Return the applied efforts and the sums of the last step for a checkpoint."""
-        names = self._model.joints.names
+        names, reader = self._model.joints.names, self._coordinates.reader
+        keys = [f"{names[int(reader.table.joint[one.place])]}\n{reader.names[one.place]}" for one in self._applied]
         return {
-            "coordinate": np.array([f"{names[one.coordinate[0]]}\n{one.coordinate[1]}" for one in self._applied], dtype=str),
+            "coordinate": np.array(keys, dtype=str),
             "force": np.array([one.force for one in self._applied]),
             "left": np.array([one.left for one in self._applied], dtype=np.int64),
             "last": np.zeros(0) if self._last is None else self._last.copy(),
@@ -237,39 +234,38 @@ class Efforts:
         """Restore the applied efforts of a checkpoint."""
         keys = [key.split("\n") for key in saved["coordinate"].tolist()]
         self._applied = [
-            _Applied((self._model.joints.names.index(joint), name), float(force), int(left))
+            _Applied(self._coordinates.place(self._model.joints.names.index(joint), name), float(force), int(left))
             for (joint, name), force, left in zip(keys, saved["force"], saved["left"], strict=True)
         ]
         self._last, self._is_current = np.array(saved["last"], dtype=float) if len(saved["last"]) else None, False
 
-    def _place(self, joint: int, name: str) -> int:
-        reader = self._coordinates.reader
-        span = reader.of(joint)
-        return span.start + reader.names[span].index(name)
-
     def _add_rows(self, wanted: np.ndarray) -> None:
         """Give rows to the coordinates of a mask (c,)."""
         missing = wanted.copy()
-        missing[self._rows().places] = False
-        if not missing.any():
-            return
-        self.store()
-        reader, joints = self._coordinates.reader, self._model.joints
-        for place in np.flatnonzero(missing):
-            index, name = int(reader.table.joint[place]), reader.names[place]
-            joints[index] = with_settings(joints[index], replace(settings_of(joints[index], name), force=0.0))
-        self._rebuild([])
+        missing[self._rows()[1]] = False
+        if missing.any():
+            self.store()
+            places = np.flatnonzero(missing)
+            self._set_in_joints(places, np.zeros(len(places)))
+            self._rebuild([])
 
-    def _rows(self) -> _Rows:
-        """Return the rows of the present joint system; those of a new system have the efforts of the model's joints."""
-        system, reader, found = self._backend.system, self._coordinates.reader, self._found
-        if found is not None and found.system is system and found.reader is reader:
-            return found
-        a = system.row_laws
-        rows = np.flatnonzero((a.role == Role.APPLIED) & (a.coupling < 0))
-        place = {key: k for k, key in enumerate(zip(reader.table.joint.tolist(), reader.names))}
-        places = np.array([place[int(a.joint[row]), a.name[row]] for row in rows], dtype=int)
-        if found is None or found.system is not system:
-            self._constant = a.target[rows].copy()
-        self._found = _Rows(system, reader, rows, places)
-        return self._found
+    def _rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows (k,) of efforts in the present joint system and the indices (k,) of their coordinates.
+
+        Rows of a new system have the efforts of the model's joints."""
+        system, reader = self._backend.system, self._coordinates.reader
+        before, of_reader, found = self._found
+        if before is not system or of_reader is not reader:
+            a = system.row_laws
+            rows = np.flatnonzero((a.role == Role.APPLIED) & (a.coupling < 0))
+            if before is not system:
+                self._constant = a.target[rows].copy()
+            found = rows, places_of_rows(reader, a)[rows]
+            self._found = system, reader, found
+        return found
+
+
+def places_of_rows(reader: JointReader, row_laws: RowLaws) -> np.ndarray:
+    """Return the index (R,) of the coordinate of every measured row among those of a reader, -1 for other rows."""
+    place = {key: k for k, key in enumerate(zip(reader.table.joint.tolist(), reader.names, strict=True))}
+    return np.array([place.get(key, -1) for key in zip(row_laws.joint.tolist(), row_laws.name, strict=True)], dtype=int)

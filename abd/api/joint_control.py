@@ -180,9 +180,8 @@ class JointControl:
         self.replace_settings(index, self._with_moving_limits(index, replace(settings, lower_end=None, upper_end=None)))
 
     def _with_moving_limits(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
-        reader = self._coordinates.reader
-        place = reader.of(index).start + reader.names[reader.of(index)].index(settings.name)
-        value, rotary = float(self._coordinates.values[place]), bool(reader.table.rotary[place])
+        coordinates, place = self._coordinates, self._coordinates.place(index, settings.name)
+        value, rotary = float(coordinates.values[place]), bool(coordinates.reader.table.rotary[place])
         return with_approaching_barriers(settings, self._model, self.joint(index), value, rotary)
 
     # before and after a step --------------------------------------------------------------------------------------

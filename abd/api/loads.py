@@ -212,7 +212,7 @@ def checked_steps(steps: int | None) -> int | None:
 
 
 def jumps(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """(n,) bool, whether vectors (n, k) change by more than the fraction `JUMP` of the larger norm."""
+    """Return (n,) bool, whether vectors (n, k) change by more than the fraction `JUMP` of the larger norm."""
     sizes = (np.linalg.norm(one, axis=1) for one in (before, after))
     return np.linalg.norm(after - before, axis=1) > JUMP * np.maximum(*sizes)
 
@@ -241,13 +241,9 @@ class Move:
         if s >= 1.0:
             return self.last
         s = max(s, 0.0)
-        R = rotations(s * self.turn[None])[0] @ self.first[:3, :3]
+        turn = rotation_vector(self.last[:3, :3] @ self.first[:3, :3].T)
+        R = rotations(s * turn[None])[0] @ self.first[:3, :3]
         return pose(R, (1.0 - s) * self.first[:3, 3] + s * self.last[:3, 3])
-
-    @property
-    def turn(self) -> np.ndarray:
-        """(3,) rotation vector of the whole move [rad]."""
-        return rotation_vector(self.last[:3, :3] @ self.first[:3, :3].T)
 
 
 class Moves:

@@ -251,10 +251,8 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     remains = np.array([key.split("\n")[0] in same for key in efforts["coordinate"].tolist()], dtype=bool)
     joints["efforts"] = {key: efforts[key][remains] for key in ("coordinate", "force", "left")} | {"last": np.zeros(0)}
     saved["loads"] = _rows_with(new.bodies, saved["loads"])
-    switches |= _rows_with(new.bodies, {"body": switches["pairs"], "collide": switches["collide"]})
-    switches["pairs"] = switches.pop("body")
-    for key in ("off", "parting"):
-        switches[key] = _rows_with(new.bodies, {"body": switches[key]})["body"]
+    for keys in (("pairs", "collide"), ("off",), ("parting",)):
+        switches |= _rows_with(new.bodies, {key: switches[key] for key in keys})
     restore_joints(new, joints)
     match = Matches(old.model, new.model)  # with springs
     switches["suspended"] = np.intersect1d(switches["suspended"], np.array([*match.joint_names()], dtype=str))
@@ -325,6 +323,6 @@ def _friction(old: RunningSimulation, new: RunningSimulation) -> np.ndarray:
 
 
 def _rows_with(views: ByName, table: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Select the rows of a table whose names "body" (k,) or (k, 2) are all in `views`."""
-    kept = [all(name in views for name in np.atleast_1d(row).tolist()) for row in table["body"]]
+    """Select the rows of a table whose names in the first column, (k,) or (k, 2), are all in `views`."""
+    kept = [all(name in views for name in np.atleast_1d(row).tolist()) for row in next(iter(table.values()))]
     return {key: values[np.array(kept, dtype=bool)] for key, values in table.items()}

@@ -24,6 +24,7 @@ import numpy as np
 from abd.api.body_view import BodyView
 from abd.api.protocol import RunningSimulation
 from abd.api.tape import Tape
+from abd.api.views import finite
 from abd.joints.coordinates.mechanism import Branch, Mechanism
 from abd.joints.rows.laws import Role
 from abd.model import Kind
@@ -113,11 +114,11 @@ class Reduced:
         """Return the Jacobian (6, nv) of a body: velocity of a point (3,) of its mesh frame and angular velocity, in world axes.
 
         Raises:
-            UnknownName: the body is unknown.
+            UnknownName: the body is unknown. ValueError: the point is not three finite numbers.
         """
         index = self._simulation.bodies[body].index if isinstance(body, str) else body.index
         frame = self._simulation.model.bodies.body_frame[index]
-        at = frame[:3, :3] @ np.asarray(point, dtype=float) + frame[:3, 3]
+        at = frame[:3, :3] @ finite(point, (3,), "the point of a Jacobian") + frame[:3, 3]
         return self.mechanism.geometric_jacobian(self.q, index, at)
 
     def linearize(self, inputs: list[str] | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -173,7 +174,4 @@ class Reduced:
         return np.array(out).reshape(2 * nv, 2, -1).transpose(1, 2, 0)
 
     def _vector(self, value, what: str) -> np.ndarray:
-        given = np.asarray(value, dtype=float)
-        if given.shape != self.v.shape or not np.isfinite(given).all():
-            raise ValueError(f"{what} must be {len(self.v)} finite numbers ({', '.join(self.names)})")
-        return given
+        return finite(value, self.v.shape, f"{what} ({', '.join(self.names)})")

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +65,8 @@ class Sensor:
         every: int,
     ):
         name = definition[0]
-        if every < 1:
-            raise ValueError(f"sensor '{name}': every must be a positive number of steps, not {every}")
+        if not isinstance(every, Integral) or every < 1:
+            raise ValueError(f"sensor '{name}': every must be a positive number of steps, not {every!r}")
         self._simulation, self._read = simulation, read
         self.name, self.definition, self.every = name, definition, int(every)
         self._times: list[float] = []
@@ -175,8 +176,8 @@ _QUANTITIES: dict[str, tuple[str, Callable[..., Any], tuple[str, ...]]] = {
     "velocity": ("point", lambda view, at: view.velocity if at is None else (view.velocity @ at)[:3], XYZ),
     "rotation": ("body", lambda body: body.rotation, tuple(f"r{i}{j}" for i in range(3) for j in range(3))),
     "angular_velocity": ("body", lambda body: body.angular_velocity, XYZ),
-    "contact_force": ("contact", lambda contacts, body: contacts().on(body)[:3], XYZ),
-    "contact_wrench": ("contact", lambda contacts, body: contacts().on(body), _WRENCH),
+    "contact_force": ("contact", lambda contacts, body: contacts().on_bodies[body, :3], XYZ),
+    "contact_wrench": ("contact", lambda contacts, body: contacts().on_bodies[body], _WRENCH),
     "touches": ("contact", lambda contacts, _: [len(contacts())], ("points",)),
 }
 """Kind of the observed object, function of it, and names of the columns by quantity."""

@@ -228,8 +228,15 @@ class Simulation(Runs, StateChanges):
         self.stepper.sleep.disturb()
 
     def set_friction(self, mu: np.ndarray) -> None:
-        """Set the coefficients of friction (m, m) between materials from the next step on; see also `materials`."""
-        self.model.materials.mu.base[:] = mu
+        """Set the coefficients of friction (m, m) between materials from the next step on; see also `materials`.
+
+        Raises:
+            ValueError: the table is not symmetric, or has another shape or a number that is negative or not finite.
+        """
+        given = finite(mu, self.model.materials.mu.shape, "the friction between materials")
+        if (given < 0.0).any() or (given != given.T).any():
+            raise ValueError(f"the friction between materials must be symmetric and not negative, not {given.tolist()}")
+        self.model.materials.mu.base[:] = given
         self.backend.loads.set_friction(self.model.materials.mu)
         self.stepper.sleep.disturb()
 

@@ -127,7 +127,7 @@ class StepReport:
         return row
 
     def to_pandas(self) -> pandas.Series:
-        """`row` as a pandas series.
+        """Return `row` as a pandas series.
 
         Raises:
             MissingLibrary: pandas is not installed.

@@ -21,7 +21,7 @@ import numpy as np
 from abd.api.coordinates import Coordinates
 from abd.api.joint_control import JointControl
 from abd.by_bodies import of_body
-from abd.contact.pair_rows import bodies_of, distinct
+from abd.contact.pair_rows import are_among, bodies_of, distinct
 from abd.contact.pair_rows import keys as keys_of
 from abd.errors import SceneError
 from abd.joint_list import JointList, excluded_pairs
@@ -122,8 +122,7 @@ class Switches:
     def excludes(self, first: int, second: int) -> bool:
         """Whether the pair first < second is excluded from contact."""
         key = first * len(self.off) + second
-        at = np.searchsorted(self._scene_pairs, key)
-        return not self.pairs.get(key, not (at < len(self._scene_pairs) and self._scene_pairs[at] == key))
+        return not self.pairs.get(key, not are_among(np.array([key]), self._scene_pairs)[0])
 
     def present(self, model: Model, parting: np.ndarray | tuple = ()) -> Model:
         """Return the model for overlap tests: disabled bodies have no surface, and the pairs `parting` (k,) collide."""
@@ -324,5 +323,5 @@ def _numbers(names: Sequence[str], given: np.ndarray) -> np.ndarray:
 
 
 def _keys(pairs: np.ndarray, n: int) -> np.ndarray:
-    """(k,) sorted keys ``min n + max`` of pairs (m, 2) among n bodies, each once."""
+    """Return (k,) sorted keys ``min n + max`` of pairs (m, 2) among n bodies, each once."""
     return distinct(keys_of(np.sort(pairs.astype(np.int64), axis=1), n))

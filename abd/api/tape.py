@@ -18,6 +18,7 @@ from operator import is_
 
 import numpy as np
 
+from abd.api.coordinates import places_of_rows
 from abd.api.protocol import RunningSimulation
 from abd.api.step_report import StepReport
 from abd.derivatives.step import STATE, Constants, StepDerivatives, StepRecord
@@ -191,9 +192,7 @@ class Tape:
     def _by_coordinate(self, out: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
         """Return sums over the steps by parameters of the coordinates."""
         reader, laws = self._simulation.reader, self.steps[-1].system.row_laws
-        place = {key: k for k, key in enumerate(zip(reader.table.joint.tolist(), reader.names, strict=True))}
-        of = np.array([place.get(key, -1) for key in zip(laws.joint.tolist(), laws.name, strict=True)], dtype=int)
-        found = {}
+        of, found = places_of_rows(reader, laws), {}
         for name, (role, parameter) in COORDINATES.items():
             rows = np.flatnonzero(np.isin(laws.role, role) & (laws.coupling < 0) & (of >= 0))
             found[name] = np.zeros(len(reader.names))

@@ -8,6 +8,7 @@ order of the replicated scene. They are copies; docstrings name the properties t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,21 +23,20 @@ from abd.backends.protocol import Backend
 from abd.energies import spin
 from abd.model import Model
 from abd.rotations import polar, quaternions
+from abd.scene.schema.attributes import KnownAttributes
 from abd.step.step import Stepper
 
 if TYPE_CHECKING:
     from abd.backends.device.read_back import PendingCopy, ReadBack
 
 
-class Worlds:
+class Worlds(KnownAttributes):
     """The w worlds in the order of their numbers; one world if the scene does not define worlds."""
 
-    __slots__ = ("_body_places", "_coordinate_places", "_simulation")
+    __slots__ = ("__dict__", "_simulation")
 
     def __init__(self, simulation: RunningSimulation):
         self._simulation = simulation
-        self._body_places: np.ndarray | None = None
-        self._coordinate_places: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -192,22 +192,17 @@ class Worlds:
         out[places] = finite(fetched(values, name, self._simulation.device), (*places.shape, 12), name)
         return out
 
-    @property
+    @cached_property
     def _bodies(self) -> np.ndarray:
         """(w, b) indices of the bodies."""
-        world = self._simulation.model.bodies.world
-        if self._body_places is None:
-            self._body_places = self._by_world(world, "bodies")
-        return self._body_places
+        return self._by_world(self._simulation.model.bodies.world, "bodies")
 
-    @property
+    @cached_property
     def _coordinates(self) -> np.ndarray:
         """(w, c) indices of the coordinates, without those of springs, which follow them."""
-        if self._coordinate_places is None:
-            table, world = self._simulation.reader.table, self._simulation.model.bodies.world
-            ends = np.where(table.child >= 0, table.child, table.parent)[table.joint < self._simulation._springs.given]
-            self._coordinate_places = self._by_world(world[ends], "joint coordinates")
-        return self._coordinate_places
+        table, world = self._simulation.reader.table, self._simulation.model.bodies.world
+        ends = np.where(table.child >= 0, table.child, table.parent)[table.joint < self._simulation._springs.given]
+        return self._by_world(world[ends], "joint coordinates")
 
     def _by_world(self, world: np.ndarray, what: str) -> np.ndarray:
         """Group items by their worlds (m,) to indices (w, k); raise `ValueError` if the worlds differ in number of items."""

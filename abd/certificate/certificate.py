@@ -29,7 +29,7 @@ import numpy as np
 from abd.certificate.exact import BLOCK, winding_numbers
 from abd.certificate.scene import Scene
 from abd.certificate.swept_paths import PathCheck, spin
-from abd.certificate.world import World, gap_within
+from abd.certificate.world import Alike, Part, parts_of
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Certificate:
         return not self.violations
 
     def as_table(self) -> dict:
-        """The certificate as plain values; `smallest_gap` is None without close pairs."""
+        """Return the certificate as plain values; `smallest_gap` is None without close pairs."""
         gap = self.smallest_gap if np.isfinite(self.smallest_gap) else None
         return {"ok": self.ok, **asdict(self), "smallest_gap": gap}
 
@@ -102,7 +102,7 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
     with h5py.File(path, "r", locking=False) as file:
         frames = int(file.attrs["frames"])
         scene = Scene(file)
-        worlds = [World(scene, int(world)) for world in np.unique(scene.world[scene.owner])]
+        worlds = [parts_of(scene, int(world)) for world in np.unique(scene.world[scene.owner])]
         found = Certificate(str(run), frames, bodies=len(scene.names), triangles=len(scene.faces))
         time = file["time"][:frames]
         if "worlds" in file:
@@ -110,7 +110,7 @@ def certify(run: str | Path, every: int = 1) -> Certificate:
         else:
             own = np.broadcast_to(time[:, None], (frames, len(scene.names)))
         _check_solver(file["solver"], time, scene, found)
-        paths = PathCheck(scene, [part for world in worlds for part in world.parts], file["bodies/center"][...])
+        paths = PathCheck(scene, [part for _, parts in worlds for part in parts], file["bodies/center"][...])
         single = np.diff(file["step"][:frames], prepend=0) == 1
         for frame in sorted({*range(0, frames, every), frames - 1} if frames else ()):
             moment = Moment(scene, worlds, file["bodies/transform"][frame], found, frame, float(time[frame]))
@@ -163,7 +163,7 @@ class Moment:
     """All bodies in one frame."""
 
     scene: Scene
-    worlds: list[World]
+    worlds: list[tuple[Alike, list[Part]]]
     transform: np.ndarray
     found: Certificate
     frame: int
@@ -198,11 +198,11 @@ class Moment:
     def _surfaces(self, positions: np.ndarray) -> set[tuple[int, int]]:
         """Check intersections and gaps; returns intersecting pairs."""
         crossing: set[tuple[int, int]] = set()
-        for world in self.worlds:
-            for pair in world.whole.intersections(world.whole.place(positions)):
+        for whole, parts in self.worlds:
+            for pair in whole.intersections(whole.place(positions)):
                 self._report("intersection", "the surfaces cross", *pair)
                 crossing.add(pair)
-            for part in world.parts:
+            for part in parts:
                 gap, pair = part.smallest_gap(part.place(positions))
                 self.found.smallest_gap = min(self.found.smallest_gap, gap)
                 if pair is not None and pair not in crossing:
@@ -210,17 +210,10 @@ class Moment:
         return crossing
 
     def _half_spaces(self, positions: np.ndarray) -> None:
-        scene = self.scene
-        for plane in np.flatnonzero(np.isfinite(scene.plane[:, 3])) if len(scene.start) else ():
-            normal, offset = scene.plane[plane, :3], scene.plane[plane, 3]
-            height = np.minimum.reduceat(positions @ normal - offset, scene.start)
-            bodies = scene.bodies_in_order
-            gap = height - scene.radius[bodies] - scene.radius[plane] - scene.minimum_separation
-            relevant = scene.may_touch(np.full(len(bodies), plane), bodies)
-            self.found.smallest_gap = min(self.found.smallest_gap, gap_within(gap[relevant], scene.d_hat))
-            for k in np.flatnonzero(relevant & ~(gap > 0.0)):
-                detail = f"a vertex lies {-gap[k]:.3e} m beyond the half-space"
-                self._report("half-space", detail, bodies[k], plane)
+        for plane, bodies, gaps in self.scene.half_space_gaps(positions):
+            self.found.smallest_gap = min([self.found.smallest_gap, *gaps[gaps < self.scene.d_hat].tolist()])
+            for k in np.flatnonzero(~(gaps > 0.0)):
+                self._report("half-space", f"a vertex lies {-gaps[k]:.3e} m beyond the half-space", bodies[k], plane)
 
     def _containment(self, positions: np.ndarray, crossing: set[tuple[int, int]]) -> None:
         """Check a vertex of every component of every body against every closed surface whose box contains it."""

@@ -11,7 +11,7 @@ BLOCK = 2_000_000
 
 
 def winding_numbers(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """(k,) winding numbers of a surface with corners (f, 3, 3) around points (k, 3), by solid angles.
+    """Return (k,) winding numbers of a surface with corners (f, 3, 3) around points (k, 3), by solid angles.
 
     van Oosterom and Strackee, The solid angle of a plane triangle, 1983.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
@@ -53,7 +55,7 @@ class Scene:
         """One vertex of every connected component of every body."""
 
     def may_touch(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(k,) bool: whether the rules forbid these pairs of bodies to overlap."""
+        """Return (k,) bool: whether the rules forbid these pairs of bodies to overlap."""
         keys = np.minimum(first, second) * len(self.names) + np.maximum(first, second)
         allowed = (first != second) & (self.dynamic[first] | self.dynamic[second])
         allowed &= self.world[first] == self.world[second]
@@ -61,9 +63,18 @@ class Scene:
         return allowed & self.enabled[self.material[first], self.material[second]] & ~np.isin(keys, self.joined)
 
     def positions(self, transform: np.ndarray) -> np.ndarray:
-        """(v, 3) world positions for transforms (n, 4, 4)."""
+        """Return (v, 3) world positions for transforms (n, 4, 4)."""
         matrices = transform[self.owner]
         return np.einsum("vij,vj->vi", matrices[:, :3, :3], self.rest) + matrices[:, :3, 3]
+
+    def half_space_gaps(self, *positions: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Yield each half-space, the bodies (k,) that may not overlap it, and their least gaps (k,) [m] at positions (v, 3)."""
+        bodies = self.bodies_in_order
+        for plane in np.flatnonzero(np.isfinite(self.plane[:, 3])).tolist() if len(bodies) else ():
+            height = np.min([one @ self.plane[plane, :3] for one in positions], axis=0) - self.plane[plane, 3]
+            gap = np.minimum.reduceat(height, self.start) - self.radius[bodies] - self.radius[plane] - self.minimum_separation
+            relevant = self.may_touch(np.full(len(bodies), plane), bodies)
+            yield plane, bodies[relevant], gap[relevant]
 
 
 class Surface:

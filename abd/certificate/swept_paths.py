@@ -60,7 +60,7 @@ class Arcs:
         return cls(center, places[0], places[1] - places[0], A, w, S)
 
     def transforms(self, alpha: float) -> np.ndarray:
-        """(n, 4, 4) at alpha."""
+        """Return the transforms (n, 4, 4) at alpha."""
         out = np.tile(np.eye(4), (len(self.A), 1, 1))
         out[:, :3, :3] = Rotation.from_rotvec(alpha * self.w).as_matrix() @ (self.A + alpha * self.S @ self.A)
         place = self.start + alpha * self.moved
@@ -68,7 +68,7 @@ class Arcs:
         return out
 
     def bends(self, radius: np.ndarray) -> np.ndarray:
-        """(n,) bounds of the second derivative of points up to `radius` (n,) from the centres [m]."""
+        """Return (n,) bounds of the second derivative of points up to `radius` (n,) from the centres [m]."""
         turn, strain = np.linalg.norm(self.w, axis=1), np.linalg.norm(self.S, 2, axis=(1, 2))
         return radius * (turn**2 * (1.0 + strain) + 2.0 * turn * strain)
 
@@ -123,7 +123,7 @@ class PathCheck:
         return search(0.0, 1.0, self._at(0.0), self._at(1.0), DEPTH)
 
     def _at(self, alpha: float) -> np.ndarray:
-        """(v, 3) positions of all vertices at alpha."""
+        """Return (v, 3) positions of all vertices at alpha."""
         return self.scene.positions(self.arcs.transforms(alpha))
 
     def _surfaces(self, part, length: float, start, end) -> set[tuple[int, int]]:
@@ -139,15 +139,8 @@ class PathCheck:
 
     def _half_spaces(self, length: float, start, end) -> set[tuple[int, int]]:
         """Bodies and half-spaces whose gap is not positive on the chords over a part of the path."""
-        scene, found = self.scene, set()
-        if not len(scene.start):
-            return found
-        bodies = scene.bodies_in_order
-        for plane in np.flatnonzero(np.isfinite(scene.plane[:, 3])):
-            normal, offset = scene.plane[plane, :3], scene.plane[plane, 3]
-            height = np.minimum(start @ normal, end @ normal) - offset
-            gap = np.minimum.reduceat(height, scene.start) - scene.radius[bodies] - scene.radius[plane]
-            gap -= scene.minimum_separation + self.bends[bodies] * length**2 / 8.0
-            relevant = scene.may_touch(np.full(len(bodies), plane), bodies)
-            found |= {(int(body), int(plane)) for body in bodies[relevant & ~(gap > 0.0)]}
+        found = set()
+        for plane, bodies, gaps in self.scene.half_space_gaps(start, end):
+            close = ~(gaps > self.bends[bodies] * (length**2 / 8.0))
+            found |= {(body, plane) for body in bodies[close].tolist()}
         return found

@@ -188,23 +188,18 @@ class Mixed(Part):
                 yield (kind, one, other) if one.shape[1] <= other.shape[1] else (kind, other, one)
 
 
-class World:
-    """Bodies of one world.
-
-    Attributes:
-        whole: all of them, for intersections; parts: for gaps and paths, by radii.
-    """
-
-    def __init__(self, scene: Scene, world: int):
-        members = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
-        self.whole, self.parts = Alike(scene, members), []
-        thinner, remaining = np.zeros_like(members), members.copy()
-        while remaining.any():
-            part = remaining & (scene.radius <= 2.0 * scene.radius[remaining].min())
-            self.parts.append(self.whole if (part == members).all() else Alike(scene, part))
-            if thinner.any():
-                self.parts.append(Mixed(scene, part, thinner))
-            thinner, remaining = thinner | part, remaining & ~part
+def parts_of(scene: Scene, world: int) -> tuple[Alike, list[Part]]:
+    """Return all bodies of a world, for intersections, and its parts by radii, for gaps and paths."""
+    members = (scene.world == world) & np.isin(np.arange(len(scene.world)), scene.owner)
+    whole, parts = Alike(scene, members), []
+    thinner, remaining = np.zeros_like(members), members.copy()
+    while remaining.any():
+        part = remaining & (scene.radius <= 2.0 * scene.radius[remaining].min())
+        parts.append(whole if (part == members).all() else Alike(scene, part))
+        if thinner.any():
+            parts.append(Mixed(scene, part, thinner))
+        thinner, remaining = thinner | part, remaining & ~part
+    return whole, parts
 
 
 def disjoint_sets(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -222,12 +217,6 @@ def disjoint_sets(pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [tuple(np.array(found).T) for found in sets]
 
 
-def gap_within(gaps: np.ndarray, reach: float) -> float:
-    """Smallest of the gaps if within reach, else infinity."""
-    smallest = float(gaps.min(initial=np.inf))
-    return smallest if smallest < reach else np.inf
-
-
 def _boxes(ids: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper corners (k, 3) of the boxes around primitives, vertices (k, a), on straight paths from x to y (v, 3)."""
     places = np.concatenate([x[ids], y[ids]], axis=1)
@@ -235,7 +224,7 @@ def _boxes(ids: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, n
 
 
 def _meeting(first: tuple, second: tuple, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """(m,) and (m,) indices of the boxes (k, 3) and (l, 3) whose distances along all axes are at most `reach` [m]."""
+    """Return (m,) and (m,) indices of the boxes (k, 3) and (l, 3) whose distances along all axes are at most `reach` [m]."""
     (low, high), (other_low, other_high) = first, second
     i, j = np.nonzero((low[:, :1] <= other_high[:, 0] + reach) & (high[:, :1] >= other_low[:, 0] - reach))
     for axis in (1, 2):
@@ -245,7 +234,7 @@ def _meeting(first: tuple, second: tuple, reach: float) -> tuple[np.ndarray, np.
 
 
 def _separated(first: np.ndarray, second: np.ndarray, x: np.ndarray, y: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """(k,) bool: a plane with a fixed normal keeps primitives (k, a) and (k, b) farther apart than `least` (k,) on the chords.
+    """Return (k,) bool, whether a plane of fixed normal keeps primitives (k, a), (k, b) further apart than `least` (k,).
 
     The distance along a normal is the least of linear functions of time, so that it is smallest at an end. Normals are the line
     of the middles, and those of the second primitive's face or of both edges."""

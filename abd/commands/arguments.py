@@ -33,6 +33,13 @@ def count(what: str) -> Callable[[str], int]:
     return read
 
 
+def seed(text: str) -> int:
+    """Parse a random seed, an integer that is not negative."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)
+
+
 def scene_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that select a scene and control its import."""
     parser.add_argument("scene", metavar="SCENE", help="path, or name of a shipped scene")
@@ -69,18 +76,13 @@ def scene_of(arguments):
     """Load the scene that the arguments of a command name."""
     from abd.scene.scene import load
 
-    return load(
-        arguments.scene,
-        arguments.overrides,
-        allow_overlaps=arguments.allow_overlaps,
-        allow_code=arguments.allow_code,
-        **import_options(arguments),
-    )
+    return load(**scene_options(arguments))
 
 
-def import_options(arguments) -> dict:
-    """Return the import options among the arguments of a command."""
-    return {name: getattr(arguments, name) for name in ("missing_meshes", "assets", "keyframe", "free_base")}
+def scene_options(arguments) -> dict:
+    """Return the arguments of `abd.load` among the arguments of a command."""
+    names = "overrides", "allow_overlaps", "allow_code", "missing_meshes", "assets", "keyframe", "free_base"
+    return {"source": arguments.scene} | {name: getattr(arguments, name) for name in names}
 
 
 def length_arguments(parser: argparse.ArgumentParser) -> None:

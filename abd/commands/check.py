@@ -124,21 +124,17 @@ MECHANISMS_SHOWN = 5
 
 
 def _mechanisms(model: Model) -> list[str]:
-    """Rows, rank and mobility of the mechanisms that the joints form, the largest first."""
+    """Return rows, rank and mobility of the mechanisms that the joints form, the largest first."""
     from abd.joints.closure.redundancy import analyse
 
-    found = Counter(map(_mechanism, sorted(analyse(model, model.bodies.q), key=lambda one: -one.rows)))
-    lines = [
-        f"mechanism: {text}" if count == 1 else f"{count} mechanisms, each: {text}"
-        for text, count in list(found.items())[:MECHANISMS_SHOWN]
-    ]
-    if len(found) > MECHANISMS_SHOWN:
-        lines.append(f"and {sum(list(found.values())[MECHANISMS_SHOWN:])} more mechanisms")
-    return lines
+    found = list(Counter(map(_mechanism, sorted(analyse(model, model.bodies.q), key=lambda one: -one.rows))).items())
+    shown, more = found[:MECHANISMS_SHOWN], sum(count for _, count in found[MECHANISMS_SHOWN:])
+    lines = [f"mechanism: {text}" if count == 1 else f"{count} mechanisms, each: {text}" for text, count in shown]
+    return lines + ([f"and {more} more mechanisms"] if more else [])
 
 
 def _mechanism(one: Any) -> str:
-    """Rows, rank and mobility of one mechanism (`abd.joints.closure.redundancy`)."""
+    """Return rows, rank and mobility of one mechanism (`abd.joints.closure.redundancy`)."""
     bodies, joints = _counted(len(one.bodies), "body", "bodies"), _counted(len(one.joints), "joint", "joints")
     text = f"{bodies}, {joints}, {one.rows} rows"
     if one.rank is None:
@@ -151,14 +147,13 @@ def _mechanism(one: Any) -> str:
 
 def _masses(model: Model) -> str:
     """Total and range of the masses of the dynamic bodies."""
-    mass = model.bodies.mass[model.bodies.kind == Kind.DYNAMIC]
+    dynamic, names = np.flatnonzero(model.bodies.kind == Kind.DYNAMIC), model.bodies.names
+    mass = model.bodies.mass[dynamic]
     if len(mass) == 0:
         return "no dynamic body"
-    lightest, heaviest = int(np.argmin(mass)), int(np.argmax(mass))
-    dynamic, names = np.flatnonzero(model.bodies.kind == Kind.DYNAMIC), model.bodies.names
     if len(mass) == 1:
         return f"{mass[0]:.6g} kg ({names[dynamic[0]]})"
-    if np.isclose(mass[lightest], mass[heaviest], rtol=1e-4, atol=0.0):
+    if np.isclose(mass.min(), mass.max(), rtol=1e-4, atol=0.0):
         return f"{mass.sum():.6g} kg in total, {mass[0]:.4g} kg each"
-    text = f"{mass.sum():.6g} kg in total, from {mass[lightest]:.4g} kg ({names[dynamic[lightest]]})"
-    return f"{text} to {mass[heaviest]:.4g} kg ({names[dynamic[heaviest]]})"
+    ends = (f"{mass[k]:.4g} kg ({names[dynamic[k]]})" for k in (mass.argmin(), mass.argmax()))
+    return f"{mass.sum():.6g} kg in total, from {' to '.join(ends)}"

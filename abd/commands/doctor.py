@@ -1,12 +1,55 @@
-"""`abd doctor`: list installed packages, devices, the device that `auto` selects, and what is missing for a GPU."""
+"""`abd doctor` and `abd warmup`: packages, devices and missing requirements of a GPU; compilation of all kernels."""
 
 from __future__ import annotations
 
 import os
 import platform
 from pathlib import Path
+from time import perf_counter
+
+from abd.commands.arguments import device_argument
+from abd.version import __version__
 
 _PACKAGES = ("numpy", "scipy", "warp-lang", "h5py", "pydantic", "trimesh", "rich", "matplotlib")
+
+
+def add(commands) -> None:
+    """Add the commands and their arguments."""
+    parser = commands.add_parser(
+        "warmup",
+        help="compile all kernels, once per machine and version",
+        description="Compile all kernels of the simulation and of `abd render` into Warp's cache; `abd doctor` prints its path. "
+        "Without this command, the first run of a scene compiles the kernels that it needs.",
+    )
+    device_argument(parser)
+    parser.set_defaults(command=warm_up)
+    parser = commands.add_parser("doctor", help="list installed packages, devices and missing requirements of a GPU")
+    parser.set_defaults(command=doctor)
+
+
+def warm_up(arguments) -> int:
+    """Compile and load all kernels for a device."""
+    from abd.backends.device.compiling import every_module, load_modules
+    from abd.backends.device.cuda_support import cuda_problem
+    from abd.backends.device.device import Device
+    from abd.backends.device.launcher import threads_available
+
+    name = arguments.device
+    if name == "auto":
+        name = "cpu" if cuda_problem() else "cuda"
+    begun, device = perf_counter(), Device(name)
+    count = load_modules(device.warp, every_module(), threads_available())
+    print(f"{count} modules compiled for {device.name} and loaded in {perf_counter() - begun:.1f} s")
+    return 0
+
+
+def doctor(_) -> int:
+    """Print the findings, one per line."""
+    found = findings()
+    width = max(len(topic) for topic, _ in found)
+    for topic, what in found:
+        print(f"{topic:<{width}}  {what}")
+    return 0
 
 
 def findings() -> list[tuple[str, str]]:
@@ -16,7 +59,6 @@ def findings() -> list[tuple[str, str]]:
     from abd.backends.device import cuda_support as cuda
     from abd.backends.device.launcher import threads_available
     from abd.backends.device.raw_kernels import raw_kernels
-    from abd.version import __version__
 
     problem = cuda.cuda_problem()
     found = [("python", f"{platform.python_version()} on {platform.platform()}")]
@@ -37,31 +79,10 @@ def findings() -> list[tuple[str, str]]:
     raw, reason = raw_kernels((gpus or [wp.get_device("cpu")])[0])
     found.append(("hand-written kernels", reason if raw is None else "on"))
     cache = Path(wp.config.kernel_cache_dir)
-    size, files = _size(cache)
-    found.append(("kernel cache", f"{cache}, {size / 2**20:.0f} MiB in {files} files"))
+    sizes = [path.stat().st_size for path in cache.rglob("*") if path.is_file()]
+    found.append(("kernel cache", f"{cache}, {sum(sizes) / 2**20:.0f} MiB in {len(sizes)} files"))
     found.append(("--device auto", f"cpu: {problem}" if problem else "cuda: a usable CUDA device is present"))
-    found.append(("for a GPU", _advice(cuda.cuda_remedy(), cuda.cupy_problem())))
+    steps = [remedy] if (remedy := cuda.cuda_remedy()) else []
+    steps += [cuda.INSTALL] if cuda.cupy_problem() and cuda.INSTALL not in remedy else []
+    found.append(("for a GPU", "; ".join(steps) or "all packages are installed"))
     return [(topic, what) for topic, what in found if what]
-
-
-def text() -> str:
-    """Format the findings, one per line."""
-    found = findings()
-    width = max(len(topic) for topic, _ in found)
-    return "\n".join(f"{topic:<{width}}  {what}" for topic, what in found)
-
-
-def _advice(remedy: str, lost: str) -> str:
-    """Return what is missing for runs on a GPU."""
-    from abd.backends.device.cuda_support import INSTALL
-
-    steps = [remedy] if remedy else []
-    if lost and INSTALL not in remedy:
-        steps.append(INSTALL)
-    return "; ".join(steps) or "all packages are installed"
-
-
-def _size(folder: Path) -> tuple[int, int]:
-    """Bytes and number of files in a folder."""
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
-    return sum(sizes), len(sizes)

@@ -1,12 +1,45 @@
-"""`abd export`: write a run in the format of another program."""
+"""`abd convert` and `abd export`: scenes from files of other programs, and runs as such files."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from abd.commands.arguments import scene_arguments, scene_of
+from abd.errors import SceneError
 from abd.export.formats import FORMATS
 
 
+def add_convert(commands) -> None:
+    """Add the command `convert` and its arguments."""
+    parser = commands.add_parser(
+        "convert",
+        help="convert a robot or a stage to a scene file",
+        description="Write any scene that `abd run` reads as an editable TOML file that gives bitwise equal results.",
+    )
+    scene_arguments(parser)
+    parser.add_argument("out", metavar="OUT", help="the .toml file to write")
+    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+    parser.set_defaults(command=convert)
+
+
+def convert(arguments) -> int:
+    """Write the scene and print notes on it."""
+    out = Path(arguments.out)
+    if out.suffix.lower() != ".toml":
+        raise SceneError.of(f"'{out}' must end in .toml", value=str(out), remedy=f"write {out.stem}.toml")
+    if out.exists() and not arguments.force:
+        raise SceneError.of("file already exists", file=str(out), remedy="choose another name, or add --force")
+    scene = scene_of(arguments)
+    scene.compile()
+    scene.save(out)
+    for note in scene.notes:
+        print(f"note: {note}")
+    print(f"written to {out}")
+    return 0
+
+
 def add(commands) -> None:
-    """Add the command and its arguments."""
+    """Add the command `export` and its arguments."""
     listed = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
     parser = commands.add_parser(
         "export",

@@ -28,7 +28,9 @@ def add(commands) -> None:
 
 def plot(arguments) -> int:
     """Run the command. Figures of two runs have separate file names and do not replace those of one run."""
-    if is_sweep(arguments.run):
+    from abd.sweeps.sweep import REQUEST
+
+    if (Path(arguments.run) / REQUEST).is_file():
         from abd.sweeps.figure import draw_sweep
 
         print(draw_sweep(arguments.run, arguments.column or "wall_seconds", arguments.format, arguments.out))
@@ -37,13 +39,6 @@ def plot(arguments) -> int:
     for path in draw_all(runs, arguments.format, arguments.out):
         print(path)
     return 0
-
-
-def is_sweep(folder: str) -> bool:
-    """Return whether a folder contains a sweep."""
-    from abd.sweeps.sweep import REQUEST
-
-    return (Path(folder) / REQUEST).is_file()
 
 
 def draw_all(runs: list[str | Path], suffix: str = "svg", out: str | Path | None = None) -> Iterator[Path]:

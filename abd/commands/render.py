@@ -11,6 +11,8 @@ from abd.commands.arguments import positive
 from abd.errors import AbdError
 
 KINDS = ("mp4", "gif", "png")
+MOST_PICTURES = 1_000_000
+"""Largest number of pictures of a film: nine hours at 30 per second."""
 
 
 class RenderError(AbdError):
@@ -93,10 +95,11 @@ def render(arguments) -> int:
     if arguments.frame is not None and kind != "png":
         raise RenderError(f"--frame is for pictures: use --to png, not {kind}")
     with Trajectory(arguments.run) as trajectory:
-        return _render(arguments, kind, trajectory)
+        _render(arguments, kind, trajectory)
+    return 0
 
 
-def _render(arguments, kind: str, trajectory) -> int:
+def _render(arguments, kind: str, trajectory) -> None:
     import numpy as np
 
     from abd.io.progress import progress_bar
@@ -109,6 +112,9 @@ def _render(arguments, kind: str, trajectory) -> int:
     frame = -1 if arguments.frame is None else arguments.frame
     if not -len(run) <= frame < len(run):
         raise RenderError(f"there is no frame {frame}: the run has frames 0 to {len(run) - 1}")
+    pictures = float(run.time[-1] - run.time[0]) / film.speed * film.fps
+    if kind != "png" and pictures > MOST_PICTURES:
+        raise RenderError(f"a film must have at most {MOST_PICTURES} pictures, not {pictures:.3g}: reduce --fps or raise --speed")
     frames = np.array([range(len(run))[frame]]) if kind == "png" else frames_of(run.time, film)
     studio = Studio(run, film, frames)
     default = f"frame-{frames[0]}.png" if kind == "png" else f"film.{kind}"
@@ -126,7 +132,6 @@ def _render(arguments, kind: str, trajectory) -> int:
         print("note: no body is in the picture: remove the position or the target of the camera", file=sys.stderr)
     if not arguments.quiet:
         print(target)
-    return 0
 
 
 def _kind(arguments) -> str:
@@ -139,9 +144,7 @@ def _kind(arguments) -> str:
 
 
 def _size(text: str) -> tuple[int, int]:
-    width, times, height = text.partition("x")
-    if not (
-        times and width.isdecimal() and height.isdecimal() and 16 <= int(width) <= 8192 and 16 <= int(height) <= 8192
-    ):
+    width, _, height = text.partition("x")
+    if not all(one.isdecimal() and 16 <= int(one) <= 8192 for one in (width, height)):
         raise argparse.ArgumentTypeError(f"{text!r} must have the form 1280x720, with both numbers from 16 to 8192")
     return int(width), int(height)

@@ -86,8 +86,7 @@ def _print_outcome(arguments, outcome, directory: Path) -> None:
         print(f"  {_resume_command(arguments, directory)}", file=sys.stderr)
     is_silent = arguments.quiet or arguments.json
     if not is_silent:
-        print(_closing_lines(outcome.report, directory))
-        print(_next_commands(directory))
+        print("\n".join(_closing_lines(outcome.report, directory)))
     if arguments.plots:
         figures = list(plot.draw_all([directory]))
         if not is_silent:
@@ -101,34 +100,26 @@ def _resume_command(arguments, directory: Path) -> str:
     return shlex.join(words + ([] if arguments.resume else ["--resume"]))
 
 
-def _closing_lines(report: dict, directory: Path) -> str:
+def _closing_lines(report: dict, directory: Path) -> list[str]:
+    """Summary of the run, and the next commands."""
     from abd.io.progress import length
 
     newton, tolerance = report["newton_iterations"], report["tolerance"]
     gap = "no contact" if report["min_gap"] is None else f"smallest gap {length(report['min_gap'])}"
     rate = f", {report['steps_per_second']:.3g} steps/s" if report["steps_per_second"] else ""
     worst = "-" if tolerance["worst"] is None else f"{tolerance['worst']:.2e}"
-    return "\n".join(
-        [
-            f"{report['steps']} steps ({report['converged_steps']} converged) in {report['wall_seconds']:.2f} s{rate}, "
-            f"on {report['device']}",
-            f"Newton {newton['mean']:.2f} per step (maximum {newton['max']}), {gap}, "
-            f"tolerance {worst} of {tolerance['requested']:.2e} m/s",
-            *_energy_lines(report),
-            f"written to {directory}",
-        ]
-    )
-
-
-def _next_commands(directory: Path) -> str:
     place = shlex.quote(str(directory))
-    return "\n".join(
-        [
-            f"film:     abd render {place} --to gif",
-            f"browser:  abd view {place}",
-            f"figures:  abd plot {place}",
-        ]
-    )
+    return [
+        f"{report['steps']} steps ({report['converged_steps']} converged) in {report['wall_seconds']:.2f} s{rate}, "
+        f"on {report['device']}",
+        f"Newton {newton['mean']:.2f} per step (maximum {newton['max']}), {gap}, "
+        f"tolerance {worst} of {tolerance['requested']:.2e} m/s",
+        *_energy_lines(report),
+        f"written to {directory}",
+        f"film:     abd render {place} --to gif",
+        f"browser:  abd view {place}",
+        f"figures:  abd plot {place}",
+    ]
 
 
 def _energy_lines(report: dict) -> list[str]:

@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from abd.commands.arguments import count, device_argument, length_arguments, override_argument
+from abd.commands.arguments import count, device_argument, length_arguments, override_argument, seed
 
 
 def add(commands) -> None:
@@ -32,7 +32,7 @@ def add(commands) -> None:
         help="points of the ranges, by a Latin hypercube",
     )
     parser.add_argument("--sobol", action="store_true", help="use a Sobol sequence for --sample")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed of --sample [0]")
+    parser.add_argument("--seed", type=seed, default=0, metavar="S", help="random seed of --sample [0]")
     parser.add_argument("--repeat", type=count("repetitions"), default=1, metavar="K", help="runs of each point [1]")
     length_arguments(parser)
     where = parser.add_mutually_exclusive_group()

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from abd.commands.arguments import positive
 from abd.commands.render import camera_arguments, view_of
 
 
@@ -21,7 +22,7 @@ def add(commands) -> None:
     )
     parser.add_argument("source", metavar="RUN|SCENE", help="directory of a run; or path, or name of a shipped scene")
     parser.add_argument("--html", metavar="FILE", help="write a file that replays the run without a server, and exit")
-    parser.add_argument("--fps", type=float, default=30.0, metavar="N", help="maximum frame rate of that file [30]")
+    parser.add_argument("--fps", type=positive("number"), default=30.0, metavar="N", help="maximum frame rate of that file [30]")
     camera_arguments(parser)
     parser.add_argument(
         "--host", default="127.0.0.1", help="address of the server; 0.0.0.0 makes it accessible from the network [127.0.0.1]"

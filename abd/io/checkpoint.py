@@ -42,7 +42,7 @@ def to_bytes(values: dict) -> bytes:
 
 
 def from_bytes(data: bytes) -> dict:
-    """The checkpoint that `to_bytes` wrote; arrays are writable copies."""
+    """Return the checkpoint that `to_bytes` wrote; arrays are writable copies."""
     (length,) = _LENGTH.unpack_from(data)
     start = _LENGTH.size + length
     contents = json.loads(bytes(data[_LENGTH.size : start]))
@@ -50,7 +50,7 @@ def from_bytes(data: bytes) -> dict:
 
 
 def _describe(value, where: str, arrays: list[bytes]):
-    """The entry of one value in the table of contents; memory of arrays is appended to `arrays`."""
+    """Return the entry of one value in the table of contents; memory of arrays is appended to `arrays`."""
     if isinstance(value, dict):
         return {"dict": {str(key): _describe(inner, f"{where}/{key}", arrays) for key, inner in value.items()}}
     if isinstance(value, np.ndarray):
@@ -68,7 +68,7 @@ def _describe(value, where: str, arrays: list[bytes]):
 
 
 def _restore(entry: dict, memory: BytesIO):
-    """The value of an entry of the table of contents; memory of arrays is read from `memory`."""
+    """Return the value of an entry of the table of contents; memory of arrays is read from `memory`."""
     if "dict" in entry:
         return {key: _restore(inner, memory) for key, inner in entry["dict"].items()}
     if "array" in entry:

@@ -24,7 +24,7 @@ _INSTANTS = 2.0 ** np.arange(-4, 12)
 
 
 def model_digest(model: Model, sensors: Iterable[tuple] = ()) -> str:
-    """SHA-256 over all arrays and settings of a model and its sensors (name, quantity, observed object), as hexadecimal digits.
+    """Return the hexadecimal SHA-256 of all arrays and settings of a model and of its sensors (name, quantity, observed object).
 
     Names of meshes, colors, notes and the number of frames are excluded: a run may be continued for longer. Functions of
     prescribed motions and drives enter by their values at `_INSTANTS` up to the first without a value, functions of custom joints

@@ -1,4 +1,4 @@
-"""The values of one frame of a trajectory."""
+"""The values of one frame of a trajectory, and the report of frame 0, before the first step."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from abd.energies import InitialContacts, kinetic_energy, momenta, orthogonality_error, potential_energies
 from abd.io.datasets import CONTACTS, COUNTS, PATHS
 from abd.io.layout import part_path, sensor_path
 from abd.joint_list import JointList
 from abd.joint_model import Joint
+from abd.joints.coordinates.readings import initial_readings
 from abd.model import Model
+from abd.potentials.integrators import longest
+from abd.state import State
 from abd.step.frame_path import FramePath
 
 STORED = ("kinetic", "gravity", "elastic", "contact", "joint")
@@ -55,6 +59,38 @@ class SolverRow:
         self.converged = bool(self.converged and report.converged)
 
 
+@dataclass(kw_only=True)
+class InitialReport(SolverRow):
+    """Fields of a `StepReport` that exist without a step. Counts are 0; gaps are those of nearby bodies."""
+
+    step: int
+    time: float
+    energy: dict[str, float]
+    momentum: dict[str, np.ndarray]
+
+
+def initial_report(model: Model, state: State, initial_contacts: InitialContacts) -> InitialReport:
+    """Return energies, momenta and errors of a state by the definitions.
+
+    Contacts are those that the simulation found; joint energy is what the first step counts.
+    """
+    time = longest(state.time)
+    read = initial_readings(model, state.q, state.qd, time)
+    linear, angular = momenta(model, state.q, state.qd)
+    energy = {"kinetic": kinetic_energy(model, state.qd), **potential_energies(model, state.q)}
+    energy |= {"contact": initial_contacts.energy, "joint": float(read.energy.sum())}
+    return InitialReport(
+        step=state.step,
+        time=time,
+        energy=dict.fromkeys(ENERGIES, 0.0) | energy,
+        momentum={"linear": linear, "angular": angular},
+        max_joint_residual=tuple(read.worst_residual.tolist()),
+        max_orthogonality_error=orthogonality_error(state.q),
+        contacts=initial_contacts.contacts,
+        min_gap=initial_contacts.smallest_gap,
+    )
+
+
 class Frame:
     """The values of one frame; the copy of positions and velocities from the device may be pending.
 
@@ -75,13 +111,11 @@ class Frame:
         """Path in the file -> value."""
         q, qd = self._read.wait()
         model = self._model
-        moving = {"/bodies/transform": model.user_transform(q), "/bodies/velocity": model.user_velocity(qd)}
-        return self._values | moving | self._path_values()
-
-    def _path_values(self) -> dict[str, np.ndarray]:
-        model, path, n = self._model, self._path, len(self._model.bodies)
-        return {
-            f"{PATHS}transform": np.array([model.user_transform(q) for q in path.q]).reshape(-1, n, 4, 4),
+        path, n = self._path, len(model.bodies)
+        return self._values | {
+            "/bodies/transform": model.user_transform(q),
+            "/bodies/velocity": model.user_velocity(qd),
+            f"{PATHS}transform": np.array([model.user_transform(one) for one in path.q]).reshape(-1, n, 4, 4),
             f"{PATHS}spin": np.array(path.spin).reshape(-1, n, 3),
             f"{PATHS}length": np.array(path.length).reshape(-1, n),
             PATHS + COUNTS: np.array([len(path.q)], dtype=np.int64),

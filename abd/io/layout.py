@@ -68,7 +68,7 @@ def write_constants(file, model: Model, attributes: dict) -> None:
 
 
 def _write_joint(file, model: Model, part: Joint | JointCopies) -> None:
-    """The group of one joint, or of all copies of one."""
+    """Write the group of one joint, or of all copies of one."""
     joint = part if isinstance(part, Joint) else part.first
     group = file.create_group(part_path(part))
     group.attrs.update({name: getattr(joint, name) for name in ("type", "uid", "collide", "enforcement")})
@@ -94,7 +94,7 @@ def part_path(part: Joint | JointCopies) -> str:
 
 
 def _in_mesh_frame(model: Model, body: int, frame: np.ndarray) -> np.ndarray:
-    """A joint's frame (4, 4) in the user's mesh frame of its body, or in the world."""
+    """Return a joint's frame (4, 4) in the user's mesh frame of its body, or in the world."""
     return frame if body == WORLD else np.linalg.inv(model.bodies.body_frame[body]) @ frame
 
 

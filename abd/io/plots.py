@@ -48,7 +48,7 @@ class Run:
         return [(path, str(group.attrs["name"]), group) for path, group in self.trajectory.joint_groups()]
 
     def of_joint(self, path: str, what: str, columns: int) -> np.ndarray:
-        """(T, copies, columns) values of a joint or of the copies of one."""
+        """Return (T, copies, columns) values of a joint or of the copies of one."""
         return self.trajectory.series(f"{path}/{what}").reshape(len(self.time), -1, columns)
 
     def label(self, text: str) -> str:
@@ -75,7 +75,7 @@ def runs_of(trajectories: Sequence[Trajectory]) -> list[Run]:
 
 
 def energy_figure(runs: list[Run]) -> Figure:
-    """Every energy that is not always zero, and their total less the external work, over time.
+    """Draw every energy that is not always zero, and their total less the external work, over time.
 
     Gravity is shown from its initial value.
     """
@@ -94,7 +94,7 @@ def energy_figure(runs: list[Run]) -> Figure:
 
 
 def momentum_figure(runs: list[Run]) -> Figure:
-    """Linear momentum, and angular momentum about the origin, over time."""
+    """Draw linear momentum, and angular momentum about the origin, over time."""
     figure, upper, lower = _axes("momentum [kg m/s]", "angular momentum [kg m²/s]")
     for run in runs:
         for axes, name in ((upper, "linear"), (lower, "angular")):
@@ -105,7 +105,7 @@ def momentum_figure(runs: list[Run]) -> Figure:
 
 
 def gap_figure(runs: list[Run]) -> Figure | None:
-    """Smallest gap, and the largest activation of contact, over time; None without contacts."""
+    """Draw the smallest gap, and the largest activation of contact, over time; None without contacts."""
     if not any(np.isfinite(run.trajectory.series("/solver/min_gap")).any() for run in runs):
         return None
     figure, axes = _axes("smallest gap [m]")
@@ -123,7 +123,7 @@ def gap_figure(runs: list[Run]) -> Figure | None:
 
 
 def residual_figure(runs: list[Run]) -> Figure | None:
-    """Largest residual of all joints over time, and the residuals of the worst joints; None if all are zero."""
+    """Draw the largest residual of all joints over time, and the residuals of the worst joints; None if all are zero."""
     figure, *both = _axes("residual [m]", "residual [rad]")
     for part, axes in enumerate(both):
         lines, worst = [], []
@@ -142,12 +142,12 @@ def residual_figure(runs: list[Run]) -> Figure | None:
 
 
 def coordinate_figure(runs: list[Run]) -> Figure | None:
-    """Coordinates with the largest ranges: lengths, and angles below; None without coordinates."""
+    """Draw the coordinates with the largest ranges: lengths, and angles below; None without coordinates."""
     figure, *both = _axes("coordinate [m]", "coordinate [deg]")
     lines: tuple[list[dict], ...] = ([{} for _ in runs], [{} for _ in runs])
     for k, run in enumerate(runs):
         for path, name, group in run.joints:
-            labels = [one.decode() if isinstance(one, bytes) else str(one) for one in group.attrs["coordinates"]]
+            labels = group.attrs["coordinates"].tolist()
             if labels:
                 values = run.of_joint(path, "coordinates", len(labels))
                 for copy, c in np.ndindex(values.shape[1:]):
@@ -160,7 +160,7 @@ def coordinate_figure(runs: list[Run]) -> Figure | None:
 
 
 def wrench_figure(runs: list[Run]) -> Figure | None:
-    """Force and torque on the child of the joints with the largest ones, over time; None without joints."""
+    """Draw force and torque on the child of the joints with the largest ones, over time; None without joints."""
     figure, *both = _axes("joint force [N]", "joint torque [N m]")
     for axes, part in zip(both, (slice(0, 3), slice(3, 6))):
         lines = []
@@ -173,7 +173,7 @@ def wrench_figure(runs: list[Run]) -> Figure | None:
 
 
 def contact_figure(runs: list[Run]) -> Figure | None:
-    """Sum and largest of the contact forces, and number of contacts, over time; None if no run has stored contacts."""
+    """Draw sum and largest of the contact forces, and number of contacts, over time; None if no run has stored contacts."""
     figure, upper, lower = _axes("contact force [N]", "contacts")
     for run in (run for run in runs if run.trajectory.has_contacts):
         count = len(run.time)
@@ -189,7 +189,7 @@ def contact_figure(runs: list[Run]) -> Figure | None:
 
 
 def sensor_figure(runs: list[Run]) -> Figure | None:
-    """Values of the first sensors over time, each in axes of its own; None if no run has recorded sensors."""
+    """Draw the values of the first sensors over time, each in axes of its own; None if no run has recorded sensors."""
     sensors = [run.trajectory.sensors() for run in runs]
     names = list(dict.fromkeys(name for own in sensors for name in own))
     if not names:
@@ -209,7 +209,7 @@ def sensor_figure(runs: list[Run]) -> Figure | None:
 
 
 def iterations_figure(runs: list[Run]) -> Figure:
-    """Newton iterations per step, and linear iterations of an iterative solver."""
+    """Draw Newton iterations per step, and linear iterations of an iterative solver."""
     figure, axes = _axes("iterations per step")
     for run in runs:
         run.line(axes, run.trajectory.series("/solver/newton_iterations")[1:], "Newton", color="C0")
@@ -222,7 +222,7 @@ def iterations_figure(runs: list[Run]) -> Figure:
 
 
 def stage_figure(runs: list[Run]) -> Figure | None:
-    """Mean time of the stages of a step, from report.json; None without report."""
+    """Draw the mean time of the stages of a step, from report.json; None without report."""
     known = {run.name: times for run in runs if (times := _stage_times(run))}
     if not known:
         return None
@@ -270,7 +270,7 @@ def draw(trajectories: Sequence[Trajectory], name: str, path: Path) -> bool:
 
 
 def _stage_times(run: Run) -> dict[str, float]:
-    """Mean times per step [ms] by stage; empty without report."""
+    """Return mean times per step [ms] by stage; empty without report."""
     path = run.trajectory.path.with_name("report.json")
     if not path.is_file():
         return {}
@@ -300,7 +300,7 @@ def _positive(values: np.ndarray) -> np.ndarray:
 
 
 def _axes(*labels: str) -> list:
-    """A figure and one axes object per label, from top to bottom."""
+    """Return a figure and one axes object per label, from top to bottom."""
     figure = Figure(figsize=(7.0, 1.0), layout="constrained")
     every = figure.subplots(len(labels), sharex=True, squeeze=False)[:, 0]
     for axes, label in zip(every, labels):

@@ -81,14 +81,14 @@ class Tally(SolverRow):
 
 
 def total_energy(energy: dict[str, float]) -> float:
-    """Kinetic, gravity, elastic, contact and joint energy [J]."""
+    """Return kinetic, gravity, elastic, contact and joint energy [J]."""
     return sum(energy[name] for name in STORED)
 
 
 def run_report(
     tally: Tally, model: Model, device: str, failure: StepFailure | None = None, linear_solver: dict | None = None
 ) -> dict:
-    """The content of report.json, ready for JSON: infinite and undefined numbers are None.
+    """Return the content of report.json, ready for JSON: infinite and undefined numbers are None.
 
     `linear_solver`: name, reason and size of the last solver (`abd.backends.linear.linear`).
     """

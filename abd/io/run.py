@@ -17,9 +17,8 @@ from abd.errors import AbdError, OutOfMemory, StepFailure
 from abd.io.datasets import stacked
 from abd.io.directory import TRAJECTORY, run_directory
 from abd.io.fingerprint import model_digest
-from abd.io.frame import FrameReader, SolverRow
+from abd.io.frame import FrameReader, SolverRow, initial_report
 from abd.io.frame_queue import FrameQueue
-from abd.io.initial import initial_report
 from abd.io.report import Tally, run_report, write_report
 from abd.io.trajectory import Trajectory
 from abd.io.trajectory_writer import TrajectoryWriter

@@ -112,7 +112,7 @@ class Trajectory:
         return self.series("/worlds/time") if "worlds" in self._file else self.time[:, None]
 
     def series(self, name: str) -> np.ndarray:
-        """All frames of one value, for instance "/energy/kinetic" (T,)."""
+        """Return all frames of one value, for instance "/energy/kinetic" (T,)."""
         return self._file[name][: self._frames]
 
     def energies(self) -> dict[str, np.ndarray]:
@@ -120,11 +120,11 @@ class Trajectory:
         return {name: self.series(f"/energy/{name}") for name in ENERGIES if name in self._file["energy"]}
 
     def transform(self, frame: int) -> np.ndarray:
-        """(n, 4, 4) poses of the user's mesh frames [m] in one frame; -1 is the last."""
+        """Return (n, 4, 4) poses of the user's mesh frames [m] in one frame; -1 is the last."""
         return self._file["bodies/transform"][range(self._frames)[frame]]
 
     def transforms(self, frames: slice, bodies: slice = slice(None)) -> np.ndarray:
-        """(k, b, 4, 4) poses of the mesh frames [m] of selected bodies and frames; reads only these."""
+        """Return (k, b, 4, 4) poses of the mesh frames [m] of selected bodies and frames; reads only these."""
         dataset = self._file["bodies/transform"]
         if bodies != slice(None):
             # by default HDF5 caches whole chunks with all bodies of a frame
@@ -139,7 +139,7 @@ class Trajectory:
         return self.solver_settings["gravity"]
 
     def vertices(self, frame: int, body: int) -> np.ndarray:
-        """(v, 3) world positions [m] of one body's vertices; none for a half-space or a body without a surface."""
+        """Return (v, 3) world positions [m] of one body's vertices; none for a half-space or a body without a surface."""
         if self.mesh[body] < 0:
             return np.zeros((0, 3))
         matrix = self.transform(frame)[body]
@@ -168,7 +168,7 @@ class Trajectory:
         return self._file[name][first:last]
 
     def checkpoint(self) -> dict:
-        """The newest complete checkpoint."""
+        """Return the newest complete checkpoint."""
         try:
             return read_slots(self._file["checkpoint"])
         except DAMAGE as error:
@@ -186,7 +186,7 @@ class Trajectory:
             yield self._block(start, min(start + portion, frames))
 
     def _block(self, start: int, stop: int) -> dict[str, np.ndarray]:
-        """All values of the frames start to stop - 1."""
+        """Return all values of the frames start to stop - 1."""
         block = {name: self._file[name][start:stop] for name in self._series_names}
         for group in RAGGED:
             if group in self._file:

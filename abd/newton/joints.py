@@ -82,7 +82,7 @@ class _Source:
         return table | ends | {"type": "rope", "distance": high}
 
     def _by_axes(self, k: int, table: dict, D, C) -> dict:
-        """Hinges, sliders, and joints of several axes."""
+        """Return the table of a hinge, a slider, or a joint of several axes."""
         linear, angular = (int(count) for count in self.dof_dim[k])
         first, coordinate = int(self.qd_start[k]), int(self.q_start[k])
         axes = self.axis[first : first + linear + angular].astype(float)
@@ -157,16 +157,16 @@ class _Source:
         low, high = float(self.limit_lower[dof]), float(self.limit_upper[dof])
         low, high = (low if low > -FAR else -np.inf), (high if high < FAR else np.inf)
         inside, stiffness = low - SAME_VALUE <= start <= high + SAME_VALUE, float(self.limit_ke[dof])
-        if low < high and (np.isfinite(low) or np.isfinite(high)) and not (inside or stiffness > 0.0):
-            self.out.notes.append(f"range of '{name}' is ignored: it starts outside, and limit_ke is 0")
-        elif low < high and (np.isfinite(low) or np.isfinite(high)):
-            values["range"] = (low, high)
-            if not inside:
-                damping = float(self.limit_kd[dof])
-                values |= {"limit": "compliant", "limit_compliance": 1.0 / stiffness}
-                values |= {"limit_damping": damping} if damping > 0.0 else {}
-        elif low == high:
+        if low == high:
             values |= {"locked": True, "lock_value": low}
+        elif low < high and (np.isfinite(low) or np.isfinite(high)):
+            if inside:
+                values["range"] = (low, high)
+            elif stiffness > 0.0:
+                values |= {"range": (low, high), "limit": "compliant", "limit_compliance": 1.0 / stiffness}
+                values |= {"limit_damping": damping} if (damping := float(self.limit_kd[dof])) > 0.0 else {}
+            else:
+                self.out.notes.append(f"range of '{name}' is ignored: it starts outside, and limit_ke is 0")
         if "stiffness" in values and self.rest_q is not None:
             values["rest"] = float(self.rest_q[coordinate])
         if 0.0 < self.velocity_limit[dof] < FAR:

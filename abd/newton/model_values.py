@@ -20,7 +20,7 @@ class ModelError(AbdError):
 
 
 def transform_matrix(values: np.ndarray) -> np.ndarray:
-    """(4, 4) of Newton's transform: position, then quaternion x, y, z, w."""
+    """Return the matrix (4, 4) of Newton's transform: position, then quaternion x, y, z, w."""
     x, y, z, w = np.asarray(values[3:7], dtype=float)
     return pose(quaternion_matrix(np.array([w, x, y, z])), np.asarray(values[:3], dtype=float))
 
@@ -56,32 +56,39 @@ def enlarged(table: dict, margin: float) -> dict:
     return table if "proxy" in table else table | {"rounding": margin}
 
 
-def shape_collider(newton, kind: int, scale: np.ndarray, source, place: np.ndarray) -> Collider | None:
-    """The collider of a shape of a type, with its sizes (3,) [m] or its source; None for types that are unknown here."""
-    types, out = newton.GeoType, Collider("", place.copy())
-    if kind == types.SPHERE:
-        out.make_sphere(float(scale[0]))
-    elif kind == types.BOX:
-        out.make_box(2.0 * scale)
-    elif kind == types.CAPSULE:
-        out.make_capsule(float(scale[0]), 2.0 * float(scale[1]))
-    elif kind == types.CYLINDER:
-        out.make_frustum(float(scale[0]), float(scale[0]), 2.0 * float(scale[1]))
-    elif kind == types.CONE:
-        out.make_frustum(float(scale[0]), 0.0, 2.0 * float(scale[1]))
-    elif kind == types.ELLIPSOID:
-        vertices, triangles = sphere(1.0, 3)
-        out.make_solid(vertices * scale, triangles)
-    elif kind in (types.MESH, types.CONVEX_MESH):
-        vertices = np.asarray(source.vertices, dtype=float).reshape(-1, 3) * scale
-        triangles = np.asarray(source.indices, dtype=np.int64).reshape(-1, 3)
-        if kind == types.CONVEX_MESH:
-            out.make_solid(*hull(vertices))
-        else:
+def shape_collider(kind: str, label: str, scale: np.ndarray, source, place: np.ndarray) -> Collider:
+    """Return the collider of a shape at a pose (4, 4), with its sizes (3,) [m] or its source.
+
+    Args:
+        kind: name of the type in Newton's `GeoType`; label: name of the shape for messages.
+
+    Raises:
+        ModelError: the type is not supported.
+    """
+    out, (a, b, _) = Collider("", place), scale.tolist()
+    match kind:
+        case "SPHERE":
+            out.make_sphere(a)
+        case "BOX":
+            out.make_box(2.0 * scale)
+        case "CAPSULE":
+            out.make_capsule(a, 2.0 * b)
+        case "CYLINDER":
+            out.make_frustum(a, a, 2.0 * b)
+        case "CONE":
+            out.make_frustum(a, 0.0, 2.0 * b)
+        case "ELLIPSOID":
+            vertices, triangles = sphere(1.0, 3)
+            out.make_solid(vertices * scale, triangles)
+        case "CONVEX_MESH":
+            out.make_solid(*hull(np.asarray(source.vertices, dtype=float).reshape(-1, 3) * scale))
+        case "MESH":
+            triangles = np.asarray(source.indices, dtype=np.int64).reshape(-1, 3)
+            vertices = np.asarray(source.vertices, dtype=float).reshape(-1, 3) * scale
             out.make_mesh(vertices, triangles[:, ::-1] if np.prod(scale) < 0.0 else triangles)
-    elif kind == types.HFIELD:
-        heights = np.asarray(source.data, dtype=float).reshape(int(source.nrow), int(source.ncol))
-        out.make_mesh(*height_grid(source.hx, source.hy, source.min_z + heights * (source.max_z - source.min_z)))
-    else:
-        return None
+        case "HFIELD":
+            heights = np.asarray(source.data, dtype=float).reshape(int(source.nrow), int(source.ncol))
+            out.make_mesh(*height_grid(source.hx, source.hy, source.min_z + heights * (source.max_z - source.min_z)))
+        case _:
+            raise ModelError(f"shape '{label}' is of type {kind}, which SolverABD does not support")
     return out

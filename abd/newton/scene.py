@@ -47,7 +47,7 @@ def translate(
     enforcement: str,
     solver: dict,
 ) -> Translated:
-    """The scene of a model whose bodies are at `body_q` (n, 7) with the velocities `body_qd` (n, 6).
+    """Return the scene of a model whose bodies are at `body_q` (n, 7) with the velocities `body_qd` (n, 6).
 
     Raises:
         ModelError: a shape, a joint or gravity that a scene cannot have.
@@ -63,8 +63,7 @@ def translate(
         colliders = shapes.of_body(k)
         if world[k] < 0 and colliders and model.world_count > 1:
             raise ModelError(f"body '{names[k]}' collides in all worlds: SolverABD needs one such body in each world")
-        material = materials.of(names[k], shapes.numbers(k))
-        table: dict = material | enlarged(keys(colliders), materials.margin(names[k], shapes.numbers(k)))
+        table = materials.applied(keys(colliders), names[k], shapes.numbers(k))
         T = transform_matrix(body_q[k])
         R = T[:3, :3]
         table |= {"position": T[:3, 3].tolist(), "matrix": R.tolist(), "world": max(int(world[k]), 0)}
@@ -133,10 +132,10 @@ class _Materials:
         self._margin = _numpy(model.shape_margin)
         self._different: dict[str, list[str]] = {}
 
-    def of(self, name: str, shapes: list[int]) -> dict:
-        """The key of a body with these shapes."""
+    def applied(self, table: dict, name: str, shapes: list[int]) -> dict:
+        """Return the keys of a body with these shapes: its surface moved out by their margin, and their material."""
         if not shapes:
-            return {}
+            return table
         found = {key: self._largest(name, MATERIAL[key], array[shapes]) for key, array in self._values.items()}
         found["restitution"] = min(found["restitution"], 1.0)
         material = ", ".join(f"{key} {value:.6g}" for key, value in found.items() if value or key == "mu")
@@ -146,11 +145,7 @@ class _Materials:
                 material += "'"  # two that differ beyond six digits
             self._names[numbers] = material
             self._scene.add_material(material, **found)
-        return {"material": self._names[numbers]}
-
-    def margin(self, name: str, shapes: list[int]) -> float:
-        """Offset of the surface of a body with these shapes [m]."""
-        return self._largest(name, "margin", self._margin[shapes]) if shapes else 0.0
+        return enlarged(table, self._largest(name, "margin", self._margin[shapes])) | {"material": self._names[numbers]}
 
     def add_notes(self) -> None:
         """Add notes on bodies whose shapes differ."""
@@ -187,15 +182,11 @@ class _Shapes:
 
     def of_body(self, body: int) -> list[Collider]:
         """Colliders of a body, in its frame."""
-        found = []
+        solid = [k for k in self.numbers(body) if not self._is_plane(k)]
         for k in self.numbers(body):
             if self._is_plane(k):
-                self.out.notes.append(
-                    f"plane '{self.model.shape_label[k]}' of a body is ignored: half-spaces cannot move"
-                )
-                continue
-            found.append(self._collider(k))
-        return found
+                self.out.notes.append(f"plane '{self.model.shape_label[k]}' of a body is ignored: half-spaces cannot move")
+        return [self._collider(k) for k in solid]
 
     def add_static(self, scene: Scene, materials: _Materials, worlds: int) -> None:
         """Add shapes without body; those of all worlds are added to each world."""
@@ -219,8 +210,7 @@ class _Shapes:
                         "position": place[:3, 3].tolist(),
                         "matrix": place[:3, :3].tolist(),
                     }
-                table = enlarged(table, materials.margin(name, [k])) | materials.of(name, [k])
-                scene.add_body(name, **table, world=world)
+                scene.add_body(name, **materials.applied(table, name, [k]), world=world)
                 self._static.append((name, k))
 
     def filters(self, names: list[str]) -> list[tuple[str, ...]]:
@@ -267,14 +257,8 @@ class _Shapes:
         return int(self._type[k]) == int(self.newton.GeoType.PLANE)
 
     def _collider(self, k: int) -> Collider:
-        place = transform_matrix(self._place[k])
-        found = shape_collider(
-            self.newton, int(self._type[k]), self._scale[k].astype(float), self.model.shape_source[k], place
-        )
-        if found is None:
-            kind = self.newton.GeoType(int(self._type[k])).name
-            raise ModelError(f"shape '{self.model.shape_label[k]}' is of type {kind}, which SolverABD does not support")
-        return found
+        kind, label, source = self.newton.GeoType(int(self._type[k])).name, self.model.shape_label[k], self.model.shape_source[k]
+        return shape_collider(kind, label, self._scale[k].astype(float), source, transform_matrix(self._place[k]))
 
 
 def groups_collide(a: int, b: int) -> bool:

@@ -54,8 +54,7 @@ class SolverABD(newton.solvers.SolverBase):
     ):
         super().__init__(model)
         require_rigid_bodies(model)
-        where = str(model.device)
-        self._device = device or ("cpu" if where == "cpu" else where)
+        self._device = device or str(model.device)
         self._enforcement, self._allow_overlaps, self._settings = enforcement, allow_overlaps, solver
         self.simulation: Simulation | None = None
         self.report = None

@@ -153,6 +153,8 @@ def test_check(scene, capsys):
         ("run fall.toml --steps 0", "--steps"),
         ("run fall.toml --duration -1", "--duration"),
         ("run fall.toml --steps 2 --duration 1", "--duration"),
+        ("view nowhere --html page.html --fps nan", "--fps"),
+        ("sweep fall.toml --grid material.default.mu=0.1:0.9 --sample 2 --seed -1", "--seed"),
     ],
 )
 def test_wrong_commands_end_with_status_2_and_no_traceback(scene, capsys, arguments, words):

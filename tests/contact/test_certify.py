@@ -13,7 +13,7 @@ import abd
 from abd.api.simulation import Simulation
 from abd.certificate.certificate import Certificate, Violation, certify
 from abd.certificate.scene import Scene
-from abd.certificate.world import Alike, World
+from abd.certificate.world import Alike, parts_of
 from abd.cli import main
 from abd.io.run import run
 from abd.io.trajectory import Trajectory
@@ -273,16 +273,16 @@ def test_gaps_of_thick_and_thin_bodies_are_those_of_all_primitives(tmp_path, thi
     path = write_run(tmp_path, bodies, [(0, 0, 0)] * 3, solver={"d_hat": 0.5})
     with h5py.File(path) as file:
         scene = Scene(file)
-    world, everything = World(scene, 0), Alike(scene, np.ones(3, dtype=bool))
+    (_, parts), everything = parts_of(scene, 0), Alike(scene, np.ones(3, dtype=bool))
     found = []
     for _ in range(20):
         turned = Rotation.random(3, random_state=rng).as_matrix()
         T = np.stack([pose(R, place) for R, place in zip(turned, rng.uniform(-0.7, 0.7, (3, 3)), strict=True)])
         positions = scene.positions(T)
-        gap = min(part.smallest_gap(part.place(positions))[0] for part in world.parts)
+        gap = min(part.smallest_gap(part.place(positions))[0] for part in parts)
         assert gap == pytest.approx(super(Alike, everything).smallest_gap(everything.place(positions))[0], abs=1e-12)
         found.append(gap)
-    assert len(world.parts) == 3 and np.isfinite(found).sum() > 4 and np.min(found) < 0.1
+    assert len(parts) == 3 and np.isfinite(found).sum() > 4 and np.min(found) < 0.1
 
 
 def test_paths_over_several_steps_are_unknown(tmp_path):

@@ -219,6 +219,7 @@ def test_the_command_writes_pictures_and_films(folder, tmp_path, capsys):
     ("arguments", "said"),
     [
         (["--frame", "70"], "frames 0 to 6"),
+        (["--to", "gif", "--fps", "1e300"], "--fps"),
         (["--camera", "zum=2"], "zum"),
         (["--camera", "zoom="], "zoom="),
         (["--camera", "zoom=-1"], "zoom"),

@@ -9,8 +9,7 @@ import pytest
 from two_bodies import scene
 
 import abd
-from abd.io.frame import SolverRow
-from abd.io.initial import initial_report
+from abd.io.frame import SolverRow, initial_report
 from abd.io.report import Tally, run_report, total_energy, write_report
 
 FIELDS = """scene device precision versions steps converged_steps failed_step wall_seconds steps_per_second stages
@@ -20,7 +19,7 @@ FIELDS = """scene device precision versions steps converged_steps failed_step wa
 
 def tallied(steps: int):
     simulation, tally = abd.Simulation(scene(), device="numpy"), Tally()
-    tally.begin(start := initial_report(simulation.model, simulation.host_state()))
+    tally.begin(start := initial_report(simulation.model, simulation.host_state(), simulation.initial_contacts))
     reports = [replace(simulation.step(), min_gap=0.01 / (k + 1)) for k in range(steps)]
     for report in reports:
         tally.add(report, 0.25)
@@ -70,7 +69,8 @@ def test_a_scene_at_rest_has_no_drift_and_no_gap():
     for k in range(2):
         made.body(f"body{k}").velocity = made.body(f"body{k}").angular_velocity = (0, 0, 0)
     model, tally = made.compile(), Tally()
-    tally.begin(initial_report(model, abd.Simulation(model, device="numpy").host_state()))
+    simulation = abd.Simulation(model, device="numpy")
+    tally.begin(initial_report(model, simulation.host_state(), simulation.initial_contacts))
     report = run_report(tally, model, "numpy")
     assert report["energy_drift"] is None and report["min_gap"] is None and report["steps_per_second"] is None
     assert report["newton_iterations"] == {"mean": 0.0, "max": 0}

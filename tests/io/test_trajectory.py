@@ -11,8 +11,7 @@ from two_bodies import TRIANGLES, VERTICES, scene
 import abd
 from abd.io.checkpoint import CheckpointError, create_slots, from_bytes, read_slots, to_bytes, write_slot
 from abd.io.datasets import stacked
-from abd.io.frame import FrameReader, SolverRow
-from abd.io.initial import initial_report
+from abd.io.frame import FrameReader, SolverRow, initial_report
 from abd.io.trajectory import Trajectory, TrajectoryError
 from abd.io.trajectory_writer import TrajectoryWriter
 from abd.joint_model import Joint

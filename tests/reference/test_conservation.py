@@ -18,7 +18,7 @@ from on_device import NAME, assert_no_net_wrench, random_states
 
 import abd
 from abd.energies import momenta
-from abd.io.initial import initial_report
+from abd.io.frame import initial_report
 from abd.potentials import arap, orthogonality
 from abd.potentials.integrators import scheme
 

@@ -6,7 +6,7 @@ from checkpoints import assert_goes_on
 from on_device import NAME
 
 import abd
-from abd.io.initial import initial_report
+from abd.io.frame import initial_report
 from abd.io.report import total_energy
 
 pytestmark = pytest.mark.device

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.api.joints.joint_forces import JointForces
+from abd.api.views import finite
 from abd.joint_model import CoordinateSettings
 from abd.joints.closure.assembly import Assembly
 from abd.joints.rows.change import moving_ends, settings_of
@@ -201,8 +202,13 @@ class CoordinateView(KnownAttributes):
         return settings.initial if settings.lock_value is None else settings.lock_value
 
     def lock(self, value: float | None = None) -> None:
-        """Lock the coordinate from the next step on, at its current value or at a value near it."""
-        self._replace(locked=True, lock_value=self.value if value is None else float(value))
+        """Lock the coordinate from the next step on, at its current value or at a value near it.
+
+        Raises:
+            ValueError: the value is not a finite number.
+        """
+        given = self.value if value is None else float(finite(value, (), f"the locked value of '{self.name}'"))
+        self._replace(locked=True, lock_value=given)
 
     def unlock(self) -> None:
         """Unlock the coordinate from the next step on."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abd.api.joints.joint_frames import JointFrames
+from abd.api.views import finite
 from abd.joints.coordinates.readings import ACTING, BILATERAL, UNILATERAL
 from abd.joints.custom.custom import RowFlags
 from abd.joints.measures.combined import Combined
@@ -82,7 +83,7 @@ class JointForces(JointFrames):
                 springs, friction, rotors and couplings.
 
         Raises:
-            ValueError: the body, frame, point or part is unknown.
+            ValueError: the body, frame, point or part is unknown, or a point is not three finite numbers.
         """
         if on not in ("child", "parent"):
             raise ValueError(f'on must be "child" or "parent", not {on!r}')
@@ -267,7 +268,7 @@ class JointForces(JointFrames):
     def _point(self, point: str | np.ndarray, on: str) -> np.ndarray:
         """Return a point (3,) of the world."""
         if not isinstance(point, str):
-            return np.asarray(point, dtype=float)
+            return finite(point, (3,), "the reference point of a wrench")
         if point in ("joint", "C"):
             return self._joint_point
         if point == "D":
