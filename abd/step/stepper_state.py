@@ -142,13 +142,13 @@ class StepperState(HostCopies):
         """Return a joint memory of this scene.
 
         Raises:
-            AbdError: it has a different number of rows.
+            AbdError: it has a different number of rows or measures.
         """
-        found, needed = memory.history.shape, (HISTORY, len(self.joints.rows))
+        found, needed = (*memory.history.shape, len(memory.reference)), (HISTORY, len(self.joints.rows), len(self.joints.table))
         if found != needed:
             raise AbdError(
-                f"the joint rows of the state must have the shape {needed}, not {found}: it was written by another release, or "
-                "for another scene; run the scene from its start"
+                f"the joint rows and measures of the state must have the sizes {needed}, not {found}: it was written by another "
+                "release, or for another scene; run the scene from its start"
             )
         return memory
 
