@@ -122,7 +122,7 @@ CHOICES = {
     # bodies, pairs, whether these are contacts, and whether they are factored
     "a few bodies": (11, chain(11), True, True),
     "a cube of boxes": (216, cube(6), True, True),
-    "a larger cube": (343, cube(7), True, False),
+    "a larger cube": (512, cube(8), True, False),
     "joints without contacts": (343, cube(7), False, True),
     "a dense matrix": (500, random_pairs(500, 60_000, seed=1), True, False),
 }
