@@ -31,6 +31,22 @@ def test_limit_forces_of_a_fast_slider(enforcement, restitution, speed, rotor, d
     assert z.speed == pytest.approx(-restitution * speed, abs=0.01 * speed)
 
 
+@pytest.mark.parametrize("dt", [0.01, 0.002, 0.001])
+def test_the_force_of_a_limit_with_a_heavy_body_behind_it_settles(dt: float):
+    """The load presses an arm on its end. Only the first contact is an impact: later ones would take its force away again."""
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_body("arm", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0))
+    keys = {"coordinate": {"theta": {"range": (0.0, 0.5), "initial": 0.02}}}
+    scene.add_hinge("h", abd.WORLD, "arm", anchor=(0, 0, 0), axis=(0, -1, 0), **keys)
+    scene.add_body("load", box=(0.2, 0.2, 0.2), mass=1000.0, position=(0.6, 0, 0))
+    scene.add_fixed("w", "arm", "load", anchor=(0.6, 0, 0))
+    sim, forces = abd.Simulation(scene, device="cpu"), []
+    for _ in range(round(0.3 / dt)):
+        sim.step()
+        forces.append(sim.joints["h"].theta.limit_force)
+    np.testing.assert_allclose(forces[round(0.25 / dt) :], GRAVITY * (0.2 + 600.0), rtol=0.02)
+
+
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 @pytest.mark.parametrize("mu", [0.0, 0.2])
 @pytest.mark.parametrize("dt", [0.01, 0.002])

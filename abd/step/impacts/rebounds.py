@@ -18,6 +18,7 @@ from abd.step.impacts.impact_pairs import ImpactPairs, Rebound
 from abd.step.impacts.patches import cancelled, patches
 from abd.step.impacts.restitution import Restitution
 from abd.step.integrators import Articulations
+from cuda_kernels.shared import slots
 
 CELLS = 317.18
 """Number of cells per size of a body. Contact points are sorted by the cells of their places, so that rounding does not change
@@ -66,7 +67,7 @@ class Rebounds:
             limits = ImpactPairs.of_limits(model, joints, self.copies.memory, self.copies.applied, after[0], h)
             limits = self._with_contacts(limits, contacts)
         twists = step.then + step.changes
-        fresh = self._fresh(contacts, twists, h), _closing(limits, twists) > 2.0 * self.settings.tolerance
+        fresh = self._fresh(contacts, twists, h), self._fresh_limits(limits, twists)
         self.impact_pairs = contacts.pairs[fresh[0]]
         pairs = ImpactPairs.joined(contacts, limits)
         _, is_seed = self.restitution.impacts(pairs, step, h, np.concatenate(fresh))
@@ -129,6 +130,12 @@ class Rebounds:
             some, lengths = pairs.pairs[fresh], np.broadcast_to(h, len(twists))
             fresh[fresh] = became_active(self.backend, some, closing[fresh] * lengths[some[:, 0]])
         return fresh
+
+    def _fresh_limits(self, limits: ImpactPairs, twists: np.ndarray) -> np.ndarray:
+        """Return (k,) bool, limits that were out of reach when the step began, and ropes, that closed with twists (n, 6)."""
+        laws, last_gap = self.backend.system.row_laws, self.copies.applied.p[limits.row, slots.LAST_GAP]
+        in_reach = (laws.law[limits.row] == Law.BARRIER) & (last_gap < laws.distance[limits.row])
+        return ~in_reach & (_closing(limits, twists) > 2.0 * self.settings.tolerance)
 
     def _with_contacts(self, limits: ImpactPairs, contacts: ImpactPairs) -> ImpactPairs:
         """Return limits, and then ropes of articulations that have other pairs."""
