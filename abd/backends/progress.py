@@ -76,12 +76,13 @@ def not_converged(backend, iterations: int, still_open: float, speed: np.ndarray
     if still_open > 1.0:
         message = f"residuals of exact joints are {still_open:.3g} times their tolerance after {iterations} Newton iterations"
         return StepFailure("joints", message, concerned=failed)
-    worst = int((speed / tolerance).argmax())
+    ratio = speed / tolerance
+    worst = int(ratio.argmax())
     if speed[worst] > tolerance[worst]:
         left = f"a vertex speed of {speed[worst]:.3g} m/s (tolerance {tolerance[worst]:.3g})"
     else:
         left = "unbalanced forces on bodies in contact"
-    message = f"{iterations} Newton iterations left {left} {_island_of(backend, speed / tolerance)}"
+    message = f"{iterations} Newton iterations left {left} {_island_of(backend, ratio)}"
     return StepFailure("not_converged", message, concerned=failed)
 
 

@@ -35,12 +35,11 @@ def grazing(
         moves = [_displacements(before[body], after[body], steps[k] * SAMPLES, guided[body]) for body in bodies]
         x = np.append(place[k], 1.0)
         # a point midway that is fixed to one body meets the other one after half of the time
-        for body, own, other in zip(bodies, moves[::-1], moves, strict=True):
-            gaps = _distances(model, body, after[body], np.linalg.solve(other, (own @ x)[:, :, None])[:, :3, 0])
-            if not (gaps >= OPEN * gaps[0]).all():
-                break
-        else:
-            out[k] = True
+        each = (
+            _distances(model, body, after[body], np.linalg.solve(other, (own @ x)[:, :, None])[:, :3, 0])
+            for body, own, other in zip(bodies, moves[::-1], moves, strict=True)
+        )
+        out[k] = all((gaps >= OPEN * gaps[0]).all() for gaps in each)
     return out
 
 

@@ -132,7 +132,7 @@ class Rebounds:
         return fresh
 
     def _fresh_limits(self, limits: ImpactPairs, twists: np.ndarray) -> np.ndarray:
-        """Return (k,) bool, limits that were out of reach when the step began, and ropes, that closed with twists (n, 6)."""
+        """Return (k,) bool, limits without a barrier force when the step began, and ropes, if they close with twists (n, 6)."""
         laws, last_gap = self.backend.system.row_laws, self.copies.applied.p[limits.row, slots.LAST_GAP]
         in_reach = (laws.law[limits.row] == Law.BARRIER) & (last_gap < laws.distance[limits.row])
         return ~in_reach & (_closing(limits, twists) > 2.0 * self.settings.tolerance)

@@ -244,7 +244,7 @@ class Restitution:
             return None
         blocks, A_all = Blocks.of(mobility.of_pairs), mobility.pair_matrix(rows)
         of_step = P.T @ np.ones(len(part)) + friction.rows.T @ friction.cones.spent.ravel()
-        if (ineffective := self._ineffective(impacts, mobility, P, A_all.diagonal(), step)).any():
+        if (ineffective := self._ineffective(impacts, mobility, P, A_all.diagonal()[: len(part)], step)).any():
             effective = np.where(ineffective, 0.0, 1.0)
             impacts = replace(impacts, closing=effective * impacts.closing, left=effective * impacts.left)
             P = sparse.diags(effective) @ P
@@ -284,16 +284,19 @@ class Restitution:
         """Return (k,) bool, contacts that impacts do not treat: those that joints and drives hold, and those of mechanisms that
         graze.
 
-        P: (k, 6 n) impulses; mobile: their powers by the impulses [J]."""
+        P: (k, 6 n) impulses; mobile: (k,) their powers by the impulses [J]."""
         part, closing, left = impacts.impact_pairs, impacts.closing, impacts.left
+        guided = mobility.joined | self.kinematic
+        is_guided = part.is_contact & guided[part.pairs].any(axis=1)
+        if not is_guided.any():
+            return is_guided
         free = np.asarray((P @ mobility.free).multiply(P).sum(axis=1)).ravel()
-        out = part.is_contact & (mobile[: len(part)] <= HELD * free)
+        out = is_guided & (mobile <= HELD * free)
         # what has lost half of its speed in the step has touched; what closes within another step is not tested
         time = np.linalg.norm(part.points[:, 0] - part.points[:, 1], axis=1) * part.size / np.where(left < 0.0, -left, np.inf)
-        steps, guided = time / step.length[part.pairs[:, 0]], mobility.joined | self.kinematic
-        some = part.is_contact & ~out & (left < 0.5 * np.minimum(closing, 0.0)) & (steps > 1.0) & guided[part.pairs].any(axis=1)
-        states = step.before[0], step.after[0]
-        out[some] = grazing(self.model, part.pairs[some], part.place[some], steps[some], *states, guided)
+        steps = time / step.length[part.pairs[:, 0]]
+        some = is_guided & ~out & (left < 0.5 * np.minimum(closing, 0.0)) & (steps > 1.0)
+        out[some] = grazing(self.model, part.pairs[some], part.place[some], steps[some], step.before[0], step.after[0], guided)
         return out
 
     def _reactions(self, mobility: Mobility, impulses: np.ndarray) -> Reactions:
