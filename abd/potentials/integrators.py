@@ -16,9 +16,11 @@ exact. `SMOOTH` is generalized alpha (Chung and Hulbert 1993; Arnold and Bruels 
     q = q_n + h v_n + h^2 ((1/2 - beta) a_n + beta a),   p = p_n + h ((1 - gamma) a_n + gamma a),
     (1 - am) a + am a_n = (1 - af) F + af f_n,           c_b = beta (1 - af)/(1 - am)
 
-of second order. a is the force at the time (am - af) h after the end of its step. After a change of h by the factor r
-it is rescaled, ``a_n <- f_n + r (a_n - f_n)``, which preserves the order. `FRESH` is the first step, without history:
-``q = q_n + h v_n + h^2 F/2, p = p_n + h F``, with a correct first force.
+of second order. a is the force at the time (am - af) h after the end of its step. Along joint forces, velocities deviate
+from exact ones by ``e h^2 dF/dt / m, e = 1/6 - beta - (am - af)/2``. Joint forces oscillate for tens of steps after a step
+whose velocities do not have this deviation (Arnold, Bruels and Cardona 2015). `FRESH` is the first step, without history:
+``q = q_n + h v_n + h^2 F/2, p = p_n + h F``. `SECOND` is the next one, and has the velocities and the history of generalized
+alpha at its end (`_two_forces`). So does a `SMOOTH` step whose length differs from the last one.
 
 In `DISSIPATIVE` steps a becomes f, and Newton's method starts there if f pushes a body in contact
 (`abd.backends.recorded.start`). a becomes zero if f exceeds `PERSISTENT` times the force of the step before, as after
@@ -53,6 +55,8 @@ from cuda_kernels.shared.bodies import Mode, Motion
 
 RADII = (0.8, 0.65, 0.5)
 """Spectral radii below the requested one, for mechanisms that rotate further per step."""
+SAME_LENGTH = 1e-6
+"""Relative difference of lengths of steps up to which they count as equal."""
 LEVELS = 1 + len(RADII)
 """Number of rows of `Scheme.motion` for `Mode.SMOOTH`, in order of decreasing radius."""
 
@@ -63,9 +67,9 @@ class Scheme:
 
     Attributes:
         h: [s]; c: factor of c h^2 [-].
-        weights: (3, 6) of joint rows, by the smaller `Mode` of their bodies.
-        motion: (2 + `LEVELS`, 18) by `Mode` and `Motion`; for `Mode.SMOOTH` by level.
-        stiffness_weights: (3,) by the smaller `Mode` of a row's bodies: weight in the incremental potential of springs whose
+        weights: (4, 6) of joint rows, by the smaller `Mode` of their bodies.
+        motion: (3 + `LEVELS`, 16) by `Mode` and `Motion`; for `Mode.SMOOTH` by level.
+        stiffness_weights: (4,) by the smaller `Mode` of a row's bodies: weight in the incremental potential of springs whose
             forces follow the trapezoidal rule (`abd.joints.rows.springs`).
         penalty: weight of the penalty towards prescribed poses; 1 for implicit Euler.
     """
@@ -74,7 +78,7 @@ class Scheme:
     c: float
     weights: np.ndarray
     motion: np.ndarray
-    stiffness_weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    stiffness_weights: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
     penalty: float = 1.0
 
     of = 0
@@ -91,7 +95,7 @@ class Scheme:
         return self.c * self.h**2
 
     def rows(self, row: np.ndarray) -> np.ndarray:
-        """(n, 18) of `motion` by rows (n,)."""
+        """(n, 16) of `motion` by rows (n,)."""
         return self.motion[row]
 
     @property
@@ -121,7 +125,7 @@ class Schemes:
     penalty = property(lambda self: self.each[0].penalty)
 
     def rows(self, row: np.ndarray) -> np.ndarray:
-        """(n, 18) of `Scheme.motion` by rows (n,)."""
+        """(n, 16) of `Scheme.motion` by rows (n,)."""
         return np.stack([one.motion for one in self.each])[self.of, row]
 
 
@@ -140,9 +144,15 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     one = over_one_step(h)
     euler = _motion(h, scale=1.0, stiffness=1.0 / h**2, a_F=1.0, m_F=h, lead_load=h * h)
     if name == "bdf1":
-        return Scheme(h, 1.0, np.stack([one] * 3), np.stack([euler] * (Mode.SMOOTH + LEVELS)))
+        return Scheme(h, 1.0, np.stack([one] * len(Mode)), np.stack([euler] * (Mode.SMOOTH + LEVELS)))
     ratio = h / previous_h if previous_h > 0.0 else 1.0
-    levels = [_generalized_alpha(h, ratio, min(rho, radius)) for rho in (radius, *RADII)]
+    radii = [min(rho, radius) for rho in (radius, *RADII)]
+    if abs(ratio - 1.0) < SAME_LENGTH:
+        levels = [_generalized_alpha(h, rho) for rho in radii]
+    else:
+        levels = [_two_forces(h, 1.0 / ratio, rho, 0.0, _deviation(rho)) for rho in radii]
+        for row, rho in zip(levels, radii, strict=True):
+            row[Motion.TURN] = _largest_turn(rho)
     levels[-1][Motion.TURN] = np.inf
     c = _coefficients(radius)[-1]  # independent of h, so that all worlds have the same
     for row in levels:
@@ -150,9 +160,9 @@ def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) ->
     fresh = _motion(h, scale=2.0 * c, stiffness=2.0 / h**2, a_F=1.0, m_F=h, lead_load=0.5 * h * h)
     euler[1] = c
     two = _two_steps(h, previous_h) if previous_h > 0.0 else one
-    rows = np.stack([euler, fresh, *levels])
+    rows = np.stack([euler, fresh, _two_forces(h, 1.0 / ratio, radius, 2.0 / 3.0, -1.0 / 6.0), *levels])
     mean = np.array([1.0, 0.0, 2.0 / h, 1.0 / h, 0.0, 0.5 * h])
-    return Scheme(h, c, np.stack([one, mean, two]), rows, (1.0, 0.5, 0.25 / c), penalty=c)
+    return Scheme(h, c, np.stack([one, mean, two, two]), rows, (1.0, 0.5, 0.625, 0.25 / c), penalty=c)
 
 
 def _coefficients(radius: float) -> tuple[float, float, float, float, float]:
@@ -163,31 +173,53 @@ def _coefficients(radius: float) -> tuple[float, float, float, float, float]:
     return am, af, gamma, beta, beta * (1.0 - af) / (1.0 - am)
 
 
-def _generalized_alpha(h: float, ratio: float, radius: float) -> np.ndarray:
-    """Row of generalized alpha for a step `ratio` times as long as the step before."""
+def _deviation(radius: float) -> float:
+    """e of the deviation e h^2 dF/dt / m of velocities in generalized alpha."""
+    am, af, _, beta, _ = _coefficients(radius)
+    return 1.0 / 6.0 - beta - 0.5 * (am - af)
+
+
+def _largest_turn(radius: float) -> float:
+    """Rotation of an arm per step up to which generalized alpha damps joint forces [rad]."""
+    return (1.0 / radius - 1.0) / np.sqrt(3.0) if radius > 0.0 else np.inf
+
+
+def _generalized_alpha(h: float, radius: float) -> np.ndarray:
+    """Row of generalized alpha for a step as long as the last one."""
     am, af, gamma, beta, c = _coefficients(radius)
-    remembered = {
-        "k": (h * beta * af / (1.0 - am), h * (0.5 - beta - beta * am / (1.0 - am))),
-        "a": (af / (1.0 - am), -am / (1.0 - am)),
-        "m": (h * gamma * af / (1.0 - am), h * (1.0 - gamma - gamma * am / (1.0 - am))),
-        "lead": (0.0, 0.5 * h * h),
-    }
-    # coefficients of f and a; a is rescaled after a change of h
-    moved = {key: (f + (1.0 - ratio) * a, ratio * a) for key, (f, a) in remembered.items()}
+    k = h * beta * af / (1.0 - am), h * (0.5 - beta - beta * am / (1.0 - am))
     return _motion(
         h,
         scale=1.0,
         stiffness=1.0 / (c * h * h),
-        k=moved["k"],
+        k=k,
         a_F=(1.0 - af) / (1.0 - am),
-        a=moved["a"],
+        a=(af / (1.0 - am), -am / (1.0 - am)),
         m_F=h * gamma * (1.0 - af) / (1.0 - am),
-        m=moved["m"],
-        lead=tuple(total - h * kick for total, kick in zip(moved["lead"], moved["k"], strict=True)),
-        moved=(1.0 - ratio, ratio),
+        m=(h * gamma * af / (1.0 - am), h * (1.0 - gamma - gamma * am / (1.0 - am))),
+        lead=(-h * k[0], 0.5 * h * h - h * k[1]),
         root=radius,
-        turn=(1.0 / radius - 1.0) / np.sqrt(3.0) if radius > 0.0 else np.inf,
+        turn=_largest_turn(radius),
     )
+
+
+def _two_forces(h: float, ratio: float, radius: float, delay: float, deviation: float) -> np.ndarray:
+    """Row of a step of h [s] after one of `ratio` h, which ends with the velocities and the history of generalized alpha:
+
+        q = q_n + h v_n + h^2 ((1/2 - y) f + y F),   p = p_n + h ((1 - w) f + w F),   a = F + (am - af) (F - f)/s.
+
+    f is the force at the time `delay` ratio h before the end of its step, s h the time from there to the end of this one, and
+    `deviation` (ratio h)^2 dF/dt / m that of the velocities v_n along joint forces. With dF/dt = (F - f)/(s h) for joint forces,
+    F is the force at the end of this step.
+    """
+    am, af, _, _, c = _coefficients(radius)
+    s, known = 1.0 + delay * ratio, deviation * ratio**2
+    x, u = (1.0 / 3.0 + known) / s, (0.5 - _deviation(radius) + known) / s
+    y, ahead = 0.5 - x, (am - af) / s
+    return _motion(
+        h, scale=c / y, stiffness=1.0 / (y * h * h), k=(h * x, 0.0), a_F=1.0 + ahead, a=(-ahead, 0.0),
+        m_F=h * (1.0 - u), m=(h * u, 0.0), lead=(h * h * y, 0.0),
+    )  # fmt: skip
 
 
 def levels(rule: Scheme, turns: np.ndarray) -> np.ndarray:
@@ -198,10 +230,10 @@ def levels(rule: Scheme, turns: np.ndarray) -> np.ndarray:
 
 def _motion(
     h, scale, stiffness, a_F, m_F, k=(0.0, 0.0), a=(0.0, 0.0), m=(0.0, 0.0), lead=(0.0, 0.0), lead_load=0.0,
-    moved=(0.0, 1.0), root=-1.0, turn=np.inf,
+    root=-1.0, turn=np.inf,
 ):  # fmt: skip
     """Row of `Scheme.motion`; pairs are coefficients of f and a."""
-    return np.array([h, scale, *k, stiffness, a_F, *a, m_F, *m, *lead, lead_load, *moved, root, turn])
+    return np.array([h, scale, *k, stiffness, a_F, *a, m_F, *m, *lead, lead_load, root, turn])
 
 
 def over_one_step(h: float) -> np.ndarray:

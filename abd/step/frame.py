@@ -31,8 +31,7 @@ SHORTER = 0.25, 0.875
 LAST_PART = 8
 """No last substep of a frame is shorter than 1 / `LAST_PART` of the one before."""
 GROWTH = 2
-"""Largest ratio of a substep to the one before in its frame, except for the last: `LAST_PART` permits 2.25 for that. Above
-`abd.step.integrators.LONGER` the acceleration history is dropped."""
+"""Largest ratio of a substep to the one before in its frame, except for the last: `LAST_PART` permits 2.25 for that."""
 
 
 class SubstepSizes:

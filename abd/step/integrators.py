@@ -1,8 +1,7 @@
 """Integration scheme of a substep, and the mode of every body in it (`abd.potentials.integrators`).
 
 Generalized alpha integrates articulations without active contacts, limits or ropes. Implicit Euler integrates the others, and
-every articulation for one substep after a jump of its loads or constraints. Generalized alpha restarts after each of these, and
-when a substep is much longer than the last one.
+every articulation for one substep after a jump of its loads or constraints. Generalized alpha restarts after each of these.
 """
 
 from __future__ import annotations
@@ -25,9 +24,6 @@ FAST_TURN = 0.5
 AFTER_JUMP = 4
 """Steps of implicit Euler after a change of constraints. Each reduces a penalty joint's velocity error to 1/`strength_ratio`;
 generalized alpha amplifies the rest several times before damping it."""
-LONGER = 2.01
-"""Ratio of a substep to the last one above which the acceleration history is dropped: its error may exceed the acceleration.
-Doubled substeps keep it; the last one of a frame may exceed the ratio (`abd.step.frame.GROWTH`)."""
 
 
 class Articulations:
@@ -81,9 +77,9 @@ class Modes:
     """Schemes and modes of the steps of one scene.
 
     Attributes:
-        history: (n,) state of the acceleration history; each change assigns a new array. 2: used; 0: none; -k: implicit Euler in
-            the next k steps, after a jump of loads or a change of constraints; 1: none after implicit Euler, whose velocities do
-            not fit the joints yet (`returning`).
+        history: (n,) state of the acceleration history; each change assigns a new array. 2: used; 3: one step without history
+            has been taken; 0: none; -k: implicit Euler in the next k steps, after a jump of loads or a change of constraints; 1:
+            none after implicit Euler, whose velocities do not fit the joints yet (`returning`).
         last: (n,) the `Mode` of every body in the last accepted step, None before.
     """
 
@@ -166,7 +162,7 @@ class Modes:
         return mode
 
     def _find_modes(self, dissipative: np.ndarray) -> np.ndarray:
-        smooth = np.where(self.history == 2, Mode.SMOOTH, Mode.FRESH)
+        smooth = np.select([self.history == 2, self.history == 3], [Mode.SMOOTH, Mode.SECOND], Mode.FRESH)
         dissipative = dissipative | (self.settings.integrator == "bdf1")
         return np.where(self.articulations.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
 
@@ -177,14 +173,6 @@ class Modes:
     def smooth(self, mode: np.ndarray) -> np.ndarray:
         """Return (n,) bool, bodies of a smooth scheme, which must not be in contact."""
         return self.articulations.dynamic & (mode != Mode.DISSIPATIVE) if self._smooth_scheme else self.articulations.none
-
-    def restart(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> None:
-        """Drop the acceleration history of bodies whose step of h [s] is much longer than the last one; scalars or (n,)."""
-        if not self._smooth_scheme or (isinstance(h, float) and isinstance(previous_h, float) and h <= LONGER * previous_h):
-            return
-        longer = np.asarray(h) > LONGER * np.asarray(previous_h)
-        if longer.any() and (dropped := longer & (self.history == 2)).any():
-            self.history = np.where(dropped, 0, self.history).astype(np.int32)
 
     def jump(self, bodies: np.ndarray, constraints: bool = False) -> None:
         """Record a jump of loads or constraints of bodies (indices, or (n,) bool).
@@ -201,7 +189,8 @@ class Modes:
         """Update the history after an accepted step in these modes (n,)."""
         if mode is not self.last or self.history is not self._next_history or self._jumped:
             smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
-            left = np.select([smooth, self.history < -1], [2, self.history + 1], self.articulations.jointed).astype(np.int32)
+            smooth = [smooth & (mode == Mode.FRESH), smooth, self.history < -1]
+            left = np.select(smooth, [3, 2, self.history + 1], self.articulations.jointed).astype(np.int32)
             self.last, self._next_history = mode, self.history if np.array_equal(left, self.history) else left
         if self.history is not self._next_history:
             self.history = self._next_history

@@ -88,7 +88,6 @@ class Substeps:
         if stepper.prescribed.any:
             mean = stepper.prescribed.with_mean_rates(*stepper.present, stepper.previous_q, stepper.previous_h)
             self.before = mean, stepper.previous_qd
-        stepper.modes.restart(h, stepper.previous_h)
         rule = stepper.modes.rule(h, stepper.previous_h)
         drives = stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h)
         if jumping := drives + stepper.prescribed.jumping(stepper, h):

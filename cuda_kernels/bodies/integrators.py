@@ -151,7 +151,7 @@ def coast(
     """Compute the inertial target by free rigid motion, the predicted motion `lead`, and friction's reference `rest`.
 
     The motion includes the impulses of the acceleration history (n, 12), and of springs with the forces `pulled` (n, 12) at the
-    start of the step (`abd.joints.rows.springs.pulls`). `motions` (s, 7, 18): coefficients by mode and level
+    start of the step (`abd.joints.rows.springs.pulls`). `motions` (s, 7, 16): coefficients by mode and level
     (`abd.potentials.integrators`); `abd.potentials.gyration` defines the corrections for spin. The reference of a moving surface
     is displaced by its motion.
     """
@@ -198,7 +198,7 @@ def coast(
             scale[b] = motion[Motion.SCALE] / (factors[0] / beta)
     kick = blended(motion, Motion.KICK_F, memory, b, 0)
     ahead = blended(motion, Motion.LEAD_F, memory, b, 0)
-    spun = more * (blended(motion, Motion.A_F, memory, b, 0) - blended(motion, Motion.MOVED_F, memory, b, 0))
+    spun = more * (blended(motion, Motion.A_F, memory, b, 0) - triple(memory, b, 6))
     by = motion[Motion.SCALE] / (scale[b] * motion[Motion.STIFFNESS])
     kick = kick + spun + HALF * h * triple(pulled, b, 0) - by / h * triple(pulled, b, 6)
     ahead = ahead - h * spun + by * triple(pulled, b, 6)
@@ -216,7 +216,7 @@ def coast(
         axis = thin_axis(body.moment[b])
     along = own_axis(A, axis)
     stands = Q * along
-    last = blended(motion, Motion.MOVED_F, memory, b, 3)
+    last = triple(memory, b, 9)
     spun = more * (blended(motion, Motion.A_F, memory, b, 3) - last)
     kick = blended(motion, Motion.KICK_F, memory, b, 3) + spun + HALF * h * triple(pulled, b, 3) - by / h * triple(pulled, b, 9)
     ahead = blended(motion, Motion.LEAD_F, memory, b, 3) - h * spun + by * triple(pulled, b, 9)

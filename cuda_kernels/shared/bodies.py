@@ -24,7 +24,8 @@ class Mode(IntEnum):
 
     DISSIPATIVE = 0
     FRESH = 1
-    SMOOTH = 2
+    SECOND = 2
+    SMOOTH = 3
 
 
 class Motion(IntEnum):
@@ -40,9 +41,8 @@ class Motion(IntEnum):
     M_F = 9
     LEAD_F = 11  # start of Newton's method: displacement per mass from q*, by f and a
     LEAD_LOAD = 13  # by the external force
-    MOVED_F = 14  # rescaled a
-    ROOT = 16  # spectral radius of spinning bodies (`abd.potentials.gyration`), -1 without history
-    TURN = 17  # rotation [rad] up to which it damps joint forces
+    ROOT = 14  # spectral radius of spinning bodies (`abd.potentials.gyration`), -1 without history
+    TURN = 15  # rotation [rad] up to which it damps joint forces
 
 
 COLUMNS = Motion.TURN + 1

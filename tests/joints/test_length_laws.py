@@ -99,10 +99,10 @@ def test_quadratic_damping_follows_its_closed_form():
     sim = abd.Simulation(scene, device=NAME)
     reports = [sim.step() for _ in range(50)]
     v, x = 2.0 / (1.0 + 5.0 * 2.0 * 0.5 / 2.0), 1.0 + 2.0 / 5.0 * np.log(1.0 + 5.0 * 2.0 * 0.5 / 2.0)
-    assert sim.bodies["a"].linear_velocity[0] == pytest.approx(v, rel=1e-3)
+    assert sim.bodies["a"].linear_velocity[0] == pytest.approx(v, rel=1.5e-3)
     assert sim.bodies["a"].position[0] == pytest.approx(x, rel=1e-3)
     force, back = (sim.joints["tie"].wrench(on=end)[0] for end in ("child", "parent"))
-    assert force == pytest.approx([-5.0 * v**2, 0, 0], rel=2e-3, abs=1e-9) and back == pytest.approx(-force, abs=1e-12)
+    assert force == pytest.approx([-5.0 * v**2, 0, 0], rel=3e-3, abs=1e-9) and back == pytest.approx(-force, abs=1e-12)
     assert max(report.newton_iterations for report in reports) <= 3
     assert reports[-1].energy["external_work"] == pytest.approx(v**2 - 2.0**2, rel=4e-2)
 

@@ -201,7 +201,7 @@ def test_free_mechanisms_conserve_energy_and_momenta(device):
     first = spin()
     found.extend(energies(simulation, 100 if device == "numpy" else 1000))
     assert np.ptp(found) < 1e-5 * abs(found[0])
-    np.testing.assert_allclose(spin(), first, atol=4e-5 * np.linalg.norm(first))
+    np.testing.assert_allclose(spin(), first, atol=6e-5 * np.linalg.norm(first))
 
 
 @pytest.mark.parametrize("frequency", [50.0, 400.0])

@@ -107,7 +107,7 @@ def test_a_crank_that_turns_far_in_a_step_gains_no_energy(J, turn, radius):
     """At 0.3 rad per step a spectral radius of 0.8 would multiply its energy; the first step reduces it."""
     energies = mechanisms.energies(abd.Simulation(mechanisms.whirling(turn, J, spectral_radius=radius), device=NAME), 300)
     change = energies / (0.5 * (J + 0.25) * (100.0 * turn) ** 2) - 1.0
-    assert change.max() < 0.0 and change.min() > {0.2: -0.06, 0.3: -0.13, 0.45: -0.5}[turn]
+    assert change.max() < 0.0 and change.min() > {0.2: -0.07, 0.3: -0.15, 0.45: -0.5}[turn]
     assert np.ptp(change[-20:]) < 3e-2
 
 

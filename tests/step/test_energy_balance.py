@@ -92,7 +92,7 @@ def test_work_of_drives_and_dampers_is_of_second_order():
     for h in (0.01, 0.005):
         _, _, gave, moved = runs(pendulum(damping=0.5, solver={"dt": h}, **PD), round(1.0 / h))
         found.append(abs(gave[-1]) / moved)
-    assert found[0] < 2e-3 and found[1] < 0.4 * found[0]
+    assert found[0] < 2e-2 and found[1] < 0.2 * found[0]  # mostly of the second step
 
 
 @pytest.mark.parametrize("load", ["force", "torque"])

@@ -147,12 +147,12 @@ class Motion:
 
         These are D1 / beta (n,); an addition to the impulse of stored forces `known` (n, 2, 6); the mean torques of the last step
         (n, 3), and the fraction (n,), complex, of their part across L that is added."""
-        free, root = self.data.rotation == Turning.FREE, k[:, 16]
+        free, root = self.data.rotation == Turning.FREE, k[:, 14]
         h, middle, size = k[:, 0], np.linalg.eigvalsh(inertia)[:, 1], np.linalg.norm(L, axis=1)
         spins = self.dynamic & free & (root >= 0.0) & (middle > 0.0) & (size > 0.0)
         root, beta = np.where(spins, root, 0.0), 1.0 / (1.0 + np.where(spins, root, 0.0)) ** 2
         new, old = gyration.displacement_factors(np.where(spins, h * size / np.where(spins, middle, 1.0), 0.0), root)
-        last = blended(k, 14, known)
+        last = known[:, 1]
         extra_impulse = np.where(spins, h * (new - beta), 0.0)[:, None] * (blended(k, 6, known) - last)
         return np.where(spins, new / beta, 1.0), extra_impulse, last[:, 3:], np.where(spins, old - (0.5 - new), 0.0)
 
@@ -190,7 +190,7 @@ class Motion:
         return np.where(moves, rigid, other), np.where(moves, kept, memory)
 
     def end_wrenches(self, k: np.ndarray, target: Target, q: np.ndarray) -> np.ndarray:
-        """Return (n, 6) net forces and torques at the end of a step to q, by rows k (n, 18) of `Scheme.motion`."""
+        """Return (n, 6) net forces and torques at the end of a step to q, by rows k (n, 16) of `Scheme.motion`."""
         stiffness = k[:, 4] * (target.scale / np.where(self.dynamic, k[:, 1], 1.0))
         pushed = stiffness[:, None] * self.mass_matrix * (q - target.q)
         return np.concatenate([pushed[:, :3], free_motion.torque(maps(pushed), maps(q))], axis=1)

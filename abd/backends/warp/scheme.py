@@ -21,7 +21,7 @@ class DeviceScheme:
     Attributes:
         rule: the scheme, or the schemes of several worlds.
         of: (n,) index of the scheme of every body; lengths: (n,) step lengths [s].
-        weights (s, 3, 6), motion (s, 2 + levels, columns), stiffness_weights (3,): coefficients of `abd.potentials.integrators`.
+        weights (s, 4, 6), motion (s, 3 + levels, columns), stiffness_weights (4,): coefficients of `abd.potentials.integrators`.
         mode: (n,) `abd.potentials.integrators.Mode` of every body.
         of_bodies: kernel arguments that select the row of `motion` of every body.
         writer: the object that wrote the current values; None if they are not valid.
