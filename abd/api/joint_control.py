@@ -41,6 +41,8 @@ from abd.step.step import Stepper
 from cuda_kernels.shared import slots
 
 _log = logging.getLogger(__name__)
+FORCES = Role.DRIVE, Role.SPRING, Role.BRAKE, Role.GAP
+"""Roles of rows that exert forces on closed joints, which may jump."""
 UNFIT = 1e-3
 """Motion along a constraint in a step, relative to that of its bodies, above which a state does not fit the joints. Generalized
 alpha leaves less at 0.1 rad per step."""
@@ -316,26 +318,34 @@ class JointControl:
         stepper.modes.jump(unfit[bodies[unfit]], constraints=True)
         self._were_moved |= are_moved
 
-    def _unfit_ends(self) -> np.ndarray:
-        """Return bodies of constraints that are open or that the velocities violate, with repetitions."""
+    def _unfit_ends(self, by_velocity: float = 1.0) -> np.ndarray:
+        """Return bodies of constraints that are open or that `by_velocity` times the velocities violate, with repetitions."""
         stepper, system = self._stepper, self._backend.system
         q, qd, linear, a = stepper.q, stepper.qd, system.linear, system.row_laws
         lengths = np.broadcast_to(stepper.worlds.lengths, len(q))
         of_rows = system.of_rows(lengths)
         h = np.append(system.of_linear(lengths), of_rows)
-        opening, moved = residual(linear, q), residual(linear, q + lengths[:, None] * qd)
+        opening, moved = residual(linear, q), residual(linear, q + by_velocity * lengths[:, None] * qd)
         motion = np.maximum(np.abs(opening), np.abs(moved - opening)).max(axis=1, where=linear.K > 0.0, initial=0.0)
         value, rate = stepper.memory.history[[slots.VALUE, slots.RATE]]
         stiff = a.active & (a.mass_stiffness > 0.0) & np.isin(a.role, SPRINGS)
-        motion = np.append(motion, np.where(stiff, np.maximum(np.abs(value - a.target), of_rows * np.abs(rate)), 0.0))
+        moving = by_velocity * of_rows * np.abs(rate)
+        motion = np.append(motion, np.where(stiff, np.maximum(np.abs(value - a.target), moving), 0.0))
         ends = np.concatenate([[linear.parent, linear.child], system.row_bodies], axis=1).astype(int)
         speed = np.append(np.abs(qd).max(axis=1), 0.0)[ends].max(axis=0)  # the last one is the world's
         return ends[:, motion > UNFIT * h * np.maximum(speed, self._model.settings.eps_v)].ravel()
 
     def _jump(self, index: int) -> None:
-        """Restart the integrator for the bodies of a joint, whose forces change abruptly."""
-        joint = self.joint(index)
-        self._stepper.modes.jump([body for body in (joint.parent, joint.child) if body != WORLD], constraints=True)
+        """Restart the integrator for the bodies of a joint, whose forces change abruptly.
+
+        If the joint is closed, and has no springs and drives, the next step begins with velocities that fit it."""
+        joint, modes = self.joint(index), self._stepper.modes
+        bodies = [body for body in (joint.parent, joint.child) if body != WORLD]
+        has_forces = joint.enforcement == "compliant" or len(self.rows(index, *FORCES)) > 0
+        if has_forces or np.isin(bodies, self._unfit_ends(0.0)).any():
+            modes.jump(bodies, constraints=True)
+        else:
+            modes.refit(bodies, joint.enforcement == "penalty")
 
     def _build(self) -> JointSystem:
         """Build the joint system. Its tolerances follow the loads at the start, not those when it is built."""

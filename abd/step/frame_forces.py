@@ -6,6 +6,8 @@ substep they are read on demand, or before joints change; otherwise after every 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from abd.contact.forces import FrictionPoints, Pressing, impact_friction
@@ -16,7 +18,7 @@ from abd.joints.rows.forces import linear_forces, row_forces
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rows import residual
 from abd.potentials.sticking import nearest
-from abd.step.impacts.impact_pairs import Rebound
+from abd.step.impacts.impact_pairs import Reactions, Rebound
 
 
 class FrameForces:
@@ -24,6 +26,7 @@ class FrameForces:
 
     Attributes:
         rebound: of the last substep, or None; own: parameters of pairs in that substep, or None.
+        changes: reactions to changes of joints before that substep.
         parts: contact points of the substeps, with their fraction of the forces; empty in a frame of one substep.
         mean: forces of the measured rows (R,), of the linear rows (l, 3), and reactions (j, 6) to impacts; None: read on demand.
     """
@@ -34,6 +37,7 @@ class FrameForces:
 
     def forget(self) -> None:
         self.rebound: Rebound | None = None
+        self.changes: list[Callable[[], Reactions]] = []
         self.own: PairParameters | None = None
         self.parts: list[tuple[Pressing, FrictionPoints]] = []
         self.mean: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
@@ -74,7 +78,7 @@ class FrameForces:
         """Return the forces of joints as arguments of `abd.joints.coordinates.readings.Readings`."""
         if self.mean is not None:
             return {"mean": self.mean[:2], "reactions": self.mean[2].copy}
-        return {"factor": self.row_factor(), "reactions": None if self.rebound is None else self.reactions}
+        return {"factor": self.row_factor(), "reactions": self.reactions if self.rebound or self.changes else None}
 
     def row_factor(self) -> np.ndarray | float:
         """Return factors (R,) of impacts on the forces of the measured rows in the last substep, or 1."""
@@ -86,13 +90,15 @@ class FrameForces:
         return factor
 
     def reactions(self) -> np.ndarray:
-        """Return (j, 6) reactions of joints to impacts in the last substep, on their children: force [N] and torque about the
-        centre of mass [N m]."""
-        out = np.zeros((len(self.stepper.model.joints), 6))
+        """Return (j, 6) reactions of joints to impacts and changes of joints in the last substep, on their children: force [N]
+        and torque about the centre of mass [N m]."""
+        out, functions = np.zeros((len(self.stepper.model.joints), 6)), [*self.changes]
         if self.rebound is not None:
+            functions += self.rebound.reactions
+        if functions:
             child, h = JointList.of(self.stepper.model.joints).column("child").astype(int), self.stepper.previous_h
-            for reactions in (one() for one in self.rebound.reactions):
-                out[reactions.joint] = reactions.child / np.broadcast_to(h, len(self.stepper.q))[child[reactions.joint], None]
+            for reactions in (one() for one in functions):
+                out[reactions.joint] += reactions.child / np.broadcast_to(h, len(self.stepper.q))[child[reactions.joint], None]
         return out
 
     def _last_contacts(self) -> tuple[Pressing, FrictionPoints]:

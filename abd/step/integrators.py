@@ -78,8 +78,9 @@ class Modes:
 
     Attributes:
         history: (n,) state of the acceleration history; each change assigns a new array. 2: used; 3: one step without history
-            has been taken; 0: none; -k: implicit Euler in the next k steps, after a jump of loads or a change of constraints; 1:
-            none after implicit Euler, whose velocities do not fit the joints yet (`returning`).
+            has been taken; 0: none; -k: implicit Euler in the next k steps, after a jump of loads or a change of constraints.
+            1: none, and velocities of implicit Euler, which do not fit the joints (`returning`); 4, 5: none, and joints that have
+            changed (`changed`); 5 takes two steps of implicit Euler.
         last: (n,) the `Mode` of every body in the last accepted step, None before.
     """
 
@@ -98,7 +99,8 @@ class Modes:
 
     @history.setter
     def history(self, history: np.ndarray) -> None:
-        self._history, self._jumped = history, bool((history < 0).any())
+        self._history, self._jumped = history, bool(((history < 0) | (history == 5)).any())
+        self._any_changed = bool((history >= 4).any())
         self._returning = self._smooth_scheme and bool((history == 1).any())
 
     @cached_property
@@ -135,7 +137,7 @@ class Modes:
         q and qd (n, 12)."""
         out = contact
         if self._jumped:
-            out = out | (self.history < 0)
+            out = out | (self.history < 0) | (self.history == 5)
         if not self._may_turn_fast or longest(h) * fastest < FAST_TURN:
             return out
         tumbling, (held, axis) = self.articulations.tumbling, self._held
@@ -170,6 +172,11 @@ class Modes:
         """Return (n,) bool, jointed bodies that return to generalized alpha."""
         return (self.history == 1) & ~dissipative if self._returning else self.articulations.none
 
+    @property
+    def changed(self) -> np.ndarray:
+        """(n,) bool, bodies of joints that have changed since the last step."""
+        return self.history >= 4 if self._any_changed else self.articulations.none
+
     def smooth(self, mode: np.ndarray) -> np.ndarray:
         """Return (n,) bool, bodies of a smooth scheme, which must not be in contact."""
         return self.articulations.dynamic & (mode != Mode.DISSIPATIVE) if self._smooth_scheme else self.articulations.none
@@ -185,12 +192,21 @@ class Modes:
         steps = np.where(self.articulations.jointed, np.minimum(-AFTER_JUMP if constraints else -1, self.history), 0)
         self.history = np.where(moving, steps, self.history).astype(np.int32)
 
+    def refit(self, bodies: list[int], euler: bool) -> None:
+        """Fit the velocities of the articulations of bodies (indices) to their joints, which have changed, before the next step.
+
+        euler: whether two steps of implicit Euler follow, without which `penalty` joints swing about their stretch."""
+        changed = np.zeros(len(self.history), dtype=bool)
+        changed[bodies] = True
+        changed = self.articulations.containing(changed) & (self.history >= 0)
+        self.history = np.where(changed, np.where(euler, 5, 4), self.history).astype(np.int32)
+
     def became(self, mode: np.ndarray) -> None:
         """Update the history after an accepted step in these modes (n,)."""
         if mode is not self.last or self.history is not self._next_history or self._jumped:
             smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
-            smooth = [smooth & (mode == Mode.FRESH), smooth, self.history < -1]
-            left = np.select(smooth, [3, 2, self.history + 1], self.articulations.jointed).astype(np.int32)
+            cases = [smooth & (mode == Mode.FRESH), smooth, self.history < -1, self.history == 5]
+            left = np.select(cases, [3, 2, self.history + 1, -1], self.articulations.jointed).astype(np.int32)
             self.last, self._next_history = mode, self.history if np.array_equal(left, self.history) else left
         if self.history is not self._next_history:
             self.history = self._next_history

@@ -39,7 +39,7 @@ class Substeps:
 
     def attempt(self, h: PerBody, progress: Progress) -> StepFailure | None:
         """Take one substep of h [s], scalar or (n,) by worlds; return None, or why it was rejected, with the state as before."""
-        stepper, self.stored, self.unfitted, self.loads = self.stepper, None, None, None
+        stepper, self.stored, self.unfitted, self.loads, self.reactions = self.stepper, None, None, None, []
         history = stepper.modes.history
         try:
             with memory_watched(self.backend.device.name):
@@ -95,10 +95,12 @@ class Substeps:
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
         turning = np.inf if stepper.statistics is None else stepper.statistics.turning
         dissipative = stepper.modes.dissipative(contact, h, stepper.fastest, turning, lambda: stepper.present)
-        returning = stepper.modes.returning(dissipative)
-        if returning is not stepper.none and returning.any() and np.any(stepper.previous_h != 0.0):
+        changed, returning = stepper.modes.changed, stepper.modes.returning(dissipative)
+        if changed is not stepper.none or (returning is not stepper.none and returning.any()):
             self.unfitted = stepper.qd, stepper.memory
-            stepper.rebounds.fit_velocities(returning, stepper.rows.drive_rates(stepper.time, h))
+            rates = stepper.rows.drive_rates(stepper.time, h)
+            self.reactions = stepper.rebounds.fit_velocities(changed, rates)
+            stepper.rebounds.fit_velocities(returning, rates)
         if (failure := stepper.rows.turns_ahead(stepper.time, h, stepper.fastest, stepper.excluded)) is not None:
             return failure
         stepper.rows.load_friction()
@@ -218,6 +220,7 @@ class Substeps:
         stepper.stepped = True
         stepper.rebounds.forget()
         stepper.forces.forget()
+        stepper.forces.changes = self.reactions
         rebound = None if limited is None else stepper.rebounds.rebound(self.before, h, limited)
         velocity = stepper.prescribed.with_rates(stepper.qd, stepper.time + h, h)
         if stepper.off is not stepper.none and stepper.off.any():

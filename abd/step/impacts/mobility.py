@@ -114,13 +114,13 @@ class Mobility:
         return -self.factor.solve(self.J @ (self.free @ impulses))
 
     def fit(self, twists: np.ndarray, speeds: np.ndarray) -> np.ndarray:
-        """Return the smallest change of twists (6 n,), in the norm of the mass matrix, that satisfies J v = `speeds` (R,).
+        """Return the impulses (R,) of the rows that change twists (6 n,) such that J v = `speeds` (R,).
 
-        It is zero for twists that satisfy it already."""
+        They are zero for twists that satisfy it already."""
         error = np.where(self.slack > 0.0, 0.0, self.J @ twists - speeds)
         if np.abs(error).max() <= FITTED * (abs(self.J) @ np.abs(twists)).max():
-            return np.zeros(len(twists))
-        return -(self.free @ (self.J.T @ self.factor.solve(error)))
+            return np.zeros(len(error))
+        return -self.factor.solve(error)
 
     def coupling_size(self, P: sparse.csr_matrix) -> int:
         """Return the number of entries of the largest dense matrix of `pair_matrix` for rows P (k, 6 n)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from abd.joints.rows.laws import Law
 from abd.model import Model
 from abd.step.contact_parameters import became_active
 from abd.step.host_copies import HostCopies
-from abd.step.impacts.impact_pairs import ImpactPairs, Rebound
+from abd.step.impacts.impact_pairs import ImpactPairs, Reactions, Rebound
 from abd.step.impacts.patches import cancelled, patches
 from abd.step.impacts.restitution import Restitution
 from abd.step.integrators import Articulations
@@ -85,12 +86,16 @@ class Rebounds:
             rebound = replace(rebound, rotor_energy=self._set_velocity(rebound.velocity, rebound.velocity - after[1]))
         return rebound
 
-    def fit_velocities(self, bodies: np.ndarray, driven: dict[tuple[int, str], float]) -> None:
-        """Fit velocities of bodies (n,) bool, from implicit Euler, to their joints and drives (`Restitution.fitted`)."""
+    def fit_velocities(self, bodies: np.ndarray, driven: dict[tuple[int, str], float]) -> list[Callable[[], Reactions]]:
+        """Fit velocities of bodies (n,) bool to joints and drives; return the reactions of joints (`Restitution.fitted`)."""
+        if not bodies.any():
+            return []
         q, qd = self.copies.present
         fitted = self.restitution.fitted(bodies, q, qd, self.backend.system, driven)
-        if fitted is not None:
-            self._set_velocity(fitted, fitted - qd)
+        if fitted is None:
+            return []
+        self._set_velocity(fitted[0], fitted[0] - qd)
+        return fitted[1]
 
     def friction_points(self, q: np.ndarray) -> FrictionPoints:
         """Return the points with friction in the last step, which led to q (n, 12)."""
@@ -152,12 +157,10 @@ class Rebounds:
         return out
 
     def _set_velocity(self, velocity: np.ndarray, change: np.ndarray) -> float:
-        """Set the velocities (n, 12), and those of rotors by a change (n, 12) of the bodies' velocities; return the energy [J]
-        that rotors gain."""
+        """Set the velocities (n, 12), and those of joint rows by a change (n, 12) of the bodies' velocities; return the energy
+        [J] that rotors gain."""
         joints = self.backend.system
         self.copies.set_velocity(velocity)
-        if not joints.has_rotors:
-            return 0.0
         before = joints.rotor_energy(self.copies.memory)
         self.copies.memory = joints.after_impacts(self.copies.memory, self.copies.q, change)
         return joints.rotor_energy(self.copies.memory) - before

@@ -198,8 +198,9 @@ class Restitution:
 
     def fitted(
         self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float]
-    ) -> np.ndarray | None:
-        """Return velocities (n, 12) with those of bodies (n,) bool fitted to their joints; None if they do not change.
+    ) -> tuple[np.ndarray, list[Callable[[], Reactions]]] | None:
+        """Return velocities (n, 12) with those of bodies (n,) bool fitted to their joints, and functions that compute the
+        reactions of joints; None if they do not change.
 
         The change is the smallest one in the norm of the mass matrix. Velocities of implicit Euler are those of the chords of a
         step: a body that turns by w h about a joint leaves it by half of that, of its speed. `driven`: speeds [m/s or rad/s] of
@@ -213,17 +214,19 @@ class Restitution:
         if not len(held):
             return None
         speeds = np.concatenate([np.zeros(len(held) - len(moved)), rows.scale[moved] * np.array([*driven.values()])])
-        twists, changes, J = self.twists(q, qd).ravel(), np.zeros(6 * len(q)), self._jacobian(q, held)
+        twists, changes, J, reactions = self.twists(q, qd).ravel(), np.zeros(6 * len(q)), self._jacobian(q, held), []
         for world in np.unique(self.model.bodies.world[bodies]):
             chosen = np.flatnonzero(bodies & (self.model.bodies.world == world))
             mobility = self._mobility(q, np.arange(len(chosen)), np.stack([chosen, chosen], axis=1), J, slack)
             if mobility.jointed:
-                changes += mobility.fit(twists, speeds[mobility.reached])
+                impulses = mobility.fit(twists, speeds[mobility.reached])
+                changes += mobility.free @ (mobility.J.T @ impulses)
+                reactions.append(functools.partial(self._reactions, mobility, held[mobility.reached], impulses))
         if not changes.any():
             return None
         twists = changes.reshape(-1, 6)
         turned = free_motion.rates(q[:, 3:].reshape(-1, 3, 3), twists[:, 3:])
-        return qd + np.concatenate([twists[:, :3], turned.reshape(-1, 9)], axis=1)
+        return qd + np.concatenate([twists[:, :3], turned.reshape(-1, 9)], axis=1), reactions
 
     def _rebound_of(
         self, impacts: Impacts, is_seed: np.ndarray, step: Step, sweep: Sweep, J: sparse.csr_matrix
@@ -275,7 +278,8 @@ class Restitution:
         work = friction.work(A_all, limit, np.repeat(of_pair[pair], 2) * impulses, *slips, blocks.number[pair])
         drive_work = float(fraction @ of_drives)
         impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, part.place, of_pair[:, None] * by_pair)
-        reactions = functools.partial(self._reactions, mobility, scale * impulse)
+        rows = self._constraints[mobility.reached]
+        reactions = functools.partial(self._reactions, mobility, rows, mobility.reactions(scale * impulse))
         return (scale * added).reshape(-1, 6), (work, drive_work), impulses, reactions
 
     def _ineffective(
@@ -299,11 +303,10 @@ class Restitution:
         out[some] = grazing(self.model, part.pairs[some], part.place[some], steps[some], step.before[0], step.after[0], guided)
         return out
 
-    def _reactions(self, mobility: Mobility, impulses: np.ndarray) -> Reactions:
-        """Return the reactions of joints to impulses (6 n,), without those of couplings and rotors."""
-        rows = self._constraints[mobility.reached]
+    def _reactions(self, mobility: Mobility, rows: np.ndarray, impulses: np.ndarray) -> Reactions:
+        """Return the reactions of joints by the impulses (R,) of joint rows (R,), without those of couplings and rotors."""
         held = (self._rows.coupling[rows] < 0) & (mobility.slack == 0.0)
-        each = (sparse.diags(mobility.reactions(impulses)[held]) @ mobility.J[held]).tocoo()
+        each = (sparse.diags(impulses[held]) @ mobility.J[held]).tocoo()
         joint, place = np.unique(self._rows.joint[rows[held]], return_inverse=True)
         child, out = JointList.of(self.model.joints).column("child")[joint].astype(int), np.zeros((len(joint), 6))
         on_child = each.col // 6 == child[place[each.row]]
