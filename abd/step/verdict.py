@@ -13,7 +13,7 @@ same relative pose: the part of the smaller body that the arc takes into the bou
 most `TUBE` of the thinner one's thickness. A path farther away may have led around the other body.
 
 **Fast new contact.** An impact acts at the end of its substep, with the attitudes of the bodies there. If bodies without
-contact come into contact and move relative to each other by more than `FAR` of the smaller one's size, the substep is
+contact come into contact and move relative to each other by more than `FAR` sizes of the smaller one, the substep is
 shortened.
 
 **Contact began.** Contact, a limit or a rope acts on the articulation of a body with a smooth scheme: the substep is repeated
@@ -43,7 +43,7 @@ TUBE = 0.5
 thinner one. Where the arc crosses the middle of a body, an iterate this close to it still intersects that body."""
 SAMPLES = 65
 """Number of parameters of the arc at which the distance is computed."""
-FAR = 0.5
+FAR = 1.0
 """Largest relative motion of bodies with a new contact in a substep, in sizes of the smaller one."""
 
 
@@ -64,7 +64,7 @@ class PathNotFree(StepFailure):
         subject = subject if len(bodies) > 1 else f"{subject}, which is strained by more than half"
         substep = f"a substep of {float(np.broadcast_to(h, len(names))[int(first[0])]):.3g} s"
         passed = f"{subject}: the swept path of {substep} is not proven free of collisions at any length; reduce solver.dt"
-        too_fast = f"{subject} come into contact and move by more than {FAR:g} of the smaller body's size in {substep}"
+        too_fast = f"{subject} come into contact and move by more than the smaller body's size in {substep}"
         super().__init__(
             "fast_contact" if fast else "passed",
             f"{too_fast}; reduce solver.dt or their velocities" if fast else passed,

@@ -103,10 +103,10 @@ def test_bodies_do_not_pass_on_the_reference_backend():
 @pytest.mark.parametrize("integrator", ["bdf1", "generalized_alpha"])
 @pytest.mark.parametrize("device", ["numpy", NAME])
 def test_late_collision_is_resolved_in_a_short_substep(device, integrator):
-    """Two boxes approach each other flat by 0.6 of their size per step."""
+    """Two boxes approach each other flat by 1.2 of their size per step."""
     scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01, "integrator": integrator})
     for side in (-1.0, 1.0):
-        scene.add_body(f"box {side:g}", box=(0.2,) * 3, position=(0.2 * side, 0, 0), velocity=(-6.0 * side, 0, 0))
+        scene.add_body(f"box {side:g}", box=(0.2,) * 3, position=(0.3 * side, 0, 0), velocity=(-12.0 * side, 0, 0))
     sim = abd.Simulation(scene, device=device)
     reports = [sim.step() for _ in range(4)]
     assert sum(report.rejected_paths for report in reports) > 0
