@@ -32,7 +32,7 @@ from abd.joints.rows.change import (
     with_frames,
     with_settings,
 )
-from abd.joints.rows.laws import SPRINGS, Role
+from abd.joints.rows.laws import SPRINGS, Law, Role
 from abd.joints.rows.rows import residual
 from abd.joints.rows.system import JointSystem
 from abd.model import WORLD, Model
@@ -338,10 +338,13 @@ class JointControl:
     def _jump(self, index: int) -> None:
         """Restart the integrator for the bodies of a joint, whose forces change abruptly.
 
-        If the joint is closed, and has no springs and drives, the next step begins with velocities that fit it."""
-        joint, modes = self.joint(index), self._stepper.modes
+        If the joint is closed, and has no springs and no drives but those of velocities without effort limit, the next step
+        begins with velocities that fit it."""
+        joint, modes, a = self.joint(index), self._stepper.modes, self._backend.system.row_laws
         bodies = [body for body in (joint.parent, joint.child) if body != WORLD]
-        has_forces = joint.enforcement == "compliant" or len(self.rows(index, *FORCES)) > 0
+        yields = joint.enforcement == "compliant" or ((a.joint == index) & a.active & (a.stiffness > 0.0)).any()
+        forces = self.rows(index, *FORCES)
+        has_forces = yields or (a.active & ~(a.follows & (a.law == Law.QUADRATIC)))[forces].any()
         if has_forces or np.isin(bodies, self._unfit_ends(0.0)).any():
             modes.jump(bodies, constraints=True)
         else:

@@ -198,8 +198,8 @@ class Modes:
         euler: whether two steps of implicit Euler follow, without which `penalty` joints swing about their stretch."""
         changed = np.zeros(len(self.history), dtype=bool)
         changed[bodies] = True
-        changed = self.articulations.containing(changed) & (self.history >= 0)
-        self.history = np.where(changed, np.where(euler, 5, 4), self.history).astype(np.int32)
+        changed = self.articulations.containing(changed) & (self.history >= -1)
+        self.history = np.where(changed, np.where(euler | (self.history == -1), 5, 4), self.history).astype(np.int32)
 
     def became(self, mode: np.ndarray) -> None:
         """Update the history after an accepted step in these modes (n,)."""

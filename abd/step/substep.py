@@ -39,7 +39,8 @@ class Substeps:
 
     def attempt(self, h: PerBody, progress: Progress) -> StepFailure | None:
         """Take one substep of h [s], scalar or (n,) by worlds; return None, or why it was rejected, with the state as before."""
-        stepper, self.stored, self.unfitted, self.loads, self.reactions = self.stepper, None, None, None, []
+        stepper, self.stored, self.unfitted, self.loads = self.stepper, None, None, None
+        self.drive_work, self.reactions = 0.0, []
         history = stepper.modes.history
         try:
             with memory_watched(self.backend.device.name):
@@ -99,7 +100,7 @@ class Substeps:
         if changed is not stepper.none or (returning is not stepper.none and returning.any()):
             self.unfitted = stepper.qd, stepper.memory
             rates = stepper.rows.drive_rates(stepper.time, h)
-            self.reactions = stepper.rebounds.fit_velocities(changed, rates)
+            self.drive_work, self.reactions = stepper.rebounds.fit_velocities(changed, rates)
             stepper.rebounds.fit_velocities(returning, rates)
         if (failure := stepper.rows.turns_ahead(stepper.time, h, stepper.fastest, stepper.excluded)) is not None:
             return failure
@@ -235,6 +236,8 @@ class Substeps:
             friction, drive = statistics.friction_work + rebound.friction_work, statistics.drive_work + rebound.drive_work
             joint = statistics.joint + rebound.rotor_energy
             statistics = replace(statistics, friction_work=friction, drive_work=drive, joint=joint)
+        if self.drive_work:
+            statistics = replace(statistics, drive_work=statistics.drive_work + self.drive_work)
         if self.loads is not None:
             work = statistics.external_work - self._surplus_work(np.stack(self.loads), h, mode)
             statistics = replace(statistics, external_work=work)

@@ -91,7 +91,7 @@ def test_a_drive_whose_speed_jumps_does_not_ring(how, enforcement, dt):
     if how != "starts with a speed":
         simulation.run(steps=5)
         theta.set_rate(0.5) if how == "rate" else theta.set_target(0.5 * dt)
-    torques = follow(simulation, 40, lambda _: simulation.joints["pivot"].wrench(part="acting")[1][2])
+    torques = follow(simulation, 40, lambda _: simulation.joints["pivot"].wrench()[1][2])
     impulse, torques = 0.5 / dt, np.array(torques)
     assert torques[0] == pytest.approx(impulse, rel=0.02)
     assert torques[1] == pytest.approx(-impulse if how == "target" else 0.0, abs=0.02 * impulse)
@@ -315,3 +315,23 @@ def test_a_velocity_drive_with_constant_acceleration_needs_a_constant_force(star
     forces = [slider.drive_force for _ in range(40) if simulation.step()]
     assert forces == pytest.approx([20.0] * 40, rel=1e-3)
     assert slider.speed == pytest.approx(400.0 * dt, rel=1e-6)
+
+
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+def test_a_lock_overrides_drives_without_effort_limit_and_their_work_is_the_energy(enforcement):
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.002})
+    scene.add_body("bar", box=(0.5, 0.05, 0.05), mass=1.0, position=(0.25, 0, 0))
+    scene.add_hinge("hinge", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 0, 1), enforcement=enforcement)
+    sim = abd.run(scene, steps=5, device=NAME)
+    theta, inertia = sim.joints["hinge"].theta, 0.5**2 / 3 + 0.05**2 / 12
+    for rate in (2.0, -1.0):
+        theta.set_rate(rate)
+        energy = sim.step().energy
+        assert energy["kinetic"] == pytest.approx(0.5 * inertia * rate**2, rel=1e-3)
+        assert energy["external_work"] == pytest.approx(energy["kinetic"], abs=1e-4)
+    theta.lock()
+    energy = sim.step().energy
+    assert energy["kinetic"] < 1e-6 and energy["integration"] == pytest.approx(-0.5 * inertia, rel=1e-2)
+    theta.unlock()
+    sim.run(steps=3)
+    assert theta.speed == pytest.approx(-1.0, abs=1e-3)

@@ -156,11 +156,6 @@ class JointSystem:
         return np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0) & (a.role == Role.DRIVE)
 
     @cached_property
-    def has_rotors(self) -> bool:
-        """Whether any coordinate has a rotor."""
-        return bool(self.rotors)
-
-    @cached_property
     def friction_bodies(self) -> np.ndarray:
         """(b,) bodies of rows that are stiff at small speeds only: friction, and drives with an effort limit."""
         a = self.row_laws

@@ -86,16 +86,19 @@ class Rebounds:
             rebound = replace(rebound, rotor_energy=self._set_velocity(rebound.velocity, rebound.velocity - after[1]))
         return rebound
 
-    def fit_velocities(self, bodies: np.ndarray, driven: dict[tuple[int, str], float]) -> list[Callable[[], Reactions]]:
-        """Fit velocities of bodies (n,) bool to joints and drives; return the reactions of joints (`Restitution.fitted`)."""
+    def fit_velocities(
+        self, bodies: np.ndarray, driven: dict[tuple[int, str], float]
+    ) -> tuple[float, list[Callable[[], Reactions]]]:
+        """Fit velocities of bodies (n,) bool to joints and drives; return the work of drives [J] and the reactions of joints
+        (`Restitution.fitted`)."""
         if not bodies.any():
-            return []
+            return 0.0, []
         q, qd = self.copies.present
         fitted = self.restitution.fitted(bodies, q, qd, self.backend.system, driven)
         if fitted is None:
-            return []
+            return 0.0, []
         self._set_velocity(fitted[0], fitted[0] - qd)
-        return fitted[1]
+        return fitted[1:]
 
     def friction_points(self, q: np.ndarray) -> FrictionPoints:
         """Return the points with friction in the last step, which led to q (n, 12)."""

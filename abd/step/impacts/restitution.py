@@ -198,9 +198,9 @@ class Restitution:
 
     def fitted(
         self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float]
-    ) -> tuple[np.ndarray, list[Callable[[], Reactions]]] | None:
-        """Return velocities (n, 12) with those of bodies (n,) bool fitted to their joints, and functions that compute the
-        reactions of joints; None if they do not change.
+    ) -> tuple[np.ndarray, float, list[Callable[[], Reactions]]] | None:
+        """Return velocities (n, 12) with those of bodies (n,) bool fitted to their joints, the work of drives [J], and functions
+        that compute the reactions of joints; None if they do not change.
 
         The change is the smallest one in the norm of the mass matrix. Velocities of implicit Euler are those of the chords of a
         step: a body that turns by w h about a joint leaves it by half of that, of its speed. `driven`: speeds [m/s or rad/s] of
@@ -214,19 +214,23 @@ class Restitution:
         if not len(held):
             return None
         speeds = np.concatenate([np.zeros(len(held) - len(moved)), rows.scale[moved] * np.array([*driven.values()])])
-        twists, changes, J, reactions = self.twists(q, qd).ravel(), np.zeros(6 * len(q)), self._jacobian(q, held), []
+        twists, changes, J = self.twists(q, qd).ravel(), np.zeros(6 * len(q)), self._jacobian(q, held)
+        work, reactions = 0.0, []
         for world in np.unique(self.model.bodies.world[bodies]):
             chosen = np.flatnonzero(bodies & (self.model.bodies.world == world))
             mobility = self._mobility(q, np.arange(len(chosen)), np.stack([chosen, chosen], axis=1), J, slack)
             if mobility.jointed:
                 impulses = mobility.fit(twists, speeds[mobility.reached])
-                changes += mobility.free @ (mobility.J.T @ impulses)
+                change = mobility.free @ (mobility.J.T @ impulses)
+                is_driven = np.isin(held[mobility.reached], moved)
+                work += float(impulses[is_driven] @ (mobility.J @ (twists + 0.5 * change))[is_driven])
+                changes += change
                 reactions.append(functools.partial(self._reactions, mobility, held[mobility.reached], impulses))
         if not changes.any():
             return None
         twists = changes.reshape(-1, 6)
         turned = free_motion.rates(q[:, 3:].reshape(-1, 3, 3), twists[:, 3:])
-        return qd + np.concatenate([twists[:, :3], turned.reshape(-1, 9)], axis=1), reactions
+        return qd + np.concatenate([twists[:, :3], turned.reshape(-1, 9)], axis=1), work, reactions
 
     def _rebound_of(
         self, impacts: Impacts, is_seed: np.ndarray, step: Step, sweep: Sweep, J: sparse.csr_matrix
