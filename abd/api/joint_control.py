@@ -36,6 +36,7 @@ from abd.joints.rows.laws import SPRINGS, Law, Role
 from abd.joints.rows.rows import residual
 from abd.joints.rows.system import JointSystem
 from abd.model import WORLD, Model
+from abd.potentials.integrators import longest
 from abd.step.joint_rows import JUMP_OF_SPEED
 from abd.step.step import Stepper
 from cuda_kernels.shared import slots
@@ -96,6 +97,7 @@ class JointControl:
         self._model.joints[index] = with_frames(self.joint(index), q, T_CW, T_DW)
         self._coordinates.watch(self._coordinates.values)
         self.rebuild([index])
+        stepper.modes.jump(self._bodies(index), constraints=True)
         self._warn_if_open([index], "has new frames and")
 
     def set_active(self, index: int, active: bool) -> None:
@@ -318,19 +320,18 @@ class JointControl:
         stepper.modes.jump(unfit[bodies[unfit]], constraints=True)
         self._were_moved |= are_moved
 
-    def _unfit_ends(self, by_velocity: float = 1.0) -> np.ndarray:
-        """Return bodies of constraints that are open or that `by_velocity` times the velocities violate, with repetitions."""
+    def _unfit_ends(self) -> np.ndarray:
+        """Return bodies of constraints that are open or that the velocities violate, with repetitions."""
         stepper, system = self._stepper, self._backend.system
         q, qd, linear, a = stepper.q, stepper.qd, system.linear, system.row_laws
         lengths = np.broadcast_to(stepper.worlds.lengths, len(q))
         of_rows = system.of_rows(lengths)
         h = np.append(system.of_linear(lengths), of_rows)
-        opening, moved = residual(linear, q), residual(linear, q + by_velocity * lengths[:, None] * qd)
+        opening, moved = residual(linear, q), residual(linear, q + lengths[:, None] * qd)
         motion = np.maximum(np.abs(opening), np.abs(moved - opening)).max(axis=1, where=linear.K > 0.0, initial=0.0)
         value, rate = stepper.memory.history[[slots.VALUE, slots.RATE]]
         stiff = a.active & (a.mass_stiffness > 0.0) & np.isin(a.role, SPRINGS)
-        moving = by_velocity * of_rows * np.abs(rate)
-        motion = np.append(motion, np.where(stiff, np.maximum(np.abs(value - a.target), moving), 0.0))
+        motion = np.append(motion, np.where(stiff, np.maximum(np.abs(value - a.target), of_rows * np.abs(rate)), 0.0))
         ends = np.concatenate([[linear.parent, linear.child], system.row_bodies], axis=1).astype(int)
         speed = np.append(np.abs(qd).max(axis=1), 0.0)[ends].max(axis=0)  # the last one is the world's
         return ends[:, motion > UNFIT * h * np.maximum(speed, self._model.settings.eps_v)].ravel()
@@ -341,14 +342,34 @@ class JointControl:
         If the joint is closed, and has no springs and no drives but those of velocities without effort limit, the next step
         begins with velocities that fit it."""
         joint, modes, a = self.joint(index), self._stepper.modes, self._backend.system.row_laws
-        bodies = [body for body in (joint.parent, joint.child) if body != WORLD]
+        bodies = self._bodies(index)
         yields = joint.enforcement == "compliant" or ((a.joint == index) & a.active & (a.stiffness > 0.0)).any()
         forces = self.rows(index, *FORCES)
         has_forces = yields or (a.active & ~(a.follows & (a.law == Law.QUADRATIC)))[forces].any()
-        if has_forces or np.isin(bodies, self._unfit_ends(0.0)).any():
+        if has_forces or self._is_open(index, bodies):
             modes.jump(bodies, constraints=True)
-        else:
-            modes.refit(bodies, joint.enforcement == "penalty")
+            return
+        articulation = modes.articulations.containing(np.isin(np.arange(len(self._stepper.q)), bodies))
+        joints, couplings = self._model.joints, self._model.couplings
+        penalty = [joints[one.joint].child for one in couplings if one.active and one.enforcement == "penalty"]
+        penalty += [one.child for one in joints if one.active and one.enforcement == "penalty"]
+        modes.refit(articulation, bool(np.isin(penalty, np.flatnonzero(articulation)).any()))
+
+    def _bodies(self, index: int) -> list[int]:
+        """Return the bodies of a joint."""
+        joint = self.joint(index)
+        return [body for body in (joint.parent, joint.child) if body != WORLD]
+
+    def _is_open(self, index: int, bodies: list[int]) -> bool:
+        """Return whether constraints of a joint of bodies (indices), which did not act in the last step, are open."""
+        stepper, system = self._stepper, self._backend.system
+        linear, a, last = system.linear, system.row_laws, stepper.applied
+        new = (linear.joint == index) & ~(last.stiffness > 0.0).any(axis=1)
+        opening = np.abs(residual(linear, stepper.q)).max(axis=1, where=linear.K > 0.0, initial=0.0)[new].max(initial=0.0)
+        new = a.active & (a.joint == index) & (last.law == Law.OFF) & (a.mass_stiffness > 0.0) & np.isin(a.role, SPRINGS)
+        opening = np.abs(stepper.memory.history[slots.VALUE] - a.target)[new].max(initial=opening)
+        speed = max(np.abs(stepper.qd[bodies]).max(initial=0.0), self._model.settings.eps_v)
+        return bool(opening > UNFIT * longest(stepper.worlds.lengths) * speed)
 
     def _build(self) -> JointSystem:
         """Build the joint system. Its tolerances follow the loads at the start, not those when it is built."""

@@ -7,6 +7,7 @@ every articulation for one substep after a jump of its loads or constraints. Gen
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +25,21 @@ FAST_TURN = 0.5
 AFTER_JUMP = 4
 """Steps of implicit Euler after a change of constraints. Each reduces a penalty joint's velocity error to 1/`strength_ratio`;
 generalized alpha amplifies the rest several times before damping it."""
+
+
+class History(IntEnum):
+    """State of the acceleration history of a body; -k: none, and implicit Euler in the next k steps."""
+
+    NONE = 0
+    RETURNS = 1
+    """None, and velocities of implicit Euler, which do not fit the joints."""
+    USED = 2
+    STARTED = 3
+    """One step of generalized alpha has been taken."""
+    CHANGED = 4
+    """None, and joints that have changed, to which velocities are fitted before the next step."""
+    CHANGED_PENALTY = 5
+    """The same, and implicit Euler in two steps, without which `penalty` joints would swing about their stretch."""
 
 
 class Articulations:
@@ -77,10 +93,7 @@ class Modes:
     """Schemes and modes of the steps of one scene.
 
     Attributes:
-        history: (n,) state of the acceleration history; each change assigns a new array. 2: used; 3: one step without history
-            has been taken; 0: none; -k: implicit Euler in the next k steps, after a jump of loads or a change of constraints.
-            1: none, and velocities of implicit Euler, which do not fit the joints (`returning`); 4, 5: none, and joints that have
-            changed (`changed`); 5 takes two steps of implicit Euler.
+        history: (n,) `History` of every body; each change assigns a new array.
         last: (n,) the `Mode` of every body in the last accepted step, None before.
     """
 
@@ -99,9 +112,9 @@ class Modes:
 
     @history.setter
     def history(self, history: np.ndarray) -> None:
-        self._history, self._jumped = history, bool(((history < 0) | (history == 5)).any())
-        self._any_changed = bool((history >= 4).any())
-        self._returning = self._smooth_scheme and bool((history == 1).any())
+        self._history, self._jumped = history, bool(((history < 0) | (history == History.CHANGED_PENALTY)).any())
+        self._any_changed = bool((history >= History.CHANGED).any())
+        self._returning = self._smooth_scheme and bool((history == History.RETURNS).any())
 
     @cached_property
     def _held(self) -> tuple[np.ndarray, np.ndarray]:
@@ -137,7 +150,7 @@ class Modes:
         q and qd (n, 12)."""
         out = contact
         if self._jumped:
-            out = out | (self.history < 0) | (self.history == 5)
+            out = out | (self.history < 0) | (self.history == History.CHANGED_PENALTY)
         if not self._may_turn_fast or longest(h) * fastest < FAST_TURN:
             return out
         tumbling, (held, axis) = self.articulations.tumbling, self._held
@@ -164,18 +177,19 @@ class Modes:
         return mode
 
     def _find_modes(self, dissipative: np.ndarray) -> np.ndarray:
-        smooth = np.select([self.history == 2, self.history == 3], [Mode.SMOOTH, Mode.SECOND], Mode.FRESH)
+        cases = [self.history == History.USED, self.history == History.STARTED]
+        smooth = np.select(cases, [Mode.SMOOTH, Mode.SECOND], Mode.FRESH)
         dissipative = dissipative | (self.settings.integrator == "bdf1")
         return np.where(self.articulations.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
 
     def returning(self, dissipative: np.ndarray) -> np.ndarray:
         """Return (n,) bool, jointed bodies that return to generalized alpha."""
-        return (self.history == 1) & ~dissipative if self._returning else self.articulations.none
+        return (self.history == History.RETURNS) & ~dissipative if self._returning else self.articulations.none
 
     @property
     def changed(self) -> np.ndarray:
         """(n,) bool, bodies of joints that have changed since the last step."""
-        return self.history >= 4 if self._any_changed else self.articulations.none
+        return self.history >= History.CHANGED if self._any_changed else self.articulations.none
 
     def smooth(self, mode: np.ndarray) -> np.ndarray:
         """Return (n,) bool, bodies of a smooth scheme, which must not be in contact."""
@@ -188,25 +202,28 @@ class Modes:
         restart their history."""
         jumping = np.zeros(len(self.history), dtype=bool)
         jumping[bodies] = True
-        moving = self.articulations.containing(jumping) & (constraints | (self.history != 0))
-        steps = np.where(self.articulations.jointed, np.minimum(-AFTER_JUMP if constraints else -1, self.history), 0)
+        moving = self.articulations.containing(jumping) & (constraints | (self.history != History.NONE))
+        steps = np.minimum(-AFTER_JUMP if constraints else -1, self.history)
+        if not constraints:
+            steps = np.where(self.changed, History.CHANGED_PENALTY, steps)
+        steps = np.where(self.articulations.jointed, steps, History.NONE)
         self.history = np.where(moving, steps, self.history).astype(np.int32)
 
-    def refit(self, bodies: list[int], euler: bool) -> None:
-        """Fit the velocities of the articulations of bodies (indices) to their joints, which have changed, before the next step.
+    def refit(self, articulation: np.ndarray, penalty: bool) -> None:
+        """Fit the velocities of the bodies of an articulation (n,) bool to a joint that has changed, before the next step.
 
-        euler: whether two steps of implicit Euler follow, without which `penalty` joints swing about their stretch."""
-        changed = np.zeros(len(self.history), dtype=bool)
-        changed[bodies] = True
-        changed = self.articulations.containing(changed) & (self.history >= -1)
-        self.history = np.where(changed, np.where(euler | (self.history == -1), 5, 4), self.history).astype(np.int32)
+        penalty: whether the articulation has `penalty` rows."""
+        penalty = penalty | (self.history < 0) | (self.history == History.CHANGED_PENALTY)
+        states = np.where(penalty, History.CHANGED_PENALTY, History.CHANGED)
+        self.history = np.where(articulation, states, self.history).astype(np.int32)
 
     def became(self, mode: np.ndarray) -> None:
         """Update the history after an accepted step in these modes (n,)."""
         if mode is not self.last or self.history is not self._next_history or self._jumped:
             smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
-            cases = [smooth & (mode == Mode.FRESH), smooth, self.history < -1, self.history == 5]
-            left = np.select(cases, [3, 2, self.history + 1, -1], self.articulations.jointed).astype(np.int32)
+            cases = [smooth & (mode == Mode.FRESH), smooth, self.history < -1, self.history == History.CHANGED_PENALTY]
+            states = np.where(self.articulations.jointed, History.RETURNS, History.NONE)
+            left = np.select(cases, [History.STARTED, History.USED, self.history + 1, -1], states).astype(np.int32)
             self.last, self._next_history = mode, self.history if np.array_equal(left, self.history) else left
         if self.history is not self._next_history:
             self.history = self._next_history
