@@ -101,7 +101,7 @@ class Tape:
         is_first = (is_first | (sim.model.bodies.kind != Kind.DYNAMIC)) & (not self.steps)
         report = sim.step()
         h = stepper.previous_h
-        rule = stepper.modes.rule(h, np.where(np.equal(previous_h, 0.0), h, previous_h))
+        rule = stepper.modes.rule(h)
         self._check(report, start, rule)
         record = StepRecord(
             rule=rule, mode=stepper.modes.last, time=stepper.time,

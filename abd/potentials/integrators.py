@@ -19,8 +19,12 @@ exact. `SMOOTH` is generalized alpha (Chung and Hulbert 1993; Arnold and Bruels 
 of second order. a is the force at the time (am - af) h after the end of its step. Along joint forces, velocities deviate
 from exact ones by ``e h^2 dF/dt / m, e = 1/6 - beta - (am - af)/2``. Joint forces oscillate for tens of steps after a step
 whose velocities do not have this deviation (Arnold, Bruels and Cardona 2015). `FRESH` is the first step, without history:
-``q = q_n + h v_n + h^2 F/2, p = p_n + h F``. `SECOND` is the next one, and has the velocities and the history of generalized
-alpha at its end (`_two_forces`). So does a `SMOOTH` step whose length differs from the last one.
+``q = q_n + h v_n + h^2 F/2, p = p_n + h F``. Its joint force is that at h/3, its deviation ``-h^2 dF/dt / (6 m)``.
+`SECOND` is the next one, of the same length, and has the velocities and the history of generalized alpha at its end:
+
+    q = q_n + h v_n + h^2 (f + 4 F)/10,   p = p_n + h ((1 - w) f + w F),   w = 4/5 + 3/5 e,   a = F + 3/5 (am - af) (F - f)
+
+With ``dF/dt = (F - f)/(5/3 h)`` for joint forces, F is the force at the end of the step.
 
 In `DISSIPATIVE` steps a becomes f, and Newton's method starts there if f pushes a body in contact
 (`abd.backends.recorded.start`). a becomes zero if f exceeds `PERSISTENT` times the force of the step before, as after
@@ -41,7 +45,7 @@ a radian use `DISSIPATIVE` steps.
 
 Rows of joints compute their rates with weights (w_0 .. w_5): ``x_h = w_0 x_n + w_1 x_{n-1} + w_5 rate_n``,
 ``rate = w_2 (x - x_h) = w_2 (x - x_n) + w_4 (x_{n-1} - x_n) - w_2 w_5 rate_n``; w_3 = 1/h. The differences extend over one
-step for DISSIPATIVE, and over two, with second order for any step ratio, for SMOOTH. In FRESH steps the mean of both rates is
+step for DISSIPATIVE, and over two, with second order, for SECOND and SMOOTH. In FRESH steps the mean of both rates is
 the displacement over h, as for the bodies; forces depend on the rate at the end, where strong dampers do not oscillate.
 """
 
@@ -55,8 +59,6 @@ from cuda_kernels.shared.bodies import Mode, Motion
 
 RADII = (0.8, 0.65, 0.5)
 """Spectral radii below the requested one, for mechanisms that rotate further per step."""
-SAME_LENGTH = 1e-6
-"""Relative difference of lengths of steps up to which they count as equal."""
 LEVELS = 1 + len(RADII)
 """Number of rows of `Scheme.motion` for `Mode.SMOOTH`, in order of decreasing radius."""
 
@@ -134,33 +136,25 @@ def longest(h: float | np.ndarray) -> float:
     return h if isinstance(h, float) else float(np.max(h))
 
 
-def scheme(name: str, h: float, previous_h: float = 0.0, radius: float = 0.8) -> Scheme:
-    """Scheme of one step.
+def scheme(name: str, h: float, radius: float = 0.8) -> Scheme:
+    """Scheme of a step of h [s].
 
     Args:
-        h: step length [s]; previous_h: length of the step before [s], 0 without one.
         radius: largest spectral radius of generalized alpha.
     """
     one = over_one_step(h)
     euler = _motion(h, scale=1.0, stiffness=1.0 / h**2, a_F=1.0, m_F=h, lead_load=h * h)
     if name == "bdf1":
         return Scheme(h, 1.0, np.stack([one] * len(Mode)), np.stack([euler] * (Mode.SMOOTH + LEVELS)))
-    ratio = h / previous_h if previous_h > 0.0 else 1.0
-    radii = [min(rho, radius) for rho in (radius, *RADII)]
-    if abs(ratio - 1.0) < SAME_LENGTH:
-        levels = [_generalized_alpha(h, rho) for rho in radii]
-    else:
-        levels = [_two_forces(h, 1.0 / ratio, rho, 0.0, _deviation(rho)) for rho in radii]
-        for row, rho in zip(levels, radii, strict=True):
-            row[Motion.TURN] = _largest_turn(rho)
+    levels = [_generalized_alpha(h, min(rho, radius)) for rho in (radius, *RADII)]
     levels[-1][Motion.TURN] = np.inf
     c = _coefficients(radius)[-1]  # independent of h, so that all worlds have the same
     for row in levels:
         row[Motion.SCALE] = c * row[Motion.STIFFNESS] * h * h
     fresh = _motion(h, scale=2.0 * c, stiffness=2.0 / h**2, a_F=1.0, m_F=h, lead_load=0.5 * h * h)
     euler[1] = c
-    two = _two_steps(h, previous_h) if previous_h > 0.0 else one
-    rows = np.stack([euler, fresh, _two_forces(h, 1.0 / ratio, radius, 2.0 / 3.0, -1.0 / 6.0), *levels])
+    two = np.array([4.0 / 3.0, -1.0 / 3.0, 1.5 / h, 1.0 / h, 0.5 / h, 0.0])
+    rows = np.stack([euler, fresh, _second(h, radius, c), *levels])
     mean = np.array([1.0, 0.0, 2.0 / h, 1.0 / h, 0.0, 0.5 * h])
     return Scheme(h, c, np.stack([one, mean, two, two]), rows, (1.0, 0.5, 0.625, 0.25 / c), penalty=c)
 
@@ -171,17 +165,6 @@ def _coefficients(radius: float) -> tuple[float, float, float, float, float]:
     gamma = 0.5 + af - am
     beta = 0.25 * (gamma + 0.5) ** 2
     return am, af, gamma, beta, beta * (1.0 - af) / (1.0 - am)
-
-
-def _deviation(radius: float) -> float:
-    """e of the deviation e h^2 dF/dt / m of velocities in generalized alpha."""
-    am, af, _, beta, _ = _coefficients(radius)
-    return 1.0 / 6.0 - beta - 0.5 * (am - af)
-
-
-def _largest_turn(radius: float) -> float:
-    """Rotation of an arm per step up to which generalized alpha damps joint forces [rad]."""
-    return (1.0 / radius - 1.0) / np.sqrt(3.0) if radius > 0.0 else np.inf
 
 
 def _generalized_alpha(h: float, radius: float) -> np.ndarray:
@@ -199,26 +182,18 @@ def _generalized_alpha(h: float, radius: float) -> np.ndarray:
         m=(h * gamma * af / (1.0 - am), h * (1.0 - gamma - gamma * am / (1.0 - am))),
         lead=(-h * k[0], 0.5 * h * h - h * k[1]),
         root=radius,
-        turn=_largest_turn(radius),
+        turn=(1.0 / radius - 1.0) / np.sqrt(3.0) if radius > 0.0 else np.inf,
     )
 
 
-def _two_forces(h: float, ratio: float, radius: float, delay: float, deviation: float) -> np.ndarray:
-    """Row of a step of h [s] after one of `ratio` h, which ends with the velocities and the history of generalized alpha:
-
-        q = q_n + h v_n + h^2 ((1/2 - y) f + y F),   p = p_n + h ((1 - w) f + w F),   a = F + (am - af) (F - f)/s.
-
-    f is the force at the time `delay` ratio h before the end of its step, s h the time from there to the end of this one, and
-    `deviation` (ratio h)^2 dF/dt / m that of the velocities v_n along joint forces. With dF/dt = (F - f)/(s h) for joint forces,
-    F is the force at the end of this step.
-    """
-    am, af, _, _, c = _coefficients(radius)
-    s, known = 1.0 + delay * ratio, deviation * ratio**2
-    x, u = (1.0 / 3.0 + known) / s, (0.5 - _deviation(radius) + known) / s
-    y, ahead = 0.5 - x, (am - af) / s
+def _second(h: float, radius: float, c: float) -> np.ndarray:
+    """Row of `Mode.SECOND`."""
+    am, af, _, beta, _ = _coefficients(radius)
+    deviation, ahead = 1.0 / 6.0 - beta - 0.5 * (am - af), 0.6 * (am - af)
+    w = 0.8 + 0.6 * deviation
     return _motion(
-        h, scale=c / y, stiffness=1.0 / (y * h * h), k=(h * x, 0.0), a_F=1.0 + ahead, a=(-ahead, 0.0),
-        m_F=h * (1.0 - u), m=(h * u, 0.0), lead=(h * h * y, 0.0),
+        h, scale=c / 0.4, stiffness=1.0 / (0.4 * h * h), k=(0.1 * h, 0.0), a_F=1.0 + ahead, a=(-ahead, 0.0),
+        m_F=h * w, m=(h * (1.0 - w), 0.0), lead=(0.4 * h * h, 0.0),
     )  # fmt: skip
 
 
@@ -239,13 +214,6 @@ def _motion(
 def over_one_step(h: float) -> np.ndarray:
     """(6,) weights of implicit Euler in a step of h [s]."""
     return np.array([1.0, 0.0, 1.0 / h, 1.0 / h, 0.0, 0.0])
-
-
-def _two_steps(h: float, before: float) -> np.ndarray:
-    """(6,) weights of the three-point formula after steps of `before` and h [s]."""
-    both = h + before
-    new, old, oldest = (h + both) / (h * both), both / (h * before), h / (before * both)
-    return np.array([old / new, -oldest / new, new, 1.0 / h, oldest, 0.0])
 
 
 def row_stiffness_weights(rule: Scheme | Schemes, mode: np.ndarray, parent: np.ndarray, child: np.ndarray) -> np.ndarray:

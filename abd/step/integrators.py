@@ -1,7 +1,8 @@
 """Integration scheme of a substep, and the mode of every body in it (`abd.potentials.integrators`).
 
 Generalized alpha integrates articulations without active contacts, limits or ropes. Implicit Euler integrates the others, and
-every articulation for one substep after a jump of its loads or constraints. Generalized alpha restarts after each of these.
+every articulation for one substep after a jump of its loads or constraints. Generalized alpha restarts after each of these, and
+when the length of the substep changes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from abd.energies import spin
 from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels, joined_components
 from abd.joints.rows.sizes import held_axes
+from abd.joints.rows.springs import resolved
+from abd.joints.rows.system import JointSystem
 from abd.model import Kind, Model
 from abd.potentials import free_motion
 from abd.potentials.integrators import Mode, Scheme, Schemes, longest, scheme
@@ -25,6 +28,9 @@ FAST_TURN = 0.5
 AFTER_JUMP = 4
 """Steps of implicit Euler after a change of constraints. Each reduces a penalty joint's velocity error to 1/`strength_ratio`;
 generalized alpha amplifies the rest several times before damping it."""
+
+SAME_LENGTH = 1e-6
+"""Relative difference of lengths of steps up to which they count as equal."""
 
 
 class History(IntEnum):
@@ -104,7 +110,7 @@ class Modes:
         self._may_turn_fast = self._smooth_scheme and bool(articulations.tumbling.any())
         self._moment = model.bodies.moment[articulations.tumbling]
         self._middle = self._moment.sum(axis=1) - np.sort(self._moment, axis=1)[:, 1]
-        self._schemes = self._modes = self.last = self._next_history = None  # cached from the last step
+        self._scheme = self._modes = self._system = self.last = self._next_history = None  # cached from the last step
 
     @property
     def history(self) -> np.ndarray:
@@ -120,24 +126,17 @@ class Modes:
     def _held(self) -> tuple[np.ndarray, np.ndarray]:
         return held_axes(self.model)
 
-    def rule(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> Scheme | Schemes:
-        """Return the scheme of a step of h [s] after one of `previous_h`, scalars or (n,); cached for equal arguments."""
+    def rule(self, h: float | np.ndarray) -> Scheme | Schemes:
+        """Return the scheme of a step of h [s], scalar or (n,); cached for equal lengths."""
         settings = self.settings
-        name, radius = settings.integrator, settings.spectral_radius
-        if isinstance(h, np.ndarray) or isinstance(previous_h, np.ndarray):
-            n = len(self.history)
-            lengths = np.stack([np.broadcast_to(one, n) for one in (h, previous_h)], axis=1)
-            if name == "generalized_alpha":  # an initial state does not depend on the length of a previous step
-                lengths[:, 1] = np.where(lengths[:, 1] > 0.0, lengths[:, 1], lengths[:, 0])
-            if len(lengths) and (lengths != lengths[0]).any():
-                each, of = np.unique(lengths, axis=0, return_inverse=True)
-                return Schemes(tuple(scheme(name, *map(float, one), radius) for one in each), of.ravel())
-            h, previous_h = map(float, lengths[0])
-        if name == "generalized_alpha":
-            previous_h = previous_h or h
-        if self._schemes is None or self._schemes[0] != (h, previous_h):
-            self._schemes = (h, previous_h), scheme(name, h, previous_h, radius)
-        return self._schemes[1]
+        if isinstance(h, np.ndarray):
+            each, of = np.unique(h, return_inverse=True)
+            if len(each) > 1:
+                return Schemes(tuple(scheme(settings.integrator, float(one), settings.spectral_radius) for one in each), of)
+            h = float(each[0])
+        if self._scheme is None or self._scheme.h != h:
+            self._scheme = scheme(settings.integrator, h, settings.spectral_radius)
+        return self._scheme
 
     def dissipative(
         self, contact: np.ndarray, h: float | np.ndarray, fastest: float, turning: float,
@@ -195,6 +194,17 @@ class Modes:
         """Return (n,) bool, bodies of a smooth scheme, which must not be in contact."""
         return self.articulations.dynamic & (mode != Mode.DISSIPATIVE) if self._smooth_scheme else self.articulations.none
 
+    def restart(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> None:
+        """Restart generalized alpha of bodies whose step of h [s] is not as long as the last one; scalars or (n,).
+
+        Its joint forces oscillate after a change of the length, and may grow if it changes often."""
+        differs = (np.abs(h - previous_h) > SAME_LENGTH * h) & np.not_equal(previous_h, 0.0)
+        if not (self._smooth_scheme and differs.any()):
+            return
+        restarts = differs & np.isin(self.history, (History.USED, History.STARTED))
+        states = np.where(self.articulations.jointed, History.RETURNS, History.NONE)
+        self.history = np.where(restarts, states, self.history).astype(np.int32)
+
     def jump(self, bodies: np.ndarray, constraints: bool = False) -> None:
         """Record a jump of loads or constraints of bodies (indices, or (n,) bool).
 
@@ -217,13 +227,24 @@ class Modes:
         states = np.where(penalty, History.CHANGED_PENALTY, History.CHANGED)
         self.history = np.where(articulation, states, self.history).astype(np.int32)
 
-    def became(self, mode: np.ndarray) -> None:
+    def became(self, mode: np.ndarray, system: JointSystem) -> None:
         """Update the history after an accepted step in these modes (n,)."""
+        if system is not self._system:
+            self._system, self._sprung = system, self._find_sprung(system)
+            self.last = None
         if mode is not self.last or self.history is not self._next_history or self._jumped:
             smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
-            cases = [smooth & (mode == Mode.FRESH), smooth, self.history < -1, self.history == History.CHANGED_PENALTY]
+            starts = smooth & (mode == Mode.FRESH) & ~self._sprung
+            cases = [starts, smooth, self.history < -1, self.history == History.CHANGED_PENALTY]
             states = np.where(self.articulations.jointed, History.RETURNS, History.NONE)
             left = np.select(cases, [History.STARTED, History.USED, self.history + 1, -1], states).astype(np.int32)
             self.last, self._next_history = mode, self.history if np.array_equal(left, self.history) else left
         if self.history is not self._next_history:
             self.history = self._next_history
+
+    def _find_sprung(self, system: JointSystem) -> np.ndarray:
+        """Return (n,) bool, bodies of articulations with springs that follow the trapezoidal rule.
+
+        They take no `Mode.SECOND` step, whose coefficients are those of joint forces without such springs."""
+        ends = np.stack(system.row_bodies)[:, resolved(self.model, system)]
+        return self.articulations.containing(np.isin(np.arange(len(self.history)), ends))

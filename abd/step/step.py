@@ -16,7 +16,6 @@ from abd.joints.rows.laws import Law
 from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.rows import residual
 from abd.model import Model
-from abd.potentials.integrators import longest
 from abd.state import State
 from abd.step.frame import Frame
 from abd.step.frame_path import FramePath
@@ -99,7 +98,7 @@ class EnergyBalance:
         work."""
         stepper = self.stepper
         q, qd, system, memory, dt = stepper.q, stepper.qd, stepper.joints, stepper.memory, stepper.settings.dt
-        ch2 = stepper.modes.rule(dt, longest(stepper.previous_h)).ch2  # the energy of penalties depends on it
+        ch2 = stepper.modes.rule(dt).ch2  # the energy of penalties depends on it
         applied, last = initial_laws(system, memory, stepper.settings, stepper.time, ch2), stepper.applied
         out = kinetic_energy(stepper.model, qd) + sum(potential_energies(stepper.model, q).values())
         if len(system.linear):

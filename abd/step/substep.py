@@ -89,7 +89,8 @@ class Substeps:
         if stepper.prescribed.any:
             mean = stepper.prescribed.with_mean_rates(*stepper.present, stepper.previous_q, stepper.previous_h)
             self.before = mean, stepper.previous_qd
-        rule = stepper.modes.rule(h, stepper.previous_h)
+        stepper.modes.restart(h, stepper.previous_h)
+        rule = stepper.modes.rule(h)
         drives = stepper.rows.jumping_drives(stepper.time, h, stepper.previous_h)
         if jumping := drives + stepper.prescribed.jumping(stepper, h):
             stepper.modes.jump(jumping, constraints=True)
@@ -216,7 +217,7 @@ class Substeps:
             statistics: those of the step without impacts, if they are known.
         """
         stepper, backend, articulations = self.stepper, self.backend, self.stepper.articulations
-        stepper.modes.became(mode)
+        stepper.modes.became(mode, stepper.joints)
         stepper.forget_copies()
         stepper.stepped = True
         stepper.rebounds.forget()
@@ -264,6 +265,6 @@ class Substeps:
         change = loads - stepper.start_loads
         included = ~stepper.excluded
         np.copyto(stepper.start_loads, loads, where=included[:, None])
-        weights = row_weights(stepper.modes.rule(h, stepper.previous_h), mode, np.full(n, -1), np.arange(n))
+        weights = row_weights(stepper.modes.rule(h), mode, np.full(n, -1), np.arange(n))
         changing = included & (weights[RATE_OLD] != 0.0) & change.any(axis=(0, 2)) & stepper.articulations.dynamic
         return external_work(0.5 * change, stepper.previous, stepper.present, h, changing) if changing.any() else 0.0

@@ -102,7 +102,7 @@ def started(backend, model: Model, simulation: abd.Simulation):
     """The backend amid a step from a simulation's state: friction lagged, linearised, all bodies in one island."""
     state, n = simulation.stepper.state(), len(model.bodies)
     backend.islands.join(np.array([(a, b) for a in range(n) for b in range(a)], dtype=int).reshape(-1, 2))
-    rule = scheme(model.settings.integrator, DT, state.previous_h)
+    rule = scheme(model.settings.integrator, DT)
     backend.states.load_state(state.q, state.qd, state.previous_q, state.previous_qd, state.bodies.forces)
     goals = simulation.stepper.prescribed.target_poses(state.time + DT)
     mode = simulation.stepper.modes.of(simulation.stepper.constrained)

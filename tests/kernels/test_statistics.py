@@ -78,7 +78,7 @@ def test_history_of_joint_rows_equals_the_definition(simulation):
         slide.apply_force(force)
         simulation.control.efforts.before_step()  # sets the row
         before, start = copied(stepper.memory), stepper.time
-        rule = scheme(simulation.model.settings.integrator, DT, stepper.previous_h)
+        rule = scheme(simulation.model.settings.integrator, DT)
         mode = stepper.modes.of(stepper.constrained)
         ch2, weights = rule.c * DT * DT, row_weights(rule, mode, *system.row_bodies)
         law, p = system.laws(before, weights, ch2, start + DT, simulation.model.settings.eps_v)

@@ -53,7 +53,7 @@ def discrete_angles(integrator: str, h: float, steps: int, w0: float, tau_over_i
     The implicit part c h^2 tau / I of the displacement is the sine of the angle that is missing, the explicit part of
     generalized alpha, 1/2 - c, turns the target."""
     first = 1.0 if integrator == "bdf1" else 0.5
-    shares = np.full(steps, first if integrator == "bdf1" else scheme(integrator, h, h).c)
+    shares = np.full(steps, first if integrator == "bdf1" else scheme(integrator, h).c)
     shares[0] = first
     turned = np.arcsin(shares * h * h * tau_over_inertia) + (first - shares) * h * h * tau_over_inertia
     speeds = w0 + h * tau_over_inertia * np.arange(steps)

@@ -85,19 +85,39 @@ def test_forces_are_second_order_after_the_start():
 
 @pytest.mark.parametrize(
     ("lengths", "error"),
-    [([0.01] * 40, 0.05), ([0.01] * 6 + [0.002] * 20, 0.3), ([0.002] * 6 + [0.01] * 20, 0.05), ([0.01, 0.005] * 12, 0.05),
-     ([0.01, 0.001] * 4 + [0.01] * 10, 0.2)],
-)  # fmt: skip
+    [([0.01] * 40, 0.05), ([0.01] * 6 + [0.002] * 20, 0.1), ([0.002] * 6 + [0.01] * 20, 0.05)],
+)
 def test_joint_forces_do_not_oscillate_after_starts_and_changes_of_the_step_length(lengths, error):
-    assert pivot_force_errors(np.array(lengths))[1:].max() < error
+    """The force of the first step, and of the first one of another length, is that at a third of it."""
+    assert np.delete(pivot_force_errors(np.array(lengths)), [0, 6]).max() < error
+
+
+CYCLES = (1.0, 0.5), (1.0, 0.1), (1.0, 1.0, 1.0, 0.25, 0.25, 0.25), (1.0, 0.5, 0.25, 0.125), (1.0,) * 9 + (0.3,)
+
+
+@pytest.mark.parametrize("cycle", CYCLES)
+def test_joint_forces_do_not_grow_with_lengths_that_change_for_ever(cycle):
+    """Errors of the force that the state requires; energy oscillates by some per cent of 12 J, and is lost."""
+    simulation, errors, energies = thrown(0.01), [], []
+    for length in np.resize(0.01 * np.array(cycle), 400):
+        simulation.worlds.dt = length
+        energies.append(sum(simulation.step().energy[name] for name in ("kinetic", "gravity")))
+        u, rate = simulation.bodies["bob"].position[:2], simulation.bodies["bob"].angular_velocity[2]
+        errors.append(np.abs(simulation.joints["pivot"].wrench()[0][:2] + (rate**2 - cases.G * u[1]) * u).max())
+    assert max(errors) < 0.05 and max(energies) < energies[0] + 0.3
+
+
+def thrown(h: float) -> abd.Simulation:
+    """A mass of 1 kg at 1 m from its pivot, level, thrown downwards with 2 m/s."""
+    scene = cases.empty(h, tolerance=1e-7)
+    cases.link(scene, "bob", 1.0, (1e-9,) * 3, (-1, 0, 0), velocity=(0, -2, 0), angular_velocity=(0, 0, 2))
+    scene.add_spherical("pivot", abd.WORLD, "bob", anchor=(0, 0, 0), enforcement="exact")
+    return abd.Simulation(scene, device=NAME)
 
 
 def pivot_force_errors(lengths: np.ndarray) -> np.ndarray:
-    """(steps,) of a mass of 1 kg at 1 m, level, thrown downwards with 2 m/s, in steps of these lengths [N]."""
-    scene = cases.empty(lengths[0], tolerance=1e-7)
-    cases.link(scene, "bob", 1.0, (1e-9,) * 3, (-1, 0, 0), velocity=(0, -2, 0), angular_velocity=(0, 0, 2))
-    scene.add_spherical("pivot", abd.WORLD, "bob", anchor=(0, 0, 0), enforcement="exact")
-    simulation = abd.Simulation(scene, device=NAME)
+    """(steps,) of `thrown` in steps of these lengths [N]."""
+    simulation = thrown(lengths[0])
     motion = cases.solution(lambda t, y: [y[1], -cases.G * np.cos(y[0])], [np.pi, 2.0], np.cumsum(lengths))
     errors = []
     for length, (angle, rate) in zip(lengths, motion, strict=True):
@@ -178,7 +198,7 @@ def test_moving_penalty_joints_open_as_the_known_forces_predict():
     for i, K in enumerate((200.0, 400.0, 400.0, 400.0)):
         force = np.linalg.norm(known[f"force {i}"])
         opening = simulation.joints[f"joint{i}"].residual[0]
-        assert opening == pytest.approx(scheme("generalized_alpha", h, h).c * h * h * force / K, rel=1e-2)
+        assert opening == pytest.approx(scheme("generalized_alpha", h).c * h * h * force / K, rel=1e-2)
 
 
 def pendulum_errors(integrator: str, h: float, times, joint: str = "spherical") -> np.ndarray:
