@@ -97,14 +97,15 @@ CYCLES = (1.0, 0.5), (1.0, 0.1), (1.0, 1.0, 1.0, 0.25, 0.25, 0.25), (1.0, 0.5, 0
 
 @pytest.mark.parametrize("cycle", CYCLES)
 def test_joint_forces_do_not_grow_with_lengths_that_change_for_ever(cycle):
-    """Errors of the force that the state requires; energy oscillates by some per cent of 12 J, and is lost."""
+    """Errors are those of the force that the state requires; energy is lost."""
     simulation, errors, energies = thrown(0.01), [], []
     for length in np.resize(0.01 * np.array(cycle), 400):
         simulation.worlds.dt = length
-        energies.append(sum(simulation.step().energy[name] for name in ("kinetic", "gravity")))
+        energy = simulation.step().energy
+        energies.append(energy["kinetic"] + energy["gravity"])
         u, rate = simulation.bodies["bob"].position[:2], simulation.bodies["bob"].angular_velocity[2]
         errors.append(np.abs(simulation.joints["pivot"].wrench()[0][:2] + (rate**2 - cases.G * u[1]) * u).max())
-    assert max(errors) < 0.05 and max(energies) < energies[0] + 0.3
+    assert max(errors) < 0.6 and max(energies) < energies[0] + 1e-3
 
 
 def thrown(h: float) -> abd.Simulation:
