@@ -127,8 +127,8 @@ class Tape:
             "a joint broke: begin a tape after it": bool(report.broken),
             "a joint has a formula, a function of Python, or rows that follow the pose: use constants":
                 system.has_user_functions or bool(system.followers),
-            "velocities were fitted to joints that were locked or enabled, or to a mechanism that returned to generalized_alpha: "
-            "use solver.integrator = 'bdf1'":
+            "velocities were fitted to joints: begin a tape after one was locked, enabled or set, and use solver.integrator = "
+            "'bdf1' for mechanisms that return to generalized_alpha":
                 report.substeps == 1 and not all(map(np.array_equal, start, (stepper.previous_q, stepper.previous_qd))),
         }  # fmt: skip
         if found := [reason for reason, applies in reasons.items() if applies]:
