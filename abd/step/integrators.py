@@ -198,9 +198,9 @@ class Modes:
         """Restart generalized alpha of bodies whose step of h [s] is not as long as the last one; scalars or (n,).
 
         Its joint forces oscillate after a change of the length, and may grow if it changes often."""
-        differs = (np.abs(h - previous_h) > SAME_LENGTH * h) & np.not_equal(previous_h, 0.0)
-        if not (self._smooth_scheme and differs.any()):
+        if not self._smooth_scheme or (isinstance(h, float) and isinstance(previous_h, float) and h == previous_h):
             return
+        differs = (np.abs(h - previous_h) > SAME_LENGTH * h) & np.not_equal(previous_h, 0.0)
         restarts = differs & np.isin(self.history, (History.USED, History.STARTED))
         states = np.where(self.articulations.jointed, History.RETURNS, History.NONE)
         self.history = np.where(restarts, states, self.history).astype(np.int32)
