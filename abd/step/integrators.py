@@ -234,7 +234,7 @@ class Modes:
             self.last = None
         if mode is not self.last or self.history is not self._next_history or self._jumped:
             smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
-            starts = smooth & (mode == Mode.FRESH) & ~self._sprung
+            starts = smooth & (mode == Mode.FRESH) & self.articulations.jointed & ~self._sprung
             cases = [starts, smooth, self.history < -1, self.history == History.CHANGED_PENALTY]
             states = np.where(self.articulations.jointed, History.RETURNS, History.NONE)
             left = np.select(cases, [History.STARTED, History.USED, self.history + 1, -1], states).astype(np.int32)
@@ -245,6 +245,6 @@ class Modes:
     def _find_sprung(self, system: JointSystem) -> np.ndarray:
         """Return (n,) bool, bodies of articulations with springs that follow the trapezoidal rule.
 
-        They take no `Mode.SECOND` step, whose coefficients are those of joint forces without such springs."""
+        They take no `Mode.SECOND` step, whose coefficients are those of joint forces without such springs; nor do free bodies."""
         ends = np.stack(system.row_bodies)[:, resolved(self.model, system)]
         return self.articulations.containing(np.isin(np.arange(len(self.history)), ends))
