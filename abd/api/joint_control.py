@@ -96,7 +96,7 @@ class JointControl:
         q, _ = rigid_motion(stepper.q, stepper.qd)
         self._model.joints[index] = with_frames(self.joint(index), q, T_CW, T_DW)
         self._coordinates.watch(self._coordinates.values)
-        self.rebuild([index])
+        self.rebuild([])
         stepper.modes.jump(self._bodies(index), constraints=True)
         self._warn_if_open([index], "has new frames and")
 
@@ -346,7 +346,7 @@ class JointControl:
         yields = joint.enforcement == "compliant" or ((a.joint == index) & a.active & (a.stiffness > 0.0)).any()
         forces = self.rows(index, *FORCES)
         has_forces = yields or (a.active & ~(a.follows & (a.law == Law.QUADRATIC)))[forces].any()
-        if has_forces or self._is_open(index, bodies):
+        if has_forces or self._is_open(index):
             modes.jump(bodies, constraints=True)
             return
         articulation = modes.articulations.containing(np.isin(np.arange(len(self._stepper.q)), bodies))
@@ -356,19 +356,19 @@ class JointControl:
         modes.refit(articulation, bool(np.isin(penalty, np.flatnonzero(articulation)).any()))
 
     def _bodies(self, index: int) -> list[int]:
-        """Return the bodies of a joint."""
+        """Return the bodies of a joint, without the world."""
         joint = self.joint(index)
         return [body for body in (joint.parent, joint.child) if body != WORLD]
 
-    def _is_open(self, index: int, bodies: list[int]) -> bool:
-        """Return whether constraints of a joint of bodies (indices), which did not act in the last step, are open."""
+    def _is_open(self, index: int) -> bool:
+        """Return whether constraints of a joint that did not act in the last step are open."""
         stepper, system = self._stepper, self._backend.system
         linear, a, last = system.linear, system.row_laws, stepper.applied
         new = (linear.joint == index) & ~(last.stiffness > 0.0).any(axis=1)
         opening = np.abs(residual(linear, stepper.q)).max(axis=1, where=linear.K > 0.0, initial=0.0)[new].max(initial=0.0)
         new = a.active & (a.joint == index) & (last.law == Law.OFF) & (a.mass_stiffness > 0.0) & np.isin(a.role, SPRINGS)
         opening = np.abs(stepper.memory.history[slots.VALUE] - a.target)[new].max(initial=opening)
-        speed = max(np.abs(stepper.qd[bodies]).max(initial=0.0), self._model.settings.eps_v)
+        speed = max(np.abs(stepper.qd[self._bodies(index)]).max(initial=0.0), self._model.settings.eps_v)
         return bool(opening > UNFIT * longest(stepper.worlds.lengths) * speed)
 
     def _build(self) -> JointSystem:

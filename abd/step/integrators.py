@@ -197,7 +197,7 @@ class Modes:
     def restart(self, h: float | np.ndarray, previous_h: float | np.ndarray) -> None:
         """Restart generalized alpha of bodies whose step of h [s] is not as long as the last one; scalars or (n,).
 
-        Its joint forces oscillate after a change of the length, and may grow if it changes often."""
+        Otherwise joint forces would oscillate after the change, and grow with lengths that change often."""
         if not self._smooth_scheme or (isinstance(h, float) and isinstance(previous_h, float) and h == previous_h):
             return
         differs = (np.abs(h - previous_h) > SAME_LENGTH * h) & np.not_equal(previous_h, 0.0)

@@ -202,10 +202,10 @@ class Builder:
         effort, brakes = min(drive.effort, s.effort_limit), drive.mode == "brake"
         law = Law.SATURATED if np.isfinite(effort) else Law.QUADRATIC
         functions = {"target_of": drive.target, "rate_of": drive.rate}
-        stiff = {"active": False} if s.locked and law == Law.QUADRATIC else {}  # a lock overrides it
+        overridden = {"active": False} if s.locked and law == Law.QUADRATIC else {}  # by the lock
         if drive.uid in DRIVE_UIDS:
             K = drive.strength_ratio * joint.stiffness_mass * (2.0 if drive.uid == 21 else 1.0)
-            role, given = (Role.LOCK, {"follows": True}) if brakes else (Role.DRIVE, functions | stiff)
+            role, given = (Role.LOCK, {"follows": True}) if brakes else (Role.DRIVE, functions | overridden)
             self.add(along, role, DRIVE_UIDS[drive.uid], mass_stiffness=K, **given)
         elif drive.mode == "force":
             self.add(along, Role.FORCE, Law.LINEAR, effort=effort, target_of=drive.target)
@@ -219,9 +219,9 @@ class Builder:
         elif drive.mode == "velocity" and drive.damping > 0.0:
             self.add(along, Role.DRIVE, law, damping=drive.damping, effort=effort, rate_of=drive.target)
         elif drive.mode == "velocity":
-            self._stiff(along, Role.DRIVE, law, effort=effort, follows=True, rate_of=drive.target, **stiff)
+            self._stiff(along, Role.DRIVE, law, effort=effort, follows=True, rate_of=drive.target, **overridden)
         else:
-            self._stiff(along, Role.DRIVE, law, effort=effort, **functions, **stiff)
+            self._stiff(along, Role.DRIVE, law, effort=effort, **functions, **overridden)
 
     # couplings ---------------------------------------------------------------------------------------------------
 

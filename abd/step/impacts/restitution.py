@@ -283,8 +283,10 @@ class Restitution:
         drive_work = float(fraction @ of_drives)
         impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, part.place, of_pair[:, None] * by_pair)
         rows = self._constraints[mobility.reached]
-        reactions = functools.partial(self._reactions, mobility, rows, mobility.reactions(scale * impulse))
-        return (scale * added).reshape(-1, 6), (work, drive_work), impulses, reactions
+        return (
+            (scale * added).reshape(-1, 6), (work, drive_work), impulses,
+            lambda: self._reactions(mobility, rows, mobility.reactions(scale * impulse)),
+        )  # fmt: skip
 
     def _ineffective(
         self, impacts: Impacts, mobility: Mobility, P: sparse.csr_matrix, mobile: np.ndarray, step: Step
