@@ -339,13 +339,13 @@ class JointControl:
     def _jump(self, index: int) -> None:
         """Restart the integrator for the bodies of a joint, whose forces change abruptly.
 
-        If the joint is closed, and has no springs and no drives but those of velocities without effort limit, the next step
-        begins with velocities that fit it."""
+        If the joint is closed, at the target of a drive too, and has no springs and no drives with an effort limit, the next
+        step begins with velocities that fit it."""
         joint, modes, a = self.joint(index), self._stepper.modes, self._backend.system.row_laws
-        bodies = self._bodies(index)
+        bodies, rows = self._bodies(index), self.rows(index, *FORCES)
         yields = joint.enforcement == "compliant" or ((a.joint == index) & a.active & (a.stiffness > 0.0)).any()
-        forces = self.rows(index, *FORCES)
-        has_forces = yields or (a.active & ~(a.follows & (a.law == Law.QUADRATIC)))[forces].any()
+        holds = (a.law == Law.QUADRATIC) & (a.follows | (a.role == Role.DRIVE))
+        has_forces = yields or (a.active & ~holds)[rows].any()
         if has_forces or self._is_open(index):
             modes.jump(bodies, constraints=True)
             return
@@ -361,13 +361,17 @@ class JointControl:
         return [body for body in (joint.parent, joint.child) if body != WORLD]
 
     def _is_open(self, index: int) -> bool:
-        """Return whether constraints of a joint that did not act in the last step are open."""
+        """Return whether constraints of a joint that did not act in the last step, or its drives to positions, are open."""
         stepper, system = self._stepper, self._backend.system
         linear, a, last = system.linear, system.row_laws, stepper.applied
         new = (linear.joint == index) & ~(last.stiffness > 0.0).any(axis=1)
         opening = np.abs(residual(linear, stepper.q)).max(axis=1, where=linear.K > 0.0, initial=0.0)[new].max(initial=0.0)
         new = a.active & (a.joint == index) & (last.law == Law.OFF) & (a.mass_stiffness > 0.0) & np.isin(a.role, SPRINGS)
-        opening = np.abs(stepper.memory.history[slots.VALUE] - a.target)[new].max(initial=opening)
+        value = stepper.memory.history[slots.VALUE]
+        opening = np.abs(value - a.target)[new].max(initial=opening)
+        now = of_body(stepper.time, self.joint(index).child)
+        drives = [row for row in self.rows(index, Role.DRIVE) if a.active[row] and row in a.target_of]
+        opening = max([opening, *(abs(value[row] - a.target_of[row](now)) for row in drives)])
         speed = max(np.abs(stepper.qd[self._bodies(index)]).max(initial=0.0), self._model.settings.eps_v)
         return bool(opening > UNFIT * longest(stepper.worlds.lengths) * speed)
 

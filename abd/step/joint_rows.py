@@ -95,20 +95,27 @@ class JointRows:
                 bodies += (int(ends[row]) for ends in system.row_bodies)
         return [body for body in bodies if body != WORLD]
 
-    def drive_rates(self, time: PerBody, h: PerBody) -> dict[tuple[int, str], float]:
+    def drive_rates(self, time: PerBody, h: PerBody, changed: np.ndarray) -> dict[tuple[int, str], float]:
         """Return speeds [m/s or rad/s] at `time` [s] of coordinates with drives without effort limit, by joint and name.
 
-        Drives to constant positions are not included: users may set those from step to step. h: of a substep [s]; scalars or
-        (n,)."""
+        Users may set constant positions from step to step: these drives have a speed only if their joint is one of the
+        `changed` bodies (n,) bool, the one that reaches the position. h: of a substep [s]; scalars or (n,)."""
         system, laws = self.backend.system, self.backend.system.row_laws
         out = {}
         for row in system.stiff_drives:
             child, is_velocity = int(system.row_bodies[1][row]), bool(laws.follows[row])
             begin, length = of_body(time, child), of_body(h, child)
             function = (laws.rate_of if is_velocity else laws.target_of)[row]
-            if laws.law[row] != Law.QUADRATIC or (isinstance(function, Constant) and not is_velocity):
+            if laws.law[row] != Law.QUADRATIC:
                 continue
-            rate = function(begin) if is_velocity else (function(begin + length) - function(begin - length)) / (2.0 * length)
+            if is_velocity:
+                rate = function(begin)
+            elif not isinstance(function, Constant):
+                rate = (function(begin + length) - function(begin - length)) / (2.0 * length)
+            elif changed[child]:
+                rate = (function(begin) - self.copies.memory.history[slots.VALUE, row]) / length
+            else:
+                continue
             out[int(laws.joint[row]), laws.name[row]] = float(rate)
         return out
 
