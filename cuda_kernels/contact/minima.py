@@ -9,7 +9,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, ZERO, Pose
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.distance import TIE, edge_distance2, edge_parameter, point_triangle
 from cuda_kernels.contact.surfaces import (
@@ -178,10 +178,20 @@ def of_vertex(
             is_requested = ((owned >> (k - 1)) & 1) != 0
         if not is_requested or ((requested >> k) & 1) == 0:
             continue
-        line = part(VERTEX_TARGET, world, k).c
+        # the side, or twice the corner
+        head = world.x1
+        tail = world.x2
+        if k == 2 or k == 5:
+            head = world.x2
+            tail = world.x3
+        if k == 3 or k == 6:
+            head = world.x3
+            tail = world.x1
+        if k > 3:
+            tail = head
         D = wp.dot(near.r, near.r)
         if k > 0:
-            D = edge_distance2(x, line.x1, line.x2)
+            D = edge_distance2(x, head, tail)
         if D >= reach:
             continue
         count = wp.int32(0)
@@ -190,14 +200,16 @@ def of_vertex(
                 count = wp.int32(1)
         elif k <= 3:
             side = s.topology.sides[target][k - 1]
-            t = edge_parameter(x, line.x1, line.x2)
+            t = edge_parameter(x, head, tail)
             if s.topology.side_ends[side][0] != s.topology.corners[target][k - 1]:
-                t = edge_parameter(x, line.x2, line.x1)
+                t = edge_parameter(x, tail, head)
             begin = s.topology.side_start[side]
             end = s.topology.side_start[side + 1]
             if t > TIE and t < ONE - TIE:
                 count = begin - end + 1
-            # in a tie, the closest point of a triangle may be on the side, and that of the side at its end
+            # at an end, no triangle has its closest point on the side; in a tie, it may have, and that of the side at its end
+            if t <= HALF * TIE or t >= ONE - HALF * TIE:
+                end = begin
             for m in range(begin, end):
                 other = s.topology.side_target[m]
                 found = own_pattern
@@ -221,9 +233,9 @@ def of_vertex(
                 # from the lower to the higher vertex, as for the side itself
                 w = s.topology.spoke_end[m]
                 far = p + A * s.vertices[w]
-                is_beyond = edge_parameter(x, line.x1, far) > TIE
+                is_beyond = edge_parameter(x, head, far) > TIE
                 if u > w:
-                    is_beyond = edge_parameter(x, far, line.x1) < ONE - TIE
+                    is_beyond = edge_parameter(x, far, head) < ONE - TIE
                 if is_beyond:
                     count = count + s.topology.spoke_extra[m]
         value = weight * wp.float64(count)

@@ -6,9 +6,9 @@ from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose
 from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.barrier import barrier
-from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness
+from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness_at
 from cuda_kernels.contact.minima import PARTS, TOTAL, Coefficients, coefficients, part
-from cuda_kernels.contact.pair_law import activation
+from cuda_kernels.contact.pair_law import activation_at, pair_parameters
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
@@ -71,18 +71,20 @@ def loads_of(
     pose: Pose,
     i: wp.int32,
     j: wp.int32,
+    place: wp.int32,
     c: wp.vec4i,
-    a: wp.float64,
-    xi: wp.float64,
     requested: wp.int32,
 ) -> Coefficients:
-    """Return normal forces [N] of the parts of a candidate of bodies i, j with bits in `requested`, and their sum.
+    """Return normal forces [N] of the parts of a candidate of bodies i, j with bits in `requested`, and their sum; the bodies'
+    parameters are at `place`.
 
     Two edges have one force, at their closest points: the normal component of their force and those of their ends."""
     out = Coefficients()
+    a = activation_at(s.between, place, i, j)
+    xi = separation(s, i, j, law.minimum)
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-    scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness(law, s, i, j, a, xi)
+    scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness_at(law, s, place, i, j, a, xi)
     counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, requested)
     # reloading is necessary: the points and poses would exceed the registers
     i = opaque(i)
@@ -135,7 +137,7 @@ def lag_candidate(
 ):
     """Lag the active parts of a candidate of bodies i, j to the entries from `begin`."""
     e = begin
-    loads = loads_of(s, law, pose, i, j, c, activation(s.between, i, j), separation(s, i, j, law.minimum), parts)
+    loads = loads_of(s, law, pose, i, j, pair_parameters(s.between.own, s.between.bodies, i, j), c, parts)
     i = opaque(i)
     j = opaque(j)
     prim = primitives(s, i, j, c[1], c[2], c[3])
@@ -253,11 +255,10 @@ def pair_loads(
     ratio = ratios(resists, s.material[i], s.material[j], wp.min(resists.arm[i], resists.arm[j]))
     resisted = ratio[0] + ratio[1] + ratio[2]
     if resisted > ZERO:
-        a = activation(s.between, i, j)
-        xi = separation(s, i, j, law.minimum)
+        place = pair_parameters(s.between.own, s.between.bodies, i, j)
         for e in range(listed.segment[k], listed.segment[k + 1]):
             if parts[e] != 0:
-                total = total + resisted * loads_of(s, law, pose, i, j, listed.items[e], a, xi, parts[e])[TOTAL]
+                total = total + resisted * loads_of(s, law, pose, i, j, place, listed.items[e], parts[e])[TOTAL]
     out[k] = total
 
 
