@@ -260,7 +260,7 @@ def known_at(
     return out
 
 
-@wp.kernel
+@wp.kernel(grid_stride=False)
 def contact_energies(
     first: wp.int32,
     s: Surfaces,
@@ -285,7 +285,6 @@ def contact_energies(
     place = wp.int32(-1)
     a = wp.float64(1.0)
     closing = wp.float64(0.0)
-    closer = wp.float64(0.0)
     for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
         c = listed.items[k]
         if c[0] != pair:
@@ -296,10 +295,9 @@ def contact_energies(
             a = activation_at(s.between, place, i, j)
             if trial.known != 0:
                 closing = trial.approach[pair]
-                closer = trial.alpha[trial.island[i]] * closing / a
         bound = -ONE
         if trial.known != 0:
-            bound = trial.gap[k] - closer
+            bound = trial.gap[k] - trial.alpha[trial.island[i]] * closing / a
         if closing < ZERO:
             energy[k] = trial.energy[k]
             gap[k] = trial.gap[k]

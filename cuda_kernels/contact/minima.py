@@ -9,7 +9,7 @@
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose
+from cuda_kernels.bodies.affine import ONE, ZERO, Pose
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.distance import TIE, edge_distance2, edge_parameter, point_triangle
 from cuda_kernels.contact.surfaces import (
@@ -159,6 +159,7 @@ def of_vertex(
     A = pose.A[o]
     world = corners(VERTEX_TARGET, prim, pose.p[v], pose.A[v], p, A)
     x = world.x0
+    points = wp.matrix_from_rows(world.x1, world.x2, world.x3)
     start = s.vertex_start[s.mesh[o]]
     target = s.target_start[s.mesh[o]] + c[3]
     own = s.targets[target]
@@ -178,17 +179,9 @@ def of_vertex(
             is_requested = ((owned >> (k - 1)) & 1) != 0
         if not is_requested or ((requested >> k) & 1) == 0:
             continue
-        # the side, or twice the corner
-        head = world.x1
-        tail = world.x2
-        if k == 2 or k == 5:
-            head = world.x2
-            tail = world.x3
-        if k == 3 or k == 6:
-            head = world.x3
-            tail = world.x1
-        if k > 3:
-            tail = head
+        # the ends of a side, or twice the same corner
+        head = points[(k + 2) % 3]
+        tail = points[wp.where(k <= 3, k, k + 2) % 3]
         D = wp.dot(near.r, near.r)
         if k > 0:
             D = edge_distance2(x, head, tail)
@@ -207,9 +200,7 @@ def of_vertex(
             end = s.topology.side_start[side + 1]
             if t > TIE and t < ONE - TIE:
                 count = begin - end + 1
-            # at an end, no triangle has its closest point on the side; in a tie, it may have, and that of the side at its end
-            if t <= HALF * TIE or t >= ONE - HALF * TIE:
-                end = begin
+            # in a tie, the closest point of a triangle may be on the side, and that of the side at its end
             for m in range(begin, end):
                 other = s.topology.side_target[m]
                 found = own_pattern
