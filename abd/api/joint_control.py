@@ -371,9 +371,10 @@ class JointControl:
         opening = np.abs(value - a.target)[new].max(initial=opening)
         now = of_body(stepper.time, self.joint(index).child)
         drives = [row for row in self.rows(index, Role.DRIVE) if a.active[row] and row in a.target_of]
-        opening = max([opening, *(abs(value[row] - a.target_of[row](now)) for row in drives)])
-        speed = max(np.abs(stepper.qd[self._bodies(index)]).max(initial=0.0), self._model.settings.eps_v)
-        return bool(opening > UNFIT * longest(stepper.worlds.lengths) * speed)
+        step, slow = longest(stepper.worlds.lengths), self._model.settings.eps_v
+        if any(abs(value[row] - a.target_of[row](now)) > UNFIT * step * slow for row in drives):
+            return True
+        return bool(opening > UNFIT * step * max(np.abs(stepper.qd[self._bodies(index)]).max(initial=0.0), slow))
 
     def _build(self) -> JointSystem:
         """Build the joint system. Its tolerances follow the loads at the start, not those when it is built."""

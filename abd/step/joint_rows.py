@@ -95,29 +95,39 @@ class JointRows:
                 bodies += (int(ends[row]) for ends in system.row_bodies)
         return [body for body in bodies if body != WORLD]
 
-    def drive_rates(self, time: PerBody, h: PerBody, changed: np.ndarray) -> dict[tuple[int, str], float]:
+    def drive_rates(self, time: PerBody, h: PerBody, previous_h: PerBody) -> dict[tuple[int, str], float]:
         """Return speeds [m/s or rad/s] at `time` [s] of coordinates with drives without effort limit, by joint and name.
 
-        Users may set constant positions from step to step: these drives have a speed only if their joint is one of the
-        `changed` bodies (n,) bool, the one that reaches the position. h: of a substep [s]; scalars or (n,)."""
+        Users may set constants from step to step (`_speed_at_start`). previous_h, h: lengths of the last substep and of the next
+        one [s]; all scalars or (n,)."""
         system, laws = self.backend.system, self.backend.system.row_laws
         out = {}
         for row in system.stiff_drives:
-            child, is_velocity = int(system.row_bodies[1][row]), bool(laws.follows[row])
-            begin, length = of_body(time, child), of_body(h, child)
-            function = (laws.rate_of if is_velocity else laws.target_of)[row]
             if laws.law[row] != Law.QUADRATIC:
                 continue
-            if is_velocity:
+            child, is_velocity = int(system.row_bodies[1][row]), bool(laws.follows[row])
+            begin, length, last_length = (of_body(one, child) for one in (time, h, previous_h))
+            function = (laws.rate_of if is_velocity else laws.target_of)[row]
+            if isinstance(function, Constant):
+                rate = self._speed_at_start(row, function(begin), is_velocity, length, last_length)
+            elif is_velocity:
                 rate = function(begin)
-            elif not isinstance(function, Constant):
-                rate = (function(begin + length) - function(begin - length)) / (2.0 * length)
-            elif changed[child]:
-                rate = (function(begin) - self.copies.memory.history[slots.VALUE, row]) / length
             else:
-                continue
+                rate = (function(begin + length) - function(begin - length)) / (2.0 * length)
             out[int(laws.joint[row]), laws.name[row]] = float(rate)
         return out
+
+    def _speed_at_start(self, row: int, value: float, is_velocity: bool, h: float, previous_h: float) -> float:
+        """Return the speed of a drive to a constant, which may have been set before the substep of h [s], at its start.
+
+        Unless the speed jumps, it is that at the end of the last substep: of a position drive the mean of the two substeps."""
+        applied, history = self.copies.applied, self.copies.memory.history
+        x, last, before, earlier = history[[slots.VALUE, slots.BEFORE, slots.RATE, slots.RATE_BEFORE], row]
+        reached = applied.p[row, slots.TARGET] if applied.law[row] == Law.QUADRATIC else x
+        mean = value if is_velocity else (value - reached) / h
+        if previous_h == 0.0 or jumps(before, mean, abs(before - earlier)):
+            return mean
+        return before if is_velocity else 0.5 * (mean + (x - last) / previous_h)
 
     def load_friction(self) -> None:
         """Set joint friction that is proportional to the constraint forces of the last step."""
@@ -181,6 +191,12 @@ class JointRows:
         return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start within the range, or widen it"
 
 
+def jumps(before: T, after: T, usual: float) -> bool:
+    """Return whether a change of speed is a jump, where `usual` is the change in the substep before."""
+    size = np.linalg.norm
+    return bool(size(after - before) > max(SPEED_JUMP * max(size(before), size(after)), JUMP_OF_SPEED * usual))
+
+
 def speed_jumps(
     function: Callable[[float], T], is_velocity: bool, begin: float, h: float, previous_h: float,
     actual: tuple[T, T] | None = None, usual: float = 0.0,
@@ -202,7 +218,7 @@ def speed_jumps(
         first = start if is_velocity else (start - function(begin - previous_h)) / previous_h
     mean = end if is_velocity else (end - start) / h + error
     size = np.linalg.norm
-    if size(mean - first) <= max(SPEED_JUMP * max(size(first), size(mean)), JUMP_OF_SPEED * usual):
+    if not jumps(first, mean, usual):
         return False
     half = function(begin + 0.5 * h)
     middle, last = (half, end) if is_velocity else (2.0 * ((half - start) / h + error), 2.0 * (end - half) / h)

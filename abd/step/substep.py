@@ -100,7 +100,7 @@ class Substeps:
         changed, returning = stepper.modes.changed, stepper.modes.returning(dissipative)
         if changed is not stepper.none or (returning is not stepper.none and returning.any()):
             self.unfitted = stepper.qd, stepper.memory
-            rates = stepper.rows.drive_rates(stepper.time, h, changed)
+            rates = stepper.rows.drive_rates(stepper.time, h, stepper.previous_h)
             self.drive_work, self.reactions = stepper.rebounds.fit_velocities(changed, rates)
             stepper.rebounds.fit_velocities(returning, rates)
         if (failure := stepper.rows.turns_ahead(stepper.time, h, stepper.fastest, stepper.excluded)) is not None:

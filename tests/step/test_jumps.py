@@ -76,6 +76,56 @@ def test_a_lock_of_a_falling_mechanism_does_not_ring():
         assert off[:, 1:].max() < within * np.abs(known[1:, 1:]).max(), (dt, enforcement)
 
 
+def arm(dt: float, enforcement: str, drive: str, stop: str) -> np.ndarray:
+    """(k, 2): torques of two falling hinges after the second one is stopped; the first one follows a swing, set by a function of
+    time, or in every step by position or rate, or is free."""
+    scene, swing = abd.Scene(solver={"dt": dt}), lambda t: 0.5 * np.sin(3.0 * t)
+    for k, name in enumerate(("upper", "lower")):
+        scene.add_body(name, box=(1, 0.1, 0.1), mass=1, position=(0.5 + k, 0, 0))
+    hinge = {"axis": (0, 1, 0), "enforcement": enforcement}
+    scene.add_hinge("shoulder", abd.WORLD, "upper", anchor=(0, 0, 0), initial_rate=1.5, **hinge)
+    scene.add_hinge("elbow", "upper", "lower", anchor=(1, 0, 0), initial_rate=-1.0, **hinge)
+    simulation, rows = abd.Simulation(scene, device=NAME), []
+    shoulder, elbow = simulation.joints["shoulder"].theta, simulation.joints["elbow"].theta
+    if drive == "function":
+        shoulder.set_target(swing)
+    for step in range(1, round(0.2 / dt)):
+        if step == round(0.1 / dt):
+            elbow.lock() if stop == "lock" else elbow.set_target(elbow.value)
+        if drive == "position":
+            shoulder.set_target(swing(step * dt))
+        if drive == "rate":
+            shoulder.set_rate((swing(step * dt) - swing((step - 1) * dt)) / dt)
+        simulation.step()
+        rows.append([simulation.joints[name].wrench()[1][1] for name in ("shoulder", "elbow")])
+    return np.array(rows[round(0.1 / dt) :])
+
+
+@pytest.mark.parametrize(("drive", "dt", "within"), [("position", 1e-2, 0.02), ("position", 1e-3, 2e-3), ("rate", 1e-3, 0.02)])
+def test_a_drive_that_is_set_in_every_step_does_not_ring_when_another_joint_stops(drive, dt, within):
+    known, found = arm(dt, "exact", "function", "lock"), arm(dt, "exact", drive, "lock")
+    assert np.abs(found - known).max() < within * np.abs(known).max()
+
+
+def test_a_target_at_the_value_stops_a_penalty_joint_like_a_lock():
+    known, found = arm(2e-3, "penalty", "none", "lock"), arm(2e-3, "penalty", "none", "target")
+    assert np.abs(found - known).max() < 5e-3 * np.abs(known).max()
+
+
+@pytest.mark.parametrize(("dt", "step"), [(2e-3, 1e-6), (1e-4, 1e-8)])
+def test_a_target_next_to_the_value_is_reached_in_one_step(dt, step):
+    """The speeds of this motion jump twice; from the third step on, the drive carries the weight."""
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_body("sled", box=(0.1, 0.1, 0.1), mass=2.0)
+    rail = {"anchor": (0, 0, 0), "axis": (0, 0, 1), "initial_rate": 2.0}
+    scene.add_slider("rail", abd.WORLD, "sled", enforcement="exact", **rail)
+    sim = abd.run(scene, duration=0.05, device=NAME)
+    rail = sim.joints["rail"]
+    rail.z.set_target(rail.z.value + step)
+    sim.run(steps=2)
+    assert follow(sim, 12, lambda _: rail.wrench()[0][2]) == pytest.approx(np.full(12, 2.0 * 9.81), rel=1e-3)
+
+
 @pytest.mark.parametrize("dt", [1e-2, 2e-3])
 @pytest.mark.parametrize("enforcement", ["exact", "penalty"])
 @pytest.mark.parametrize("how", ["rate", "target", "starts with a speed"])
