@@ -37,6 +37,8 @@ LARGEST_FACTOR = 2.0**60
 """Largest factor."""
 RELAXATION = 0.1
 """Rate of return of an activation distance after an impact, over the tolerance velocity."""
+REACHED = 1e-3
+"""Compression, over the activation distance, from which a new contact has an impact."""
 SMALLEST_ACTIVATION = 1e-3
 """Smallest activation distance after an impact, over that of the bodies."""
 
@@ -170,16 +172,18 @@ class ContactStiffness:
         backend.touch.set_pair_parameters(replace(own, factor=factor)[remains])
 
 
-def became_active(backend, bodies: np.ndarray, closing: np.ndarray) -> np.ndarray:
-    """Return (k,) bool, pairs of bodies (k, 2) in contact that were inactive when the substep began.
+def new_contacts(backend, bodies: np.ndarray, closing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (k,) bool, pairs of bodies (k, 2) in contact that were inactive when the substep began, and (k,) bool, those of them
+    that have only just reached their activation distance: rounding chooses which of their points have a force.
 
-    Pairs whose activation distance an impact has lowered already are not included. closing: (k,) approach in the substep [m]."""
+    Pairs whose activation distance an impact has lowered already are not new. closing: (k,) approach in the substep [m]."""
     law, own, (i, j) = backend.pair_law, backend.pair_law.own, bodies.T
-    key = law.keys(i, j)
-    gap = _gaps_of(key, law, *backend.touch.pair_gaps()) * law.activation(i, j)
+    key, activation = law.keys(i, j), law.activation(i, j)
+    gap = _gaps_of(key, law, *backend.touch.pair_gaps()) * activation
     at, is_known = own.places(key)
     lowered = is_known & (own.activation[at] < own.home[at]) if len(own) else is_known
-    return ~lowered & (gap + closing >= law.activation(i, j))
+    is_new = ~lowered & (gap + closing >= (1.0 - REACHED) * activation)
+    return is_new, is_new & (gap >= (1.0 - REACHED) * activation)
 
 
 def _with_impacts(

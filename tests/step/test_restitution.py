@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from checkpoints import assert_goes_on
 from on_device import NAME
+from scipy.spatial.transform import Rotation
 
 import abd
 from abd.energies import kinetic_energy, momenta
@@ -503,3 +504,18 @@ def test_limits_at_rest_do_not_depend_on_other_mechanisms():
         together.step()
         np.testing.assert_array_equal(alone.stepper.q[0], together.stepper.q[0])
         np.testing.assert_array_equal(alone.stepper.qd[0], together.stepper.qd[0])
+
+
+@pytest.mark.parametrize("dt", [1e-3, 1e-4])
+def test_a_flush_landing_does_not_depend_on_rounding_at_the_activation_distance(dt):
+    """A step ends where the corners reach the activation distance of 1 mm, some of them by rounding."""
+    turned = Rotation.from_rotvec([0.3, 0.5, -0.2])
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_material("default", mu=0.2, restitution=0.5)
+    scene.add_body("floor", half_space={"normal": tuple(turned.apply([0, 0, 1]))})
+    place, velocity = turned.apply([[0, 0, 0.03], [3, 0, -1]])
+    pose = {"position": tuple(place), "quaternion": tuple(turned.as_quat(scalar_first=True))}
+    scene.add_body("box", box=(0.4, 0.4, 0.05), velocity=tuple(velocity), **pose)
+    box = abd.run(scene, duration=0.015, device=NAME).bodies["box"]
+    assert turned.inv().apply(box.linear_velocity) == pytest.approx([3 - 0.2 * 1.5, 0, 0.5], abs=1e-3)
+    assert np.linalg.norm(box.angular_velocity) < 0.01

@@ -13,7 +13,7 @@ from abd.contact.forces import FrictionPoints, friction_points
 from abd.contact.pair_rows import keys
 from abd.joints.rows.laws import Law
 from abd.model import Model
-from abd.step.contact_parameters import became_active
+from abd.step.contact_parameters import new_contacts
 from abd.step.host_copies import HostCopies
 from abd.step.impacts.impact_pairs import ImpactPairs, Reactions, Rebound
 from abd.step.impacts.patches import cancelled, patches
@@ -62,13 +62,13 @@ class Rebounds:
         if not (has_contact & (self.restitution.speeds(before[1], after[1]) > self.settings.tolerance)).any():
             return None
         step = self.restitution.step(before, after, then - earlier, h)
-        (points, contacts, pair), n = self._contacts(h, after[0]), len(step.then)
+        twists, n = step.then + step.changes, len(step.then)
+        points, contacts, pair, is_fresh = self._contacts(h, after[0], twists)
         limits = points[:0]
         if len(joints.hard_limits) and limited.any():
             limits = ImpactPairs.of_limits(model, joints, self.copies.memory, self.copies.applied, after[0], h)
             limits = self._with_contacts(limits, contacts)
-        twists = step.then + step.changes
-        fresh = self._fresh(contacts, twists, h), self._fresh_limits(limits, twists)
+        fresh = is_fresh, self._fresh_limits(limits, twists)
         self.impact_pairs = contacts.pairs[fresh[0]]
         pairs = ImpactPairs.joined(contacts, limits)
         _, is_seed = self.restitution.impacts(pairs, step, h, np.concatenate(fresh))
@@ -110,14 +110,18 @@ class Rebounds:
 
         They are those at the iterate of a substep of h [s], scalar or (n,)."""
         then, q = self.restitution.twists(*self.copies.present), self.backend.states.read_positions()
-        contacts = self._contacts(h, q)[1]
-        least = self.restitution.least(contacts, h, self._fresh(contacts, then, h))
+        _, contacts, _, fresh = self._contacts(h, q, then)
+        least = self.restitution.least(contacts, h, fresh)
         bodies = np.isin(np.arange(len(then)), contacts.pairs[_closing(contacts, then) > least])
         return self.articulations.touching(bodies, contacts.pairs)
 
-    def _contacts(self, h: PerBody, q: np.ndarray) -> tuple[ImpactPairs, ImpactPairs, np.ndarray]:
-        """Return the contact points in the states q (n, 12) at the end of a substep of h [s], their sums by pair of bodies, and
-        the pair of every point."""
+    def _contacts(
+        self, h: PerBody, q: np.ndarray, twists: np.ndarray
+    ) -> tuple[ImpactPairs, ImpactPairs, np.ndarray, np.ndarray]:
+        """Return the contact points in the states q (n, 12) at the end of a substep of h [s], their sums by pair of bodies, the
+        pair of every point, and (k,) bool, pairs that became active in the substep and close with twists (n, 6).
+
+        Pairs that have only just reached their activation distance are not included; the next substep has their impacts."""
         pressing = self.backend.readings.pressing()
         points = ImpactPairs.of_contacts(self.model, pressing[(pressing.force != 0.0).any(axis=1)], h)
         # the same order on all devices and in turned scenes, because sweeps depend on it
@@ -128,16 +132,23 @@ class Rebounds:
         points = points[np.lexsort([*cell.T, *points.pairs.T[::-1]])]
         key, pair = np.unique(keys(points.pairs, len(q)), return_inverse=True)
         points = points[~cancelled(points.size, pair, len(key))[pair]]
-        _, first, pair = np.unique(keys(points.pairs, len(q)), return_index=True, return_inverse=True)
-        return points, points.summed(pair, first), pair
+        contacts, pair = _by_pair(points, len(q))
+        fresh, arrives = self._new(contacts, twists, h)
+        if arrives.any():
+            points, fresh = points[~arrives[pair]], fresh[~arrives]
+            contacts, pair = _by_pair(points, len(q))
+        return points, contacts, pair, fresh
 
-    def _fresh(self, pairs: ImpactPairs, twists: np.ndarray, h: PerBody) -> np.ndarray:
-        """Return (k,) bool, pairs that became active in a step of h [s], scalar or (n,), and closed with twists (n, 6)."""
-        closing = _closing(pairs, twists)
-        if (fresh := closing > 2.0 * self.settings.tolerance).any():
-            some, lengths = pairs.pairs[fresh], np.broadcast_to(h, len(twists))
-            fresh[fresh] = became_active(self.backend, some, closing[fresh] * lengths[some[:, 0]])
-        return fresh
+    def _new(self, contacts: ImpactPairs, twists: np.ndarray, h: PerBody) -> tuple[np.ndarray, np.ndarray]:
+        """Return (k,) bool, pairs that became active in a substep of h [s] and close with twists (n, 6), and (k,) bool, those of
+        them that have only just reached their activation distance."""
+        closing = _closing(contacts, twists)
+        fresh, arrives = (np.zeros(len(contacts), dtype=bool) for _ in range(2))
+        closes = np.flatnonzero(closing > 2.0 * self.settings.tolerance)
+        if len(closes):
+            pairs, lengths = contacts.pairs[closes], np.broadcast_to(h, len(twists))
+            fresh[closes], arrives[closes] = new_contacts(self.backend, pairs, closing[closes] * lengths[pairs[:, 0]])
+        return fresh, arrives
 
     def _fresh_limits(self, limits: ImpactPairs, twists: np.ndarray) -> np.ndarray:
         """Return (k,) bool, limits without a barrier force when the step began, and ropes, if they close with twists (n, 6)."""
@@ -167,6 +178,12 @@ class Rebounds:
         before = joints.rotor_energy(self.copies.memory)
         self.copies.memory = joints.after_impacts(self.copies.memory, self.copies.q, change)
         return joints.rotor_energy(self.copies.memory) - before
+
+
+def _by_pair(points: ImpactPairs, bodies: int) -> tuple[ImpactPairs, np.ndarray]:
+    """Return the sums of the points by pair of bodies, and the pair of every point."""
+    _, first, pair = np.unique(keys(points.pairs, bodies), return_index=True, return_inverse=True)
+    return points.summed(pair, first), pair
 
 
 def _closing(pairs: ImpactPairs, twists: np.ndarray) -> np.ndarray:
