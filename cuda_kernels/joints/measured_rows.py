@@ -310,7 +310,7 @@ def effort_changes(
     changes: wp.array(dtype=wp.float64),
 ):
     """Compute the force changes (R,) of friction and of drives with an effort limit from x to the predicted values, and the
-    errors of the linear model of barriers there.
+    errors of the linear model there, of barriers and of ropes that become slack.
 
     They are relative to `settled` times the largest force; 0 for other rows, and for rows of skipped owners (R,). Also updates
     the predicted force of friction."""
@@ -323,14 +323,19 @@ def effort_changes(
         largest = rows.p[e, slots.STRENGTH]
     if rows.law[e] == Law.SATURATED:
         largest = rows.p[e, slots.EFFORT]
+    # multipliers move the kinks of exact ropes
+    is_stiff = rows.law[e] == Law.BARRIER or (rows.law[e] == Law.ONE_SIDED and rows.p[e, slots.TOLERANCE] == ZERO)
     change = ZERO
-    if largest > ZERO or rows.law[e] == Law.BARRIER:
+    if largest > ZERO or is_stiff:
         p = parameters(rows, e)
         there = evaluate(rows.law[e], p, predicted[e])[1]
         expected = evaluate(rows.law[e], p, x[e])[1]
-        if rows.law[e] == Law.BARRIER:
+        if is_stiff:
             largest = wp.max(wp.abs(expected), wp.abs(there))
             expected = expected + curvature[e] * (predicted[e] - x[e])
+        if rows.law[e] == Law.ONE_SIDED and there != ZERO:
+            # without a release
+            expected = there
         change = wp.abs(there - expected) / (settled * wp.max(largest, TINY))
         if rows.law[e] == Law.FRICTION:
             rows.p[e, slots.AIM] = aimed(p, x[e], predicted[e], curvature[e])

@@ -352,6 +352,21 @@ def test_a_taut_rope_carries_a_sudden_load_from_the_first_step(force, dt):
         assert simulation.joints["rope"].wrench()[0][2] == pytest.approx(force, rel=5e-3)
 
 
+@pytest.mark.parametrize("dt", [1e-2, 2e-3, 5e-4])
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+def test_a_taut_rope_releases_its_body_when_the_load_reverses(enforcement, dt):
+    """The rope's stretch is far below the tolerance of a step; its force is not."""
+    scene = abd.Scene(solver={"dt": dt})
+    scene.add_body("bob", box=(0.1, 0.1, 0.1), mass=1.0, position=(0, 0, -0.5))
+    ends = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0)}
+    scene.add_rope("rope", abd.WORLD, "bob", distance=0.5005, enforcement=enforcement, **ends)
+    sim = abd.run(scene, duration=0.2, device=NAME)
+    bob = sim.bodies["bob"]
+    bob.apply_force((0, 0, 2.0 * 9.81))
+    speeds = follow(sim, 6, lambda _: bob.linear_velocity[2])
+    np.testing.assert_allclose(speeds, 9.81 * dt * np.arange(1, 7), rtol=2e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("dt", [0.01, 5e-4])
 @pytest.mark.parametrize("start", [0, 5])
 def test_a_velocity_drive_with_constant_acceleration_needs_a_constant_force(start, dt):

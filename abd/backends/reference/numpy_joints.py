@@ -259,7 +259,7 @@ class NumpyJoints:
 
     def effort_changes(self, q: np.ndarray, direction: np.ndarray, skipped: np.ndarray) -> np.ndarray:
         """Return (l + R,) changes of friction and of drives with an effort limit along a direction (n, 12) from q, and errors of
-        the linear model of barriers.
+        the linear model of barriers, and of ropes that become slack and are not exact.
 
         They are relative to `SETTLED` of the largest force, 0 for other rows. Friction's aim is updated, except for inactive
         bodies (n,)."""
@@ -270,9 +270,11 @@ class NumpyJoints:
         friction, limited = (self.law == Law.FRICTION) & is_included, (self.law == Law.SATURATED) & is_included
         largest = np.where(friction, self.p[:, slots.STRENGTH], np.where(limited, self.p[:, slots.EFFORT], 0.0))
         self.p[friction, slots.AIM] = laws.aimed(self.p[friction], x[friction], end[friction], curvature[friction])
-        barrier = (self.law == Law.BARRIER) & is_included
-        largest = np.where(barrier, np.maximum(np.abs(slope), np.abs(ahead)), largest)
-        slope = np.where(barrier, slope + curvature * (end - x), slope)
+        stiff = (self.law == Law.BARRIER) | ((self.law == Law.ONE_SIDED) & (self.p[:, slots.TOLERANCE] == 0.0))
+        stiff &= is_included
+        largest = np.where(stiff, np.maximum(np.abs(slope), np.abs(ahead)), largest)
+        slope = np.where(stiff, slope + curvature * (end - x), slope)
+        slope = np.where((self.law == Law.ONE_SIDED) & (ahead != 0.0), ahead, slope)
         change = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), change])
 

@@ -170,8 +170,13 @@ class JointSystem:
 
     @property
     def has_uneven_forces(self) -> bool:
-        """Whether the force of any row may change within Newton's tolerance: `friction_bodies`, and barriers of limits."""
-        return self.has_friction or self.has_barriers
+        """Whether the force of any row may change within Newton's tolerance: `friction_bodies`, barriers of limits, ropes."""
+        return self.has_friction or self.has_barriers or self._has_yielding_ropes
+
+    @cached_property
+    def _has_yielding_ropes(self) -> bool:
+        a = self.row_laws
+        return bool((a.active & (a.law == Law.ONE_SIDED) & ~a.exact).any())
 
     @cached_property
     def turning(self) -> np.ndarray:
