@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 
 from abd.api.coordinates import Coordinates, Efforts
-from abd.api.loads import JUMP
 from abd.api.views import finite
 from abd.backends.protocol import Backend
 from abd.by_bodies import of_body
@@ -37,7 +36,7 @@ from abd.joints.rows.rows import residual
 from abd.joints.rows.system import JointSystem
 from abd.model import WORLD, Model
 from abd.potentials.integrators import longest
-from abd.step.joint_rows import JUMP_OF_SPEED
+from abd.step.joint_rows import jumps
 from abd.step.step import Stepper
 from cuda_kernels.shared import slots
 
@@ -176,7 +175,7 @@ class JointControl:
             if drive.mode == "position":
                 h = of_body(self._stepper.worlds.lengths, self.joint(index).child)
                 after = (drive.target(now + h) - x) / h
-        return abs(after - before) > max(JUMP * max(abs(before), abs(after)), JUMP_OF_SPEED * usual)
+        return jumps(before, after, usual)
 
     def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
         """Set the range of a coordinate from the next step on; barriers move a value outside gradually into the range."""
