@@ -192,7 +192,7 @@ class JointRows:
 
 
 def jumps(before: T, after: T, usual: float) -> bool:
-    """Return whether a change of speed is a jump, where `usual` is the change in the substep before."""
+    """Return whether a change of speed or effort is a jump, where `usual` is the change in the substep before."""
     size = np.linalg.norm
     return bool(size(after - before) > max(SPEED_JUMP * max(size(before), size(after)), JUMP_OF_SPEED * usual))
 
@@ -217,10 +217,10 @@ def speed_jumps(
     else:
         first = start if is_velocity else (start - function(begin - previous_h)) / previous_h
     mean = end if is_velocity else (end - start) / h + error
-    size = np.linalg.norm
     if not jumps(first, mean, usual):
         return False
     half = function(begin + 0.5 * h)
     middle, last = (half, end) if is_velocity else (2.0 * ((half - start) / h + error), 2.0 * (end - half) / h)
+    size = np.linalg.norm
     whole, change = size(last - first), max(size(last - first), size(middle - first))
     return bool(change * h > SMALLEST_MOTION and not EVEN_PARTS[0] * whole < size(last - middle) < EVEN_PARTS[1] * whole)

@@ -274,7 +274,7 @@ class NumpyJoints:
         stiff &= is_included
         largest = np.where(stiff, np.maximum(np.abs(slope), np.abs(ahead)), largest)
         slope = np.where(stiff, slope + curvature * (end - x), slope)
-        slope = np.where((self.law == Law.ONE_SIDED) & (ahead != 0.0), ahead, slope)
+        slope = np.where((self.law == Law.ONE_SIDED) & (ahead != 0.0), ahead, slope)  # without a release
         change = np.divide(np.abs(ahead - slope), SETTLED * largest, out=np.zeros(len(x)), where=largest > 0.0)
         return np.concatenate([np.zeros(len(self.system.linear)), change])
 

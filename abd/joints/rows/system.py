@@ -170,11 +170,12 @@ class JointSystem:
 
     @property
     def has_uneven_forces(self) -> bool:
-        """Whether the force of any row may change within Newton's tolerance: `friction_bodies`, barriers of limits, ropes."""
+        """Whether the force of any row may change within Newton's tolerance: `friction_bodies`, barriers, ropes."""
         return self.has_friction or self.has_barriers or self._has_yielding_ropes
 
     @cached_property
     def _has_yielding_ropes(self) -> bool:
+        """Whether any rope or gap is not exact."""
         a = self.row_laws
         return bool((a.active & (a.law == Law.ONE_SIDED) & ~a.exact).any())
 

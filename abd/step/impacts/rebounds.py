@@ -133,13 +133,13 @@ class Rebounds:
         key, pair = np.unique(keys(points.pairs, len(q)), return_inverse=True)
         points = points[~cancelled(points.size, pair, len(key))[pair]]
         contacts, pair = _by_pair(points, len(q))
-        fresh, arrives = self._new(contacts, twists, h)
+        fresh, arrives = self._new_contacts(contacts, twists, h)
         if arrives.any():
             points, fresh = points[~arrives[pair]], fresh[~arrives]
             contacts, pair = _by_pair(points, len(q))
         return points, contacts, pair, fresh
 
-    def _new(self, contacts: ImpactPairs, twists: np.ndarray, h: PerBody) -> tuple[np.ndarray, np.ndarray]:
+    def _new_contacts(self, contacts: ImpactPairs, twists: np.ndarray, h: PerBody) -> tuple[np.ndarray, np.ndarray]:
         """Return (k,) bool, pairs that became active in a substep of h [s] and close with twists (n, 6), and (k,) bool, those of
         them that have only just reached their activation distance."""
         closing = _closing(contacts, twists)
