@@ -199,7 +199,7 @@ class Substeps:
         stepper = self.stepper
         may_sleep = stepper.sleep.may_sleep(stepper.joints)
         moving = np.select([may_sleep, stepper.constrained], [STAY, WITHOUT_FORCES], WITH_FORCES)
-        self.backend.start.run(moving, bool(stepper.constrained.any()), may_sleep)
+        self.backend.start.run(moving, may_sleep)
 
     def _targets(self, h: float) -> np.ndarray:
         """Return (k, 12) states prescribed for the end of a substep; inactive bodies stay."""

@@ -5,7 +5,6 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.shared import step as shared
-from cuda_kernels.shared.step import WITHOUT_FORCES
 from cuda_kernels.step.control import PENDING, Control
 
 wp.set_module_options(OPTIONS)
@@ -26,24 +25,8 @@ def judge_falls(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def leave_in_place(first: wp.int32, c: Control, island: wp.array(dtype=wp.int32), moving: wp.array(dtype=wp.int32)):
-    """Keep bodies in contact at q_n if their island's energy rises."""
-    b = wp.tid() + first
-    if moving[b] == WITHOUT_FORCES and c.small[island[b]] == ZERO:
-        moving[b] = 0
-
-
-@wp.kernel
-def keep_paths(first: wp.int32, c: Control):
-    """Mark in `each` islands whose path is still the first one, which the list covers."""
-    w = wp.tid() + first
-    if w < c.counts[0] and c.small[w] != ZERO:
-        c.each[w] = -ONE
-
-
-@wp.kernel
 def hold_rising(first: wp.int32, c: Control):
-    """Keep islands at q_n if their energy still rises."""
+    """Keep islands at q_n if their energy rises."""
     w = wp.tid() + first
     if w < c.counts[0] and c.small[w] == ZERO:
         c.alpha[w] = ZERO

@@ -86,7 +86,7 @@ def stop_at_gaps(first: wp.int32, closed: wp.array(dtype=wp.int32), rows: wp.int
 @wp.kernel
 def begin_iterations(first: wp.int32, c: Control, state: wp.array(dtype=wp.int32)):
     """Continue with Newton's method if the start succeeded; one item."""
-    if c.flags[SOUND] == 0 or c.flags[COVERED] == 0:
+    if c.flags[SOUND] == 0:
         state[GOES] = 0
 
 
