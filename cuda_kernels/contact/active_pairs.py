@@ -6,7 +6,7 @@ Pairs beyond the capacity are dropped; their total number is reported.
 import warp as wp
 
 from cuda_kernels.contact.blocks import Runs
-from cuda_kernels.contact.minima import count_bits
+from cuda_kernels.contact.minima import bits_of, count_bits
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import lower_bound
 
@@ -23,13 +23,13 @@ class Items:
 
 
 @wp.func
-def parts_of(parts: wp.array(dtype=wp.int32), e: wp.int32, active: bool) -> wp.int32:
+def parts_of(parts: wp.array(dtype=wp.int64), e: wp.int32, active: bool) -> wp.int32:
     """Return the bits of an item's nonzero parts; a single part without an array."""
     if not active:
         return 0
     if parts.shape[0] == 0:
         return 1
-    return parts[e]
+    return bits_of(parts[e])
 
 
 @wp.kernel
@@ -41,7 +41,7 @@ def count_runs(
     segment: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
     within: wp.float64,
-    parts: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int64),
     run: wp.int32,
     active: wp.array(dtype=wp.int32),
     further: wp.array(dtype=wp.int32),
@@ -91,7 +91,7 @@ def list_runs(
     segment: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
     within: wp.float64,
-    parts: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int64),
     slot: wp.array(dtype=wp.int32),
     behind: wp.array(dtype=wp.int32),
     counts: wp.array(dtype=wp.int32),

@@ -5,7 +5,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.kept_pairs import OldList
-from cuda_kernels.contact.minima import ALL, PARTS, TOTAL, Coefficients, coefficients
+from cuda_kernels.contact.minima import TOTAL, Coefficients, combine
 from cuda_kernels.contact.pair_law import activation_at, pair_parameters, pair_stiffness
 from cuda_kernels.contact.surfaces import (
     CORNERS,
@@ -70,7 +70,7 @@ class TrialData:
     alpha: wp.array(dtype=wp.float64)
     energy: wp.array(dtype=wp.float64)
     gap: wp.array(dtype=wp.float64)
-    parts: wp.array(dtype=wp.int32)
+    parts: wp.array(dtype=wp.int64)
 
 
 @wp.struct
@@ -224,12 +224,12 @@ def pair_approaches(
 
 @wp.struct
 class Known:
-    """Energy of a candidate, its gap beyond the separation [activations], and bits of its nonzero parts
-    (`cuda_kernels.contact.minima`), none if it is inactive."""
+    """Energy of a candidate, its gap beyond the separation [activations], and codes of its nonzero parts
+    (`cuda_kernels.contact.minima.Combination`), 0 if it is inactive."""
 
     energy: wp.float64
     gap: wp.float64
-    parts: wp.int32
+    parts: wp.int64
 
 
 @wp.func
@@ -250,13 +250,11 @@ def known_at(
         # never on an accepted path; an infinite energy rejects the trial
         out.energy = wp.float64(1.0e300)
         return out
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, ALL)
-    for k in range(PARTS):
-        if counts[k] != ZERO:
-            out.parts = out.parts | (1 << k)
-    if out.parts != 0:
+    found = combine(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    out.parts = found.parts
+    if out.parts != wp.int64(0):
         kappa = stiffness_at(law, s, place, i, j, a, xi)
-        out.energy = kappa * mollifier(c[1], prim, pose.A[i], pose.A[j]).m * counts[TOTAL]
+        out.energy = kappa * mollifier(c[1], prim, pose.A[i], pose.A[j]).m * found.value
     return out
 
 
@@ -271,7 +269,7 @@ def contact_energies(
     trial: TrialData,
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
-    parts: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int64),
 ):
     """Evaluate a batch of candidates (`Known`); gaps below 1 are active.
 
@@ -305,7 +303,7 @@ def contact_energies(
         elif bound >= ONE:
             energy[k] = ZERO
             gap[k] = bound
-            parts[k] = 0
+            parts[k] = wp.int64(0)
         else:
             found = known_at(s, law, pose, i, j, place, a, c)
             energy[k] = found.energy
@@ -325,10 +323,10 @@ def carry_energies(
     old: OldList,
     old_energy: wp.array(dtype=wp.float64),
     old_gap: wp.array(dtype=wp.float64),
-    old_parts: wp.array(dtype=wp.int32),
+    old_parts: wp.array(dtype=wp.int64),
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
-    parts: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int64),
 ):
     """Evaluate as `contact_energies` after a renewal of the list at this pose: candidates of kept pairs keep their values."""
     t = wp.tid() + first
@@ -356,10 +354,10 @@ def exchange_known(
     counts: wp.array(dtype=wp.int32),
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
-    parts: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int64),
     other_energy: wp.array(dtype=wp.float64),
     other_gap: wp.array(dtype=wp.float64),
-    other_parts: wp.array(dtype=wp.int32),
+    other_parts: wp.array(dtype=wp.int64),
 ):
     """Exchange the values of two slots of candidates."""
     k = wp.tid() + first
@@ -367,10 +365,10 @@ def exchange_known(
         return
     e = energy[k]
     g = gap[k]
-    bits = parts[k]
+    codes = parts[k]
     energy[k] = other_energy[k]
     gap[k] = other_gap[k]
     parts[k] = other_parts[k]
     other_energy[k] = e
     other_gap[k] = g
-    other_parts[k] = bits
+    other_parts[k] = codes

@@ -89,7 +89,7 @@ def contact_blocks(
     law: ContactLaw,
     pose: Pose,
     listed: CandidateList,
-    parts: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int64),
     runs: Runs,
     run_counts: wp.array(dtype=wp.int32),
     items: Items,

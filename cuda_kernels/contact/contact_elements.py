@@ -34,6 +34,7 @@ def contact_elements(
     pose: Pose,
     listed: CandidateList,
     gap: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int64),
     runs: Runs,
     run_counts: wp.array(dtype=wp.int32),
     run: wp.int32,
@@ -58,7 +59,7 @@ def contact_elements(
         near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
         a = activation(s.between, i, j)
         xi = separation(s, i, j, law.minimum)
-        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, 1 << k)
+        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
     # reloading is necessary: the points and poses would exceed the registers
     i = opaque(i)
     j = opaque(j)

@@ -7,6 +7,7 @@
     vertex and plane     part 0
 """
 
+import numpy as np
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Pose
@@ -30,13 +31,67 @@ wp.set_module_options(OPTIONS)
 PARTS = 7
 """Largest number of parts of a candidate."""
 TOTAL = PARTS
-"""Index of the combination of barriers in `Coefficients`."""
-ALL = wp.constant((1 << PARTS) - 1)
-"""Bits of all parts."""
+"""Index of the sum in `Coefficients`."""
+WIDTHS = (1, 8, 8, 8, 13, 13, 13)
+"""Bits of the codes of the parts (`Combination`)."""
+SIDE_COUNT = wp.constant(128)
+CORNER_COUNT = wp.constant(4096)
+"""Codes of a side and of a corner that count 0 features."""
 
 
 Coefficients = wp.types.vector(length=8, dtype=wp.float64)
-"""Derivatives of a candidate's combination by the barriers of its parts, 0 without a part, and the combination."""
+"""Derivatives of a candidate's combination by the barriers of its parts, 0 without a part, and a sum."""
+
+
+@wp.struct
+class Combination:
+    """Nonzero parts of a candidate, and the combination of their barriers.
+
+    `parts` has a code for each part, 0 without it. Of a vertex, the codes contain the numbers of features that the coefficients
+    count: 1 for the interior, `SIDE_COUNT` and `CORNER_COUNT` plus the number for sides and corners."""
+
+    parts: wp.int64
+    value: wp.float64
+
+
+@wp.func
+def place_of(k: wp.int32) -> wp.int32:
+    """Return the first bit of the code of part k: 1 bit of part 0, 8 of 1 to 3, 13 of 4 to 6."""
+    if k == 0:
+        return 0
+    if k <= 3:
+        return 8 * k - 7
+    return 13 * k - 27
+
+
+@wp.func
+def code_of(parts: wp.int64, k: wp.int32) -> wp.int32:
+    """Return the code of part k."""
+    return wp.int32(parts >> wp.int64(place_of(k))) & wp.where(k == 0, 1, wp.where(k <= 3, 255, 8191))
+
+
+@wp.func
+def with_code(parts: wp.int64, k: wp.int32, code: wp.int32) -> wp.int64:
+    """Add the code of part k."""
+    return parts | (wp.int64(code) << wp.int64(place_of(k)))
+
+
+@wp.func
+def bits_of(parts: wp.int64) -> wp.int32:
+    """Return one bit for each nonzero part."""
+    bits = wp.int32(0)
+    if parts == wp.int64(0):
+        return bits
+    for k in range(PARTS):
+        if code_of(parts, k) != 0:
+            bits = bits | (1 << k)
+    return bits
+
+
+def count_parts(parts: np.ndarray) -> np.ndarray:
+    """Return the numbers of nonzero parts of candidates with the codes (m,)."""
+    places = np.cumsum((0, *WIDTHS[:-1]))
+    return np.count_nonzero((parts[:, None] >> places) & (2 ** np.array(WIDTHS) - 1), axis=1)
 
 
 @wp.struct
@@ -129,7 +184,20 @@ def has_neighbour(s: Surfaces, u: wp.int32, v: wp.int32) -> bool:
 
 
 @wp.func
-def of_vertex(
+def vertex_coefficient(s: Surfaces, source: wp.int32, target: wp.int32, k: wp.int32, count: wp.int32) -> wp.float64:
+    """Return the coefficient of part k of vertex `source` against a target, which counts `count` features."""
+    weight = s.topology.vertex_weight[source]
+    value = weight * wp.float64(count)
+    if k > 3:
+        # two corners with each other as targets
+        u = s.topology.corners[target][k - 4]
+        if has_neighbour(s, u, source) and has_neighbour(s, source, u):
+            value = value - wp.float64(0.5) * wp.min(weight, s.topology.vertex_weight[u])
+    return value
+
+
+@wp.func
+def combine_vertex(
     s: Surfaces,
     barrier_kind: wp.int32,
     d_hat: wp.float64,
@@ -140,10 +208,9 @@ def of_vertex(
     c: wp.vec4i,
     prim: Primitives,
     near: Proximity,
-    requested: wp.int32,
-) -> Coefficients:
-    """Return coefficients of a vertex against a target with the proximity `near`, of the parts with bits in `requested`."""
-    out = Coefficients()
+) -> Combination:
+    """Return the combination of a vertex against a target with the proximity `near`."""
+    out = Combination()
     v = i
     o = j
     if c[1] == TARGET_VERTEX:
@@ -174,10 +241,10 @@ def of_vertex(
     own_pattern = pattern_of(s, target, near.weights)
     for k in range(PARTS):
         # only triangles whose closest point has three positive weights have the pattern of their interior
-        is_requested = inside == 3 or near.feature >= FACE_OF_I
+        is_present = inside == 3 or near.feature >= FACE_OF_I
         if k > 0:
-            is_requested = ((owned >> (k - 1)) & 1) != 0
-        if not is_requested or ((requested >> k) & 1) == 0:
+            is_present = ((owned >> (k - 1)) & 1) != 0
+        if not is_present:
             continue
         # the ends of a side, or twice the same corner
         head = points[(k + 2) % 3]
@@ -229,15 +296,10 @@ def of_vertex(
                     is_beyond = edge_parameter(x, far, head) < ONE - TIE
                 if is_beyond:
                     count = count + s.topology.spoke_extra[m]
-        value = weight * wp.float64(count)
-        if k > 3:
-            # two corners with each other as targets
-            u = s.topology.corners[target][k - 4]
-            if has_neighbour(s, u, source) and has_neighbour(s, source, u):
-                value = value - wp.float64(0.5) * wp.min(weight, s.topology.vertex_weight[u])
+        value = vertex_coefficient(s, source, target, k, count)
         if value != ZERO:
-            out[k] = value
-            out[TOTAL] = out[TOTAL] + out[k] * barrier(barrier_kind, D, d_hat, xi)[0]
+            out.parts = with_code(out.parts, k, count + wp.where(k == 0, 0, wp.where(k <= 3, SIDE_COUNT, CORNER_COUNT)))
+            out.value = out.value + value * barrier(barrier_kind, D, d_hat, xi)[0]
     return out
 
 
@@ -323,6 +385,35 @@ def of_edges(
 
 
 @wp.func
+def combine(
+    s: Surfaces,
+    barrier_kind: wp.int32,
+    d_hat: wp.float64,
+    xi: wp.float64,
+    pose: Pose,
+    i: wp.int32,
+    j: wp.int32,
+    c: wp.vec4i,
+    prim: Primitives,
+    near: Proximity,
+) -> Combination:
+    """Return the combination of an active candidate (pair, kind, a, b) of bodies i, j with the proximity `near`."""
+    out = Combination()
+    if s.topology.local == 0 or c[1] == VERTEX_PLANE:
+        out.parts = wp.int64(1)
+        out.value = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
+    elif c[1] == EDGE_EDGE:
+        counts = of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
+        out.value = counts[TOTAL]
+        for k in range(5):
+            if counts[k] != ZERO:
+                out.parts = with_code(out.parts, k, 1)
+    else:
+        out = combine_vertex(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
+    return out
+
+
+@wp.func
 def coefficients(
     s: Surfaces,
     barrier_kind: wp.int32,
@@ -334,19 +425,27 @@ def coefficients(
     c: wp.vec4i,
     prim: Primitives,
     near: Proximity,
-    requested: wp.int32,
+    parts: wp.int64,
 ) -> Coefficients:
-    """Return coefficients of an active candidate (pair, kind, a, b) of bodies i, j with the proximity `near`.
-
-    Of a vertex only the parts with bits in `requested` are evaluated: `ALL`, or those known to be nonzero."""
+    """Return coefficients of an active candidate of bodies i, j with the proximity `near` and known `parts` at this pose; the
+    combination only of two edges."""
+    if c[1] == EDGE_EDGE and s.topology.local != 0:
+        return of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
+    out = Coefficients()
     if s.topology.local == 0 or c[1] == VERTEX_PLANE:
-        out = Coefficients()
         out[0] = ONE
         out[TOTAL] = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
         return out
-    if c[1] == EDGE_EDGE:
-        return of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
-    return of_vertex(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near, requested)
+    v = wp.where(c[1] == TARGET_VERTEX, j, i)
+    o = wp.where(c[1] == TARGET_VERTEX, i, j)
+    source = s.vertex_start[s.mesh[v]] + c[2]
+    target = s.target_start[s.mesh[o]] + c[3]
+    for k in range(PARTS):
+        code = code_of(parts, k)
+        if code != 0:
+            count = code - wp.where(k == 0, 0, wp.where(k <= 3, SIDE_COUNT, CORNER_COUNT))
+            out[k] = vertex_coefficient(s, source, target, k, count)
+    return out
 
 
 @wp.func

@@ -3,12 +3,10 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Pose
-from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.contact import ContactLaw, mollifier, radial, stiffness
-from cuda_kernels.contact.minima import Coefficients, bit_at, coefficients, count_bits, part
+from cuda_kernels.contact.minima import bit_at, bits_of, coefficients, count_bits, part
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import (
-    EDGE_EDGE,
     VERTEX_PLANE,
     CandidateList,
     Surfaces,
@@ -19,8 +17,6 @@ from cuda_kernels.contact.surfaces import (
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
-SMALLEST_ENERGY = wp.constant(wp.float64(1e-290))
-"""Smallest energy as a divisor."""
 
 
 @wp.struct
@@ -45,16 +41,11 @@ def press(
     pose: Pose,
     listed: CandidateList,
     chosen: wp.array(dtype=wp.int32),
-    bits: wp.array(dtype=wp.int32),
-    energy: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int64),
     offset: wp.array(dtype=wp.int32),
     out: Points,
 ):
-    """Compute the nonzero parts of one chosen candidate, from its offset on; `energy` and `bits` are its values at this pose.
-
-    The coefficients are the most expensive step. A vertex with a single nonzero part has the energy ``kappa counts b``, which
-    gives its coefficient.
-    """
+    """Compute the nonzero parts of one chosen candidate, from its offset on; `parts` are its codes at this pose."""
     t = wp.tid() + first
     e = chosen[t]
     c = listed.items[e]
@@ -68,23 +59,12 @@ def press(
     scale = ONE / law.kappa[i]
     prim = primitives(s, i, j, c[1], c[2], c[3])
     m = mollifier(c[1], prim, Ai, Aj)
-    count = count_bits(bits[e])
-    counts = Coefficients()
-    is_single = bool(c[1] != EDGE_EDGE and count == 1)
-    if is_single:
-        k = bit_at(bits[e], 0)
-        one = part(c[1], prim, k)
-        near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
-        whole = kappa * barrier(law.kind, wp.dot(near.r, near.r), a, xi)[0]
-        is_single = whole > SMALLEST_ENERGY
-        if is_single:
-            counts[k] = energy[e] / whole
-    if not is_single:
-        near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
-        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, bits[e])
-    for number in range(count):
-        k = bit_at(bits[e], number)
-        if k > 0 and not is_single:
+    bits = bits_of(parts[e])
+    near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
+    for number in range(count_bits(bits)):
+        k = bit_at(bits, number)
+        if k > 0:
             one = part(c[1], prim, k)
             near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
         row = offset[t] + number

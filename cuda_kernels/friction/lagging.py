@@ -7,7 +7,7 @@ from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness_at
-from cuda_kernels.contact.minima import PARTS, TOTAL, Coefficients, coefficients, part
+from cuda_kernels.contact.minima import PARTS, TOTAL, Coefficients, code_of, coefficients, part
 from cuda_kernels.contact.pair_law import activation_at, pair_parameters
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
@@ -73,10 +73,10 @@ def loads_of(
     j: wp.int32,
     place: wp.int32,
     c: wp.vec4i,
-    requested: wp.int32,
+    parts: wp.int64,
 ) -> Coefficients:
-    """Return normal forces [N] of the parts of a candidate of bodies i, j with bits in `requested`, and their sum; the bodies'
-    parameters are at `place`.
+    """Return normal forces [N] of the nonzero `parts` of a candidate of bodies i, j, and their sum; the bodies' parameters are at
+    `place`.
 
     Two edges have one force, at their closest points: the normal component of their force and those of their ends."""
     out = Coefficients()
@@ -85,7 +85,7 @@ def loads_of(
     prim = primitives(s, i, j, c[1], c[2], c[3])
     near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
     scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness_at(law, s, place, i, j, a, xi)
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, requested)
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts)
     # reloading is necessary: the points and poses would exceed the registers
     i = opaque(i)
     j = opaque(j)
@@ -113,11 +113,11 @@ def loads_of(
 
 
 @wp.func
-def has_friction(kind: wp.int32, parts: wp.int32, m: wp.int32) -> bool:
+def has_friction(kind: wp.int32, parts: wp.int64, m: wp.int32) -> bool:
     """Return whether part m of an active candidate has its own friction."""
     if kind == EDGE_EDGE:
         return m == 0
-    return ((parts >> m) & 1) != 0
+    return code_of(parts, m) != 0
 
 
 @wp.func
@@ -130,7 +130,7 @@ def lag_candidate(
     i: wp.int32,
     j: wp.int32,
     c: wp.vec4i,
-    parts: wp.int32,
+    parts: wp.int64,
     begin: wp.int32,
     anchors: Anchors,
     out: Lagged,
@@ -183,7 +183,7 @@ def lag_contacts(
     heading: wp.array(dtype=wp.mat33d),
     listed: CandidateList,
     batch: wp.int32,
-    parts: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int64),
     offset: wp.array(dtype=wp.int32),
     anchors: Anchors,
     out: Lagged,
@@ -207,7 +207,7 @@ def count_sources(
     listed: CandidateList,
     surfaces: Surfaces,
     pose: Pose,
-    parts: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int64),
     count: wp.array(dtype=wp.int32),
 ):
     """Count the lagged contacts of a candidate: per part with friction one of each resistance, none for parallel edges, whose
@@ -216,7 +216,7 @@ def count_sources(
     if k >= listed.counts[1]:
         return
     count[k] = 0
-    if parts[k] == 0:
+    if parts[k] == wp.int64(0):
         return
     c = listed.items[k]
     i = listed.pairs[c[0]][0]
@@ -242,7 +242,7 @@ def pair_loads(
     resists: Resistances,
     pose: Pose,
     listed: CandidateList,
-    parts: wp.array(dtype=wp.int32),
+    parts: wp.array(dtype=wp.int64),
     out: wp.array(dtype=wp.float64),
 ):
     """Sum the friction loads of the candidates of every pair."""
@@ -257,7 +257,7 @@ def pair_loads(
     if resisted > ZERO:
         place = pair_parameters(s.between.own, s.between.bodies, i, j)
         for e in range(listed.segment[k], listed.segment[k + 1]):
-            if parts[e] != 0:
+            if parts[e] != wp.int64(0):
                 total = total + resisted * loads_of(s, law, pose, i, j, place, listed.items[e], parts[e])[TOTAL]
     out[k] = total
 

@@ -21,17 +21,15 @@ from cuda_kernels.contact import marches
 from cuda_kernels.contact.ccd import Limits, Query
 from cuda_kernels.contact.contact_blocks import contact_blocks
 from cuda_kernels.contact.contact_elements import contact_elements
-from cuda_kernels.contact.minima import PARTS
+from cuda_kernels.contact.minima import count_parts
 from cuda_kernels.contact.pressing import Points, press
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
 
-KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int32}
+KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int64}
 """Arrays per candidate in a slot."""
 OWN, PAIRS = ("key", "activation", "factor"), 4096
 """Arrays of pairs with contact parameters of their own, and their initial capacity."""
-_COUNT = np.array([bits.bit_count() for bits in range(1 << PARTS)], dtype=np.int32)
-"""Number of parts in every bit set."""
 
 
 class Contacts:
@@ -182,7 +180,7 @@ class Contacts:
         return tuple(self.device.read_all((c.pairs, c.pair_count), (out, c.pair_count)))
 
     def arrays(self, slot: str) -> tuple[wp.array, ...]:
-        """Energy, gap and bits of the active parts of every candidate, for slot "current" or "trial"."""
+        """Energy, gap and codes of the nonzero parts of every candidate, for slot "current" or "trial"."""
         self._sizes()
         return tuple(self.pool.get(f"{name}_{slot}", 1, kind) for name, kind in KNOWN.items())
 
@@ -251,10 +249,10 @@ class Contacts:
         c, device, get = self.candidates, self.device, self._reading.get
         if c.count == 0:
             return Pressing.nothing()
-        energy, _, parts = self.arrays("current")
-        bits = device.read(parts, c.count)
-        chosen = np.flatnonzero(bits).astype(np.int32)
-        counts = _COUNT[bits[chosen]]
+        _, _, parts = self.arrays("current")
+        codes = device.read(parts, c.count)
+        chosen = np.flatnonzero(codes).astype(np.int32)
+        counts = count_parts(codes[chosen])
         total, offset = int(counts.sum()), np.cumsum(counts, dtype=np.int32) - counts
         if total == 0:
             return Pressing.nothing()
@@ -263,7 +261,7 @@ class Contacts:
         selected, first = get("selected", len(chosen), wp.int32), get("first point", len(chosen), wp.int32)
         device.write(selected, chosen)
         device.write(first, offset)
-        query = self.surfaces, self.law, pose, c.listed, selected, parts, energy, first
+        query = self.surfaces, self.law, pose, c.listed, selected, parts, first
         device.launch(press, len(chosen), *query, points, grain=256)
         names = "pair", "place", "normal", "gap", "force", "torque_i", "torque_j"
         pair, *others = device.read_all(*((getattr(points, name), total) for name in names))
@@ -308,7 +306,7 @@ class Contacts:
         runs, query = r.run_capacity, (self.surfaces, self.law, pose, c.listed)
         listed = r.runs, r.counts
         if r.elements:
-            self.device.launch(contact_elements, r.run * runs, *query, gap, *listed, r.run, r.items, r.elements, grain=64)
+            self.device.launch(contact_elements, r.run * runs, *query, gap, parts, *listed, r.run, r.items, r.elements, grain=64)
             r.sum_elements()
         else:
             self.device.launch(contact_blocks, runs, *query, parts, *listed, r.items, r.sums, grain=4)

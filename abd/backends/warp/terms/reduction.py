@@ -115,7 +115,7 @@ class Reduction:
         self.coupling.starts, self.coupling.count = device.zeros(n + 1, wp.int32), self.counts
         self.bodies, self.entries = device.upload(np.array([n]), wp.int32), device.zeros(max(n, 1), wp.int32)
         self.ends = active_pairs.Ends()
-        self._single_part = device.zeros(0, wp.int32)
+        self._single_part = device.zeros(0, wp.int64)
         self.scan.reserve(n)
         self.grow(1, 1)
 
@@ -134,7 +134,7 @@ class Reduction:
         capacity grows.
 
         Args:
-            done: (n,); values: values of all items; parts: bits of the parts of all items, one part per item by default.
+            done: (n,); values: values of all items; parts: codes of the parts of all items, one part per item by default.
         """
         parts = self._single_part if parts is None else parts
         device = self.device
