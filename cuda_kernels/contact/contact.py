@@ -258,7 +258,7 @@ def known_at(
     return out
 
 
-@wp.kernel(grid_stride=False)
+@wp.kernel(grid_stride=False, cuda_max_registers=200)
 def contact_energies(
     first: wp.int32,
     s: Surfaces,

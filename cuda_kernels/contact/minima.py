@@ -65,6 +65,12 @@ def place_of(k: wp.int32) -> wp.int32:
 
 
 @wp.func
+def zero_of(k: wp.int32) -> wp.int32:
+    """Return the code of part k that counts 0 features."""
+    return wp.where(k == 0, 0, wp.where(k <= 3, SIDE_COUNT, CORNER_COUNT))
+
+
+@wp.func
 def code_of(parts: wp.int64, k: wp.int32) -> wp.int32:
     """Return the code of part k."""
     return wp.int32(parts >> wp.int64(place_of(k))) & wp.where(k == 0, 1, wp.where(k <= 3, 255, 8191))
@@ -298,8 +304,8 @@ def combine_vertex(
                     count = count + s.topology.spoke_extra[m]
         value = vertex_coefficient(s, source, target, k, count)
         if value != ZERO:
-            out.parts = with_code(out.parts, k, count + wp.where(k == 0, 0, wp.where(k <= 3, SIDE_COUNT, CORNER_COUNT)))
             out.value = out.value + value * barrier(barrier_kind, D, d_hat, xi)[0]
+            out.parts = with_code(out.parts, k, count + zero_of(k))
     return out
 
 
@@ -443,8 +449,7 @@ def coefficients(
     for k in range(PARTS):
         code = code_of(parts, k)
         if code != 0:
-            count = code - wp.where(k == 0, 0, wp.where(k <= 3, SIDE_COUNT, CORNER_COUNT))
-            out[k] = vertex_coefficient(s, source, target, k, count)
+            out[k] = vertex_coefficient(s, source, target, k, code - zero_of(k))
     return out
 
 
