@@ -111,6 +111,7 @@ class Modes:
         self._moment = model.bodies.moment[articulations.tumbling]
         self._middle = self._moment.sum(axis=1) - np.sort(self._moment, axis=1)[:, 1]
         self._scheme = self._modes = self._system = self.last = self._next_history = None  # cached from the last step
+        self._resolved = None, None
 
     @property
     def history(self) -> np.ndarray:
@@ -242,9 +243,15 @@ class Modes:
         if self.history is not self._next_history:
             self.history = self._next_history
 
+    def resolved(self, system: JointSystem) -> np.ndarray:
+        """Return (R,) bool, joint rows whose vibrations steps resolve (`abd.joints.rows.springs.resolved`)."""
+        if system is not self._resolved[0]:
+            self._resolved = system, resolved(self.model, system)
+        return self._resolved[1]
+
     def _find_sprung(self, system: JointSystem) -> np.ndarray:
         """Return (n,) bool, bodies of articulations with springs that follow the trapezoidal rule.
 
         They take no `Mode.SECOND` step, whose coefficients are those of joint forces without such springs; nor do free bodies."""
-        ends = np.stack(system.row_bodies)[:, resolved(self.model, system)]
+        ends = np.stack(system.row_bodies)[:, self.resolved(system)]
         return self.articulations.containing(np.isin(np.arange(len(self.history)), ends))

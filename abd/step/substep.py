@@ -101,8 +101,10 @@ class Substeps:
         if changed is not stepper.none or (returning is not stepper.none and returning.any()):
             self.unfitted = stepper.qd, stepper.memory
             rates = stepper.rows.drive_rates(stepper.time, h, stepper.previous_h)
-            self.drive_work, self.reactions = stepper.rebounds.fit_velocities(changed, rates)
-            stepper.rebounds.fit_velocities(returning, rates)
+            compliant = stepper.joints.compliant
+            stiff = compliant & ~stepper.modes.resolved(stepper.joints) if compliant.any() else compliant
+            self.drive_work, self.reactions = stepper.rebounds.fit_velocities(changed, rates, stiff)
+            stepper.rebounds.fit_velocities(returning, rates, compliant)
         if (failure := stepper.rows.turns_ahead(stepper.time, h, stepper.fastest, stepper.excluded)) is not None:
             return failure
         stepper.rows.load_friction()

@@ -187,6 +187,42 @@ def test_a_joint_that_is_enabled_on_a_turning_body_carries_the_centripetal_force
         assert np.linalg.norm(sim.joints["hinge"].wrench()[0]) == pytest.approx(0.2 * 3.0**2, rel=0.02)
 
 
+COMPLIANT = {"enforcement": "compliant", "linear_compliance": 1e-8, "rotary_compliance": 1e-8}
+"""Stiffer than steps of 0.5 ms resolve."""
+
+
+@pytest.mark.parametrize("dt", [1e-2, 2e-3, 5e-4])
+def test_a_compliant_joint_that_is_enabled_on_a_turning_body_does_not_ring(dt):
+    """Its force is the centripetal one, also when generalized alpha follows the steps of implicit Euler."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_body("bar", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0, 0), velocity=(0, 0, -0.6), angular_velocity=(0, 3, 0))
+    scene.add_hinge("hinge", abd.WORLD, "bar", anchor=(0, 0, 0), axis=(0, 1, 0), active=False, **COMPLIANT)
+    sim = abd.Simulation(scene, device=NAME)
+    sim.joints["hinge"].active = True
+    sim.run(steps=3)
+    forces = follow(sim, 12, lambda _: np.linalg.norm(sim.joints["hinge"].wrench()[0]))
+    assert forces == pytest.approx([0.2 * 3.0**2] * 12, rel=0.02)
+
+
+@pytest.mark.parametrize(("dt", "within"), [(1e-2, 0.01), (5e-4, 0.06)])
+def test_a_lock_does_not_excite_a_compliant_joint_of_its_mechanism(dt, within):
+    """Two bars turn as one at 2 rad/s when the first one is locked; the second one goes on."""
+
+    def forces(**elbow) -> np.ndarray:
+        scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+        for k, name in enumerate(("upper", "lower")):
+            motion = {"velocity": (0, 0, -2.0 * (0.5 + k)), "angular_velocity": (0, 2, 0)}
+            scene.add_body(name, box=(1, 0.1, 0.1), mass=1, position=(0.5 + k, 0, 0), **motion)
+        scene.add_hinge("shoulder", abd.WORLD, "upper", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
+        scene.add_hinge("elbow", "upper", "lower", anchor=(1, 0, 0), axis=(0, 1, 0), **elbow)
+        sim = abd.run(scene, duration=0.02, device=NAME)
+        sim.joints["shoulder"].theta.lock()
+        return np.array(follow(sim, 20, lambda _: [sim.joints[one].wrench()[0] for one in ("shoulder", "elbow")]))
+
+    known, found = forces(enforcement="exact"), forces(**COMPLIANT)
+    assert np.abs(found - known)[1:].max() < within * np.abs(known[1:]).max()
+
+
 @pytest.mark.parametrize("dt", [0.01, 0.002])
 @pytest.mark.parametrize("enforcement", ["exact", "penalty"])
 def test_a_lock_on_an_accelerated_body_carries_weight_and_inertia(enforcement, dt):

@@ -138,6 +138,12 @@ class JointSystem:
         return {(int(a.joint[row]), a.name[row]): Role(a.role[row]) for row in np.flatnonzero(is_held)}
 
     @cached_property
+    def compliant(self) -> np.ndarray:
+        """(R,) bool, active rows of compliant joints and couplings, in the order of `abd.joints.rows.rigid_rows`."""
+        a = self.row_laws
+        return a.active & (a.stiffness > 0.0) & np.isin(a.role, (Role.CONSTRAINT, Role.COUPLING))
+
+    @cached_property
     def rotors(self) -> dict[tuple[int, str], float]:
         """Inertias of rotors [kg or kg m^2], by joints and names of their coordinates."""
         a = self.row_laws

@@ -87,17 +87,18 @@ class Rebounds:
         return rebound
 
     def fit_velocities(
-        self, bodies: np.ndarray, driven: dict[tuple[int, str], float]
+        self, bodies: np.ndarray, driven: dict[tuple[int, str], float], compliant: np.ndarray
     ) -> tuple[float, list[Callable[[], Reactions]]]:
         """Fit velocities of bodies (n,) bool to joints and drives; return the work of drives [J] and the reactions of joints
-        (`Restitution.fitted`)."""
+        (`Restitution.fitted`). Rows `compliant` (R,) bool of compliant joints keep their rates."""
         if not bodies.any():
             return 0.0, []
-        q, qd = self.copies.present
-        fitted = self.restitution.fitted(bodies, q, qd, self.backend.system, driven)
+        (q, qd), rates = self.copies.present, self.copies.memory.history[slots.RATE]
+        fitted = self.restitution.fitted(bodies, q, qd, self.backend.system, driven, compliant, rates)
         if fitted is None:
             return 0.0, []
         self._set_velocity(fitted[0], fitted[0] - qd)
+        self.copies.memory.history[slots.RATE, compliant] = rates[compliant]
         return fitted[1:]
 
     def friction_points(self, q: np.ndarray) -> FrictionPoints:

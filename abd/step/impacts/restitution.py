@@ -197,23 +197,28 @@ class Restitution:
         return Rebound(out, *work.tolist(), Impulses.joined(*impulses), reactions)
 
     def fitted(
-        self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float]
-    ) -> tuple[np.ndarray, float, list[Callable[[], Reactions]]] | None:
+        self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float],
+        compliant: np.ndarray, rates: np.ndarray,
+    ) -> tuple[np.ndarray, float, list[Callable[[], Reactions]]] | None:  # fmt: skip
         """Return velocities (n, 12) with those of bodies (n,) bool fitted to their joints, the work of drives [J], and functions
         that compute the reactions of joints; None if they do not change.
 
         The change is the smallest one in the norm of the mass matrix. Velocities of implicit Euler are those of the chords of a
         step: a body that turns by w h about a joint leaves it by half of that, of its speed. `driven`: speeds [m/s or rad/s] of
-        driven coordinates, by joint and name; rotors and other coordinates move freely."""
+        driven coordinates, by joint and name; rotors and other coordinates move freely. `compliant`: (R,) bool, compliant rows
+        with the speeds `rates` (R,); other compliant rows move freely."""
         self._update_rows(system, q)
         rows = self._rows
         place = {(int(rows.joint[row]), rows.name[row]): int(row) for row in rows.coordinates()}
         moved = np.array([place[key] for key in driven], dtype=int)
         others = ~(self._driven | np.isin(self._constraints, moved))
-        held, slack = np.append(self._constraints[others], moved), np.append(self._slack[others], np.zeros(len(moved)))
+        keep = compliant[system.compliant]
+        given = np.append(np.flatnonzero(rows.held & rows.yields)[keep], moved)
+        held, slack = np.append(self._constraints[others], given), np.append(self._slack[others], np.zeros(len(given)))
         if not len(held):
             return None
-        speeds = np.concatenate([np.zeros(len(held) - len(moved)), rows.scale[moved] * np.array([*driven.values()])])
+        known = rows.scale[given] * np.array([*rates[system.compliant][keep], *driven.values()])
+        speeds = np.append(np.zeros(len(held) - len(given)), known)
         twists, changes, J = self.twists(q, qd).ravel(), np.zeros(6 * len(q)), self._jacobian(q, held)
         work, reactions = 0.0, []
         for world in np.unique(self.model.bodies.world[bodies]):
