@@ -105,6 +105,17 @@ def test_coordinate_has_its_initial_rate(key):
     assert (1.0 + 0.1**2) / 12.0 * spin == pytest.approx(0.5 * speed, rel=1e-9)
 
 
+@pytest.mark.parametrize(("root", "elbow"), [("compliant", "compliant"), ("compliant", "exact"), ("exact", "compliant")])
+def test_bodies_move_with_compliant_joints_that_have_an_initial_rate(root, elbow):
+    """Their velocities are those of stiff joints."""
+    known = abd.Simulation(chain(initial_rate=3.0), device="numpy").stepper.qd
+    scene, keys = chain(initial_rate=3.0), {"exact": {}, "compliant": {"linear_compliance": 1e-7, "rotary_compliance": 1e-7}}
+    for name, enforcement in (("root", root), ("elbow", elbow)):
+        for key, value in {"enforcement": enforcement, **keys[enforcement]}.items():
+            setattr(scene.joint(name), key, value)
+    np.testing.assert_allclose(abd.Simulation(scene, device="numpy").stepper.qd, known, atol=1e-9)
+
+
 @pytest.mark.parametrize(("enforcement", "center"), [("exact", (0, 0, 0)), ("penalty", (1, 2, 0)), ("exact", (1e3, 0.1, 0.3))])
 @pytest.mark.parametrize(
     "kind, coordinate", [("hinge", "theta"), ("slider", "z"), ("cylindrical", "theta"), ("universal", "roll")]

@@ -2,7 +2,8 @@
 
 Constraints and couplings hold from the start. Velocities that violate them are projected as in an inelastic impact:
 ``u = u0 + M^-1 J^T y`` with ``J u = r``. r is zero for constraints, couplings and locked coordinates, and the initial
-rate of a coordinate that has one; y are the impulses.
+rate of a coordinate that has one; y are the impulses. Compliant rows are no constraints. In articulations with an initial rate
+they keep their rates, so that the bodies move with the joint.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from scipy.sparse.linalg import lsmr
 
 from abd.errors import SceneError
 from abd.joint_list import JointList
-from abd.joints.closure.link_graph import connected_labels, members
+from abd.joints.closure.link_graph import connected_labels, joined_components, members
 from abd.joints.rows.batches import batches
 from abd.joints.rows.laws import Role
 from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, single_clusters
@@ -84,10 +85,10 @@ def _consistent_velocities(
     A = q[:, 3:].reshape(-1, 3, 3)
     W = qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(A)
     u = np.concatenate([qd[:, :3] / rows.length, axial(W)], axis=1)
-    chosen, rate = _rows(rows, requested)
+    chosen, rate = _rows(model, rows, requested)
     clusters = single_clusters(rows)
     J = rows.jacobian(q)[chosen]
-    missing = rate * rows.scale[chosen] - J @ u.ravel()
+    missing = np.where(np.isnan(rate), 0.0, rate * rows.scale[chosen] - J @ u.ravel())
     spread = clusters.spread(q, rows.length)
     # lengths are in units of `rows.length`
     roots = mobility_roots(model)[clusters.of >= 0] / np.repeat([rows.length, 1.0], 3)
@@ -107,13 +108,25 @@ def _consistent_velocities(
     return np.where((bodies.kind == Kind.DYNAMIC)[:, None], out, qd), linear, angular
 
 
-def _rows(rows: RigidRows, requested: dict[tuple[int, str], float | None]) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that constrain velocities, and their rates [m/s or rad/s]."""
+def _rows(
+    model: Model, rows: RigidRows, requested: dict[tuple[int, str], float | None]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that constrain velocities, and their rates [m/s or rad/s]; NaN for rows that keep the given ones."""
     held = rows.held & ~rows.yields & ((rows.role == Role.CONSTRAINT) | (rows.role == Role.COUPLING))
     coordinates = [row for row in rows.coordinates().tolist() if (int(rows.joint[row]), rows.name[row]) in requested]
-    chosen = np.concatenate([np.flatnonzero(held), np.array(coordinates, dtype=int)])
+    compliant = _compliant_rows(model, rows, requested)
+    chosen = np.concatenate([np.flatnonzero(held), np.array(coordinates, dtype=int), compliant])
     rates = [requested[int(rows.joint[row]), rows.name[row]] or 0.0 for row in coordinates]
-    return chosen, np.concatenate([np.zeros(np.count_nonzero(held)), rates])
+    return chosen, np.concatenate([np.zeros(np.count_nonzero(held)), rates, np.full(len(compliant), np.nan)])
+
+
+def _compliant_rows(model: Model, rows: RigidRows, requested: dict[tuple[int, str], float | None]) -> np.ndarray:
+    """Compliant rows of the articulations that have a coordinate with an initial rate."""
+    ends, component = JointList.of(model.joints).bodies, np.append(joined_components(model), -1)  # the last entry is the world
+    moves = np.append(model.bodies.kind == Kind.DYNAMIC, False)
+    of_joint = np.where(moves[ends], component[ends], -1).max(axis=1)
+    given = [joint for (joint, _), rate in requested.items() if rate is not None]
+    return np.flatnonzero(rows.held & rows.yields & np.isin(of_joint, of_joint[given])[rows.joint])
 
 
 def _least_norm(J: sparse.csr_matrix, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
