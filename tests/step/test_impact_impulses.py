@@ -47,6 +47,31 @@ def test_the_force_of_a_limit_with_a_heavy_body_behind_it_settles(dt: float):
     np.testing.assert_allclose(forces[round(0.25 / dt) :], GRAVITY * (0.2 + 600.0), rtol=0.02)
 
 
+@pytest.mark.parametrize("dt", [0.01, 0.002, 5e-4])
+@pytest.mark.parametrize("enforcement", ["exact", "penalty", "compliant"])
+def test_friction_of_an_impact_with_a_heavy_body_behind_the_contact(enforcement: str, dt: float):
+    """A hammer of 20.5 kg in a guide lands at 1 m/s, and slides at 2 m/s. Joints that are stiffer than the step resolves pass the
+    impulse on at once."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
+    scene.add_material("default", mu=0.5, restitution=0.0)
+    scene.add_body("floor", half_space={})
+    scene.add_body("head", sphere={"radius": 0.05}, mass=0.5, position=(0, 0, 0.07), velocity=(2, 0, -1))
+    scene.add_body("heavy", box=(0.1,) * 3, mass=20.0, position=(0, 0, 0.32), velocity=(2, 0, -1))
+    keys = {"linear_compliance": 1e-9, "rotary_compliance": 1e-9} if enforcement == "compliant" else {}
+    scene.add_fixed("handle", "head", "heavy", anchor=(0, 0, 0.12), enforcement=enforcement, **keys)
+    guide = {"anchor": (0, 0, 0.32), "axis": (0, 1, 0), "enforcement": enforcement, **keys}
+    scene.add_joint("planar_translation", "guide", abd.WORLD, "heavy", **guide)
+    sim = abd.Simulation(scene, device="cpu")
+    head, impulse = sim.bodies["head"], np.zeros(3)
+    for _ in range(round(0.03 / dt)):
+        energy = sim.step().energy
+        impulse += head.contact_force * dt
+    np.testing.assert_allclose(impulse, [-10.25, 0.0, 20.5], rtol=2e-3, atol=1e-3)
+    np.testing.assert_allclose(head.linear_velocity, [1.5, 0.0, 0.0], atol=2e-3)
+    assert energy["integration"] == pytest.approx(-0.5 * 20.5, rel=1e-3)
+    assert energy["friction_work"] == pytest.approx(-10.25 * 1.75, rel=1e-3)
+
+
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 @pytest.mark.parametrize("mu", [0.0, 0.2])
 @pytest.mark.parametrize("dt", [0.01, 0.002])

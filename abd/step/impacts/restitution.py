@@ -12,8 +12,9 @@ They start from the velocities w = v before the step. Each pass reflects the clo
 
 until none closes; pairs at rest may close as before, ``P_k . w+ >= min(0, P_k . v)``. Where all e_k are 0, one pass takes all
 pairs. W is the inverse of the mass matrix of the rigid motions that joints, fixed degrees of freedom, and drives and brakes
-without effort limit allow (`abd.step.impacts.mobility`). An impact thus propagates through a row of touching balls pair by
-pair, and the last one leaves; a plank that falls flat on two posts hits both at once.
+without effort limit allow (`abd.step.impacts.mobility`). Compliant rows are constraints if the step does not resolve their
+vibration. An impact thus propagates through a row of touching balls pair by pair, and the last one leaves; a plank that falls
+flat on two posts hits both at once.
 A pass adds no energy if the e_k are equal: it is the inelastic solution of the pairs, plus the fraction e of its impulses.
 With u_k the ``P_k . w`` after the last pass, the velocities v' at the end of the step become
 
@@ -48,6 +49,7 @@ from abd.joint_list import JointList
 from abd.joints.rows.laws import Role
 from abd.joints.rows.rigid_rows import follows_pose, rigid_rows
 from abd.joints.rows.sizes import half_length
+from abd.joints.rows.springs import resolved
 from abd.joints.rows.system import JointSystem
 from abd.model import Kind, Model
 from abd.potentials import free_motion
@@ -211,9 +213,9 @@ class Restitution:
         rows = self._rows
         place = {(int(rows.joint[row]), rows.name[row]): int(row) for row in rows.coordinates()}
         moved = np.array([place[key] for key in driven], dtype=int)
-        others = ~(self._driven | np.isin(self._constraints, moved))
         keep = compliant[system.compliant]
         given = np.append(np.flatnonzero(rows.held & rows.yields)[keep], moved)
+        others = ~(self._driven | np.isin(self._constraints, given))
         held, slack = np.append(self._constraints[others], given), np.append(self._slack[others], np.zeros(len(given)))
         if not len(held):
             return None
@@ -404,7 +406,8 @@ class Restitution:
         if self._built_for is system and not follows_pose(self.model):
             return
         self._rows = rows = rigid_rows(replace(self.model, joints=list(self.model.joints)), q)
-        inertia, roles, held = np.zeros(len(rows)), rows.role.copy(), rows.held & ~rows.yields & (rows.role != Role.GAP)
+        inertia, roles, held = np.zeros(len(rows)), rows.role.copy(), rows.held & (rows.role != Role.GAP)
+        held[held & rows.yields] = ~resolved(self.model, system)[system.compliant]
         for row in rows.coordinates():
             coordinate = int(rows.joint[row]), rows.name[row]
             inertia[row] = system.rotors.get(coordinate, 0.0)
