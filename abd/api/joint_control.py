@@ -338,11 +338,12 @@ class JointControl:
     def _jump(self, index: int) -> None:
         """Restart the integrator for the bodies of a joint, whose forces change abruptly.
 
-        If the joint is closed, at the target of a drive too, and has no springs and no drives with an effort limit, the next
-        step begins with velocities that fit it."""
-        joint, modes, a = self.joint(index), self._stepper.modes, self._backend.system.row_laws
+        If the joint is closed, at the target of a drive too, and has no drives with an effort limit and no springs, the next step
+        begins with velocities that fit it. Compliant rows whose vibration the step does not resolve are no springs."""
+        modes, system, a = self._stepper.modes, self._backend.system, self._backend.system.row_laws
         bodies, rows = self._bodies(index), self.rows(index, *FORCES)
-        yields = joint.enforcement == "compliant" or ((a.joint == index) & a.active & (a.stiffness > 0.0)).any()
+        stiff = system.compliant & ~modes.resolved(system)
+        yields = ((a.joint == index) & a.active & (a.stiffness > 0.0) & ~stiff).any()
         holds = (a.law == Law.QUADRATIC) & (a.follows | (a.role == Role.DRIVE))
         has_forces = yields or (a.active & ~holds)[rows].any()
         if has_forces or self._is_open(index):
@@ -352,6 +353,7 @@ class JointControl:
         joints, couplings = self._model.joints, self._model.couplings
         penalty = [joints[one.joint].child for one in couplings if one.active and one.enforcement == "penalty"]
         penalty += [one.child for one in joints if one.active and one.enforcement == "penalty"]
+        penalty += system.row_bodies[1][stiff].tolist()
         modes.refit(articulation, bool(np.isin(penalty, np.flatnonzero(articulation)).any()))
 
     def _bodies(self, index: int) -> list[int]:
@@ -365,7 +367,8 @@ class JointControl:
         linear, a, last = system.linear, system.row_laws, stepper.applied
         new = (linear.joint == index) & ~(last.stiffness > 0.0).any(axis=1)
         opening = np.abs(residual(linear, stepper.q)).max(axis=1, where=linear.K > 0.0, initial=0.0)[new].max(initial=0.0)
-        new = a.active & (a.joint == index) & (last.law == Law.OFF) & (a.mass_stiffness > 0.0) & np.isin(a.role, SPRINGS)
+        new = a.active & (a.joint == index) & (last.law == Law.OFF) & np.isin(a.role, SPRINGS)
+        new &= (a.mass_stiffness > 0.0) | (a.stiffness > 0.0)
         value = stepper.memory.history[slots.VALUE]
         opening = np.abs(value - a.target)[new].max(initial=opening)
         now = of_body(stepper.time, self.joint(index).child)
