@@ -36,16 +36,13 @@ from abd.joints.rows.rows import residual
 from abd.joints.rows.system import JointSystem
 from abd.model import WORLD, Model
 from abd.potentials.integrators import longest
-from abd.step.joint_rows import jumps
+from abd.step.joint_rows import UNFIT, jumps
 from abd.step.step import Stepper
 from cuda_kernels.shared import slots
 
 _log = logging.getLogger(__name__)
 FORCES = Role.DRIVE, Role.SPRING, Role.BRAKE, Role.GAP
 """Roles of rows that exert forces on closed joints, which may jump."""
-UNFIT = 1e-3
-"""Motion along a constraint in a step, relative to that of its bodies, above which a state does not fit the joints. Generalized
-alpha leaves less at 0.1 rad per step."""
 
 
 class JointControl:
@@ -313,14 +310,16 @@ class JointControl:
         stepper = self._stepper
         stepper.sleep.disturb()
         self._coordinates.forget_readings()
-        ends = self._unfit_ends()
+        ends = self._unfit_ends(are_moved)
         drives = stepper.rows.jumping_drives(stepper.time, stepper.worlds.lengths, 0.0)
         unfit = np.array([*ends[ends != WORLD], *drives], dtype=int)
         stepper.modes.jump(unfit[bodies[unfit]], constraints=True)
         self._were_moved |= are_moved
 
-    def _unfit_ends(self) -> np.ndarray:
-        """Return bodies of constraints that are open or that the velocities violate, with repetitions."""
+    def _unfit_ends(self, are_moved: bool) -> np.ndarray:
+        """Return bodies of constraints that are open or that the velocities violate, with repetitions.
+
+        Compliant rows whose vibration steps do not resolve are constraints if bodies `are_moved`; otherwise loads open them."""
         stepper, system = self._stepper, self._backend.system
         q, qd, linear, a = stepper.q, stepper.qd, system.linear, system.row_laws
         lengths = np.broadcast_to(stepper.worlds.lengths, len(q))
@@ -330,6 +329,8 @@ class JointControl:
         motion = np.maximum(np.abs(opening), np.abs(moved - opening)).max(axis=1, where=linear.K > 0.0, initial=0.0)
         value, rate = stepper.memory.history[[slots.VALUE, slots.RATE]]
         stiff = a.active & (a.mass_stiffness > 0.0) & np.isin(a.role, SPRINGS)
+        if are_moved:
+            stiff |= system.compliant & ~stepper.modes.resolved(system)
         motion = np.append(motion, np.where(stiff, np.maximum(np.abs(value - a.target), of_rows * np.abs(rate)), 0.0))
         ends = np.concatenate([[linear.parent, linear.child], system.row_bodies], axis=1).astype(int)
         speed = np.append(np.abs(qd).max(axis=1), 0.0)[ends].max(axis=0)  # the last one is the world's

@@ -32,6 +32,9 @@ JUMP_OF_SPEED = 2.0
 """Ratio of a change of speed to the change in the last step that counts as a jump, for speeds that are set in every step."""
 SMALLEST_MOTION = 1e-9
 """Motion of a drive in a substep that counts as rounding [m or rad]."""
+UNFIT = 1e-3
+"""Motion along a constraint in a step, relative to that of its bodies, above which a state does not fit the joints. Generalized
+alpha leaves less at 0.1 rad per step."""
 OPEN = 1e-6
 """Residual of a coupling at the start above which a warning is logged [m or rad]."""
 
@@ -75,6 +78,17 @@ class JointRows:
                 "coupling '%s' has a residual of %.3g %s at the start, which the first step closes; start in a state without it",
                 laws.name[row], open_by[row], "rad" if laws.rotary[row] else "m",
             )  # fmt: skip
+        return out[:-1]
+
+    def violated_compliances(self, qd: np.ndarray, memory: JointMemory, resolved: np.ndarray) -> np.ndarray:
+        """Return (n,) bool, bodies whose velocities qd (n, 12) violate compliant rows that are not `resolved` (R,) bool.
+
+        memory: joint memory with the rates of the rows."""
+        system = self.backend.system
+        out, rows = np.zeros(len(qd) + 1, dtype=bool), np.flatnonzero(system.compliant & ~resolved)  # the last entry is the world
+        ends = np.stack(system.row_bodies)[:, rows]
+        speed = np.append(np.abs(qd).max(axis=1), 0.0)[ends].max(axis=0, initial=self.model.settings.eps_v)
+        out[ends[:, np.abs(memory.history[slots.RATE, rows]) > UNFIT * speed]] = True
         return out[:-1]
 
     def jumping_drives(self, time: PerBody, h: PerBody, previous_h: PerBody) -> list[int]:

@@ -135,8 +135,16 @@ class StepperState(HostCopies):
         self.memory = self.joints.fresh_memory(state.q, state.qd) if fresh else self._check_memory(copied(state.joints))
         initial = initial_laws(self.joints, self.memory, self.settings, self.time) if state.laws is None else None
         self.set_joints(self.memory, initial or copied(state.laws))
-        if initial and (opened := self.rows.open_couplings(self.memory)).any():
-            self.modes.history = np.where(self.articulations.containing(opened), -AFTER_JUMP, self.modes.history).astype(np.int32)
+        if initial and (violated := self._violated(state.qd, self.memory)).any():
+            self.modes.history = np.where(violated, -AFTER_JUMP, self.modes.history).astype(np.int32)
+
+    def _violated(self, qd: np.ndarray, memory: JointMemory) -> np.ndarray:
+        """Return (n,) bool, bodies of articulations with open couplings, or with velocities qd (n, 12) that violate compliant
+        joints whose vibration steps do not resolve; implicit Euler closes them."""
+        violated = self.rows.open_couplings(memory)
+        if self.joints.compliant.any():
+            violated = violated | self.rows.violated_compliances(qd, memory, self.modes.resolved(self.joints))
+        return self.articulations.containing(violated)
 
     def _check_memory(self, memory: JointMemory) -> JointMemory:
         """Return a joint memory of this scene.
@@ -169,7 +177,7 @@ class StepperState(HostCopies):
 
     def fresh(self, q: np.ndarray, qd: np.ndarray, memory: JointMemory, time: PerBody = 0.0) -> State:
         """Return an initial state q, qd (n, 12) at a time [s], without parameters of its contacts (`start_contacts`)."""
-        history = np.where(self.articulations.containing(self.rows.open_couplings(memory)), -AFTER_JUMP, 0).astype(np.int32)
+        history = np.where(self._violated(qd, memory), -AFTER_JUMP, 0).astype(np.int32)
         laws = initial_laws(self.joints, memory, self.settings, time)
         stored = replace(BodyHistory.none(len(q)), history=history)
         return State(
