@@ -19,11 +19,13 @@ from abd.backends.progress import Progress
 from abd.by_bodies import PerBody
 from abd.energies import StepStatistics, external_work
 from abd.errors import OutOfMemory, StepFailure
+from abd.joints.rows.forces import released_energies
 from abd.potentials.integrators import Scheme, Schemes, longest, row_weights
 from abd.step.newton import Minimisation
 from abd.step.stepper_state import StepperState
 from abd.step.verdict import ContactBegan, IteratePath, Verdicts
 from abd.tables import copied
+from cuda_kernels.shared import slots
 from cuda_kernels.shared.bodies import RATE_OLD
 from cuda_kernels.shared.step import STAY, WITH_FORCES, WITHOUT_FORCES
 
@@ -238,6 +240,9 @@ class Substeps:
             stepper.forces.rebound = rebound
             friction, drive = statistics.friction_work + rebound.friction_work, statistics.drive_work + rebound.drive_work
             joint = statistics.joint + rebound.rotor_energy
+            if limited.any():
+                x, width = stepper.memory.history[[slots.VALUE, slots.BARRIER_WIDTH]]
+                joint -= float(released_energies(stepper.joints, stepper.applied, x, width).sum())
             statistics = replace(statistics, friction_work=friction, drive_work=drive, joint=joint)
         if self.drive_work:
             statistics = replace(statistics, drive_work=statistics.drive_work + self.drive_work)

@@ -195,6 +195,22 @@ def test_energy_of_a_rotor_includes_the_impact_of_its_step():
     assert report.energy["integration"] == pytest.approx(-15.5, abs=1.0)
 
 
+@pytest.mark.parametrize("dt", [0.01, 2e-3, 5e-4])
+@pytest.mark.parametrize("restitution", [0.0, 1.0])
+def test_the_balance_of_an_impact_on_an_end_of_a_range_has_only_its_loss(restitution, dt):
+    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": dt})
+    scene.add_body("arm", box=(0.4, 0.1, 0.1), mass=1.0, position=(0.2, 0.0, 0.0))
+    theta = {"initial_rate": 5.0, "range": (-3, 0.2), "limit_restitution": restitution}
+    scene.add_hinge("h", abd.WORLD, "arm", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact", coordinate={"theta": theta})
+    simulation = abd.Simulation(scene, device=NAME)
+    joint = simulation.joints["h"]
+    while joint.rates[0] > 1.0:
+        energy = simulation.step().energy
+    start = 0.5 * 25.0 * (0.4**2 / 3.0 + 0.1**2 / 12.0)
+    assert energy["joint"] == pytest.approx(0.0, abs=1e-6 * start) and joint.energy == pytest.approx(0.0, abs=1e-6 * start)
+    assert energy["integration"] == pytest.approx((restitution**2 - 1.0) * start, abs=0.01 * start)
+
+
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
 def test_setting_the_same_gravity_keeps_the_balance(integrator):
     """The joint is a penalty, whose energy contains c h^2."""

@@ -245,6 +245,9 @@ class Readings:
             out, self.system.linear.joint, forces.linear_energies(self.system, self.applied, self._linear_residual)
         )
         each = forces.row_energies(self.system, self.applied, self.row_value, self.memory.history[slots.RATE])
+        each -= forces.released_energies(
+            self.system, self.applied, self.row_value, self.memory.history[slots.BARRIER_WIDTH]
+        )
         np.add.at(out, self.system.row_laws.joint, each)
         return out
 

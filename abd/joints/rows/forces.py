@@ -86,6 +86,14 @@ def row_energies(system: JointSystem, applied: Applied, x: np.ndarray, rate: np.
     return energy + np.where(on & (a.role == Role.ARMATURE), 0.5 * a.mass_stiffness * rate**2, 0.0)
 
 
+def released_energies(system: JointSystem, applied: Applied, x: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """(R,) energies [J] at values x (R,) of barriers whose width an impact has reduced to `width` (R,): they are not stored."""
+    limits = _undamped_limits(system, applied)
+    potential, _, _ = laws.evaluate(limits.law, limits.p, x)
+    reduced = (applied.law == Law.BARRIER) & (width < applied.p[:, slots.WIDTH])
+    return np.where(reduced, potential / applied.ch2, 0.0)
+
+
 def working_forces(system: JointSystem, applied: Applied, x: np.ndarray) -> np.ndarray:
     """(R,) non-conservative forces of the rows along their values x (R,) [N or N m]."""
     a = system.row_laws
