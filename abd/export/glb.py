@@ -37,10 +37,8 @@ def write(scenery: Scenery, path: Path) -> list[str]:
     """Write the file; notes describe what the format cannot represent."""
     with replacing(path) as part, TemporaryFile(dir=path.parent) as binary:
         writer = _Writer(binary, scenery)
-        writer.write()
-        document, size = writer.document, binary.tell()
-        document["buffers"] = [{"byteLength": size}]
-        text = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
+        document, size = writer.write(), binary.tell()
+        text = json.dumps(document | {"buffers": [{"byteLength": size}]}, separators=(",", ":"), allow_nan=False).encode()
         text += b" " * (-len(text) % 4)
         total = 12 + 8 + len(text) + 8 + size
         if total > LARGEST:
@@ -68,7 +66,7 @@ class _Writer:
     """Writes the binary part and collects its JSON document.
 
     Attributes:
-        document: the JSON document; frames: written frames.
+        frames: written frames.
         strain, distance: largest lost strain, and the largest displacement of a vertex by it [m].
     """
 
@@ -85,8 +83,8 @@ class _Writer:
         self.time = time[self.frames]
         self.reach = np.array([np.linalg.norm(one.vertices, axis=1).max(initial=0.0) for one in scenery.figures])
 
-    def write(self) -> None:
-        """Write all nodes, meshes and animations."""
+    def write(self) -> dict:
+        """Write all nodes, meshes and animations; returns the JSON document without its buffer."""
         scenery = self.scenery
         root = {"name": scenery.name, "children": []}
         if scenery.up == "Z":
@@ -113,7 +111,7 @@ class _Writer:
             "bufferViews": self.views,
             "animations": [animation] if self.channels else [],
         }
-        self.document = {
+        return {
             "asset": {"version": "2.0", "generator": "abd"},
             "scene": 0,
             "scenes": [{"name": scenery.name, "nodes": [0]}],
@@ -159,11 +157,10 @@ class _Writer:
         material = int(self.color_of[colored])
         if number not in self._parts:
             figure = self.scenery.figures[number]
-            normals = figure.normals / np.linalg.norm(figure.normals, axis=1, keepdims=True)
             self._parts[number] = {
                 "attributes": {
                     "POSITION": self._accessor(figure.vertices.astype(np.float32), "VEC3", VERTICES, bounds=True),
-                    "NORMAL": self._accessor(normals.astype(np.float32), "VEC3", VERTICES),
+                    "NORMAL": self._accessor(figure.normals.astype(np.float32), "VEC3", VERTICES),
                 },
                 "indices": self._accessor(figure.triangles.astype(np.uint32).ravel(), "SCALAR", CORNERS),
             }

@@ -15,6 +15,7 @@ from abd.export.formats import ExportError
 from abd.export.scenery import Scenery, distinct_colors
 from abd.export.whole import WholeMesh
 from abd.io.directory import replacing
+from abd.scene.importers.formats import unique_names
 
 MATERIALS = "scene.mtl"
 
@@ -58,21 +59,12 @@ def vertex_lines(vertices: np.ndarray, places: int) -> bytes:
 
 def _faces(mesh: WholeMesh, color: np.ndarray) -> bytes:
     """Objects with indices of their colours (p,), and their faces, equal in all frames."""
-    blocks, taken = [], set()
-    for k, part in enumerate(mesh.parts):
+    blocks, names = [], unique_names([part.title.replace(" ", "_") for part in mesh.parts])
+    for k, name in enumerate(names):
         first, last = mesh.triangle_starts[k : k + 2]
-        blocks.append(f"o {_unique_name(part.title.replace(' ', '_'), taken)}\nusemtl color_{color[k]}\n")
+        blocks.append(f"o {name}\nusemtl color_{color[k]}\n")
         blocks += [f"f {a} {b} {c}\n" for a, b, c in (mesh.triangles[first:last] + 1).tolist()]
     return "".join(blocks).encode()
-
-
-def _unique_name(name: str, taken: set[str]) -> str:
-    """Unique name: the name, with a number if it is taken; adds it to `taken`."""
-    new, k = name, 1
-    while new in taken:
-        new, k = f"{name}_{k}", k + 1
-    taken.add(new)
-    return new
 
 
 def _materials(colors: np.ndarray) -> str:

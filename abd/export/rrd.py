@@ -30,18 +30,16 @@ def write(scenery: Scenery, path: Path) -> list[str]:
         up = rr.ViewCoordinates.RIGHT_HAND_Y_UP if scenery.up == "Y" else rr.ViewCoordinates.RIGHT_HAND_Z_UP
         stream.log("world", up, static=True)
         groups = _meshes(rr, stream, scenery)
-        columns = [one.component_descriptor() for one in rr.InstancePoses3D.columns(mat3x3=[np.eye(3)])]
-        descriptor = next(one for one in columns if one.component.endswith(":mat3x3"))
         for frames, poses in scenery.by_frames():
             for entity, members in groups:
                 some, maps = frames, poses[:, members]
                 # write static instances once
                 if len(frames) == len(scenery.time) and (maps == maps[0]).all():
                     some, maps = frames[:1], maps[:1]
-                lengths, flat = np.full(len(maps), len(members)), maps.reshape(-1, 4, 4)
-                moved = rr.InstancePoses3D.columns(translations=flat[:, :3, 3].astype(np.float32)).partition(lengths)
-                turned = rr.ComponentColumn(descriptor, _Matrices(flat[:, :3, :3]), lengths=lengths)
-                stream.send_columns(entity, indexes=_indexes(rr, scenery, some), columns=[*moved, turned])
+                flat = maps.reshape(-1, 4, 4).astype(np.float32)
+                columns = rr.InstancePoses3D.columns(translations=flat[:, :3, 3], mat3x3=flat[:, :3, :3])
+                columns = columns.partition(np.full(len(maps), len(members)))
+                stream.send_columns(entity, indexes=_indexes(rr, scenery, some), columns=columns)
         for entity, values in _curves(scenery).items():
             known = np.flatnonzero(np.isfinite(values))
             if len(known):
@@ -50,20 +48,6 @@ def write(scenery: Scenery, path: Path) -> list[str]:
         stream.flush()
         stream.disconnect()
     return [f"{len(scenery.time)} frames of {len(scenery)} things"]
-
-
-class _Matrices:
-    """Column of (n, 3, 3) matrices for rerun, faster than rerun's own conversion."""
-
-    def __init__(self, matrices: np.ndarray):
-        self._columns = np.ascontiguousarray(np.swapaxes(matrices, 1, 2), dtype=np.float32)
-
-    def as_arrow_array(self):
-        """Matrices in column-major order."""
-        import pyarrow as pa
-
-        flat = pa.array(self._columns.ravel())
-        return pa.FixedSizeListArray.from_arrays(flat, type=pa.list_(pa.field("item", pa.float32(), nullable=False), 9))
 
 
 def _meshes(rr, stream, scenery: Scenery) -> list[tuple[str, np.ndarray]]:

@@ -24,9 +24,9 @@ from abd.pictures.shapes import Shape, creased, joined, perpendicular, segment_p
 from abd.scene.geometry.shapes import cylinder, sphere
 
 PORTION = 1 << 23
-"""Bytes of poses per portion, which fit into the cache."""
-READ_BYTES = 1 << 27
-"""Bytes of poses per read in access by bodies."""
+"""Bytes of poses per portion of frames, which fit into the cache."""
+READ_BYTES = 1 << 25
+"""Bytes of poses per portion of things: each frame is one chunk of the file, so that large reads are faster."""
 SAMPLED_FRAMES = 16
 """Number of frames that determine the size of the scene."""
 SHAFT_CORNERS = 12
@@ -56,6 +56,12 @@ class Figure:
     rods: np.ndarray = field(default_factory=partial(np.zeros, (0, 2, 3)))
     radius: float = 0.0
     open: bool = False
+
+    @classmethod
+    def of(cls, shape: Shape) -> Figure:
+        """Return the figure of the shape of a body."""
+        exact = (shape.balls, shape.rods, shape.radius) if len(shape.corners) == 0 else ()
+        return cls(*shape.mesh, *exact, open=shape.open)
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class Scenery:
         self.up = "Y" if abs(float(trajectory.gravity[1])) > abs(float(trajectory.gravity[2])) else "Z"
         low, high = self._box(cast)
         self.extent = float(np.linalg.norm(high - low)) or 1.0
-        self.figures = [_of_shape(shape) for shape in cast.shapes]
+        self.figures = [Figure.of(shape) for shape in cast.shapes]
         self._known: dict[tuple, int] = {}
         self.bodies, self.names = len(cast), list(cast.names)
         figure, colors = cast.shape.tolist(), [*cast.colors]
@@ -101,7 +107,7 @@ class Scenery:
             size = self._size(group, cast)
             if group.kind.SYMBOL in STRUTS:
                 spring = group.kind.SYMBOL == "spring"
-                number, color = self._figure((spring,), strut(spring)), _color(group, SPRING if spring else ROPE)
+                number, color = self._figure((spring,), strut(spring)), group.color(SPRING if spring else ROPE)
                 self.names += group.names
                 figure += [number] * len(group.child)
                 colors += [color] * len(group.child)
@@ -109,7 +115,7 @@ class Scenery:
                 radius = float(group.drawing.get("shaft_radius", 0.0)) or 0.02 * size
                 ends.append((np.stack([group.parent, group.child], axis=1), points, np.full(len(points), radius)))
             elif group.kind.MARKER:
-                number, color = self._figure(*marker(group, size)), _color(group, JOINT)
+                number, color = self._figure(*marker(group, size)), group.color(JOINT)
                 marked += [(f"joint {name}", int(body), number, color) for name, body in zip(group.names, group.child)]
         self._ends, self._points, self._radius = (np.concatenate(parts) for parts in zip(*ends))
         self.figure, self.colors = np.array(figure, dtype=int), np.array(colors).reshape(-1, 4)
@@ -123,29 +129,22 @@ class Scenery:
         things = zip(self.names, self.figure.tolist(), self.colors)
         return [Part(k, name, k, *rest) for k, (name, *rest) in enumerate(things) if rest[0] >= 0] + self.markers
 
-    def poses(self, first: int, last: int) -> np.ndarray:
-        """(k, m, 4, 4) poses of all things in frames first to last - 1."""
-        bodies = self.trajectory.transforms(slice(first, last))
-        return np.concatenate([bodies, self._struts(bodies)], axis=1) if len(self._radius) else bodies
-
     def by_frames(self) -> Iterator[tuple[range, np.ndarray]]:
-        """All frames in portions: indices of frames, and `poses`."""
+        """All frames in portions: indices of frames, and poses (k, m, 4, 4) of all things."""
         for frames in _portions(0, len(self.time), PORTION // (128 * max(len(self), 1))):
-            yield frames, self.poses(frames.start, frames.stop)
+            bodies = self.trajectory.transforms(slice(frames.start, frames.stop))
+            yield frames, np.concatenate([bodies, self._struts(bodies)], axis=1)
 
     def by_things(self) -> Iterator[tuple[range, np.ndarray]]:
         """All things in portions: indices of things, and poses (T, g, 4, 4) in all frames."""
-        count = max(1, PORTION // (128 * max(len(self.time), 1)))
-        # each frame is one chunk of the file; large reads are faster
-        for block in _portions(0, self.bodies, count * (READ_BYTES // PORTION)):
-            poses = self.trajectory.transforms(slice(None), slice(block.start, block.stop))
-            for things in _portions(block.start, block.stop, count):
-                yield things, poses[:, things.start - block.start : things.stop - block.start]
+        count = READ_BYTES // (128 * max(len(self.time), 1))
+        for things in _portions(0, self.bodies, count):
+            yield things, self.trajectory.transforms(slice(None), slice(things.start, things.stop))
         for things in _portions(self.bodies, len(self), count):
             which = slice(things.start - self.bodies, things.stop - self.bodies)
             frames = _portions(0, len(self.time), PORTION // (128 * max(self.bodies, 1)))
             parts = [self._struts(self.trajectory.transforms(slice(some.start, some.stop)), which) for some in frames]
-            yield things, np.concatenate([np.zeros((0, len(things), 4, 4)), *parts])
+            yield things, np.concatenate(parts)
 
     def velocities(self, frames: range) -> np.ndarray:
         """(k, m, 4, 4) time derivatives of the poses; zero for struts."""
@@ -239,18 +238,6 @@ def marker(group: JointGroup, size: float) -> tuple[tuple, Figure]:
     vertices, triangles = joined(*parts, *([sphere(ball, 2)] if ball > 0.0 else []))
     figure = Figure(*creased(vertices @ frame[:3, :3].T + frame[:3, 3], triangles))
     return ("joint", length, radius, ball, frame.tobytes()), figure
-
-
-def _of_shape(shape: Shape) -> Figure:
-    """Figure of the shape of a body."""
-    exact = (shape.balls, shape.rods, shape.radius) if len(shape.corners) == 0 else ()
-    return Figure(*creased(shape.vertices, shape.triangles), *exact, open=shape.open)
-
-
-def _color(group: JointGroup, default: np.ndarray) -> np.ndarray:
-    """(4,) colour of a group of joints."""
-    given = np.asarray(group.drawing.get("color", default), dtype=float).ravel()
-    return given if len(given) == 4 else np.append(given, 1.0)
 
 
 def _portions(first: int, last: int, count: int) -> Iterator[range]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from itertools import repeat
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -34,37 +35,23 @@ ROOT, BODIES, JOINTS, SHAPES = "/World", "/World/Bodies", "/World/Joints", "/Sha
 
 def write(scenery: Scenery, path: Path) -> list[str]:
     """Write a stage; its suffix selects binary (.usdc, .usd), text (.usda) or a package (.usdz)."""
-    part = path.with_name(path.stem + ".part.usdc")
-    part.unlink(missing_ok=True)
     diagnostics = UsdUtils.CoalescingDiagnosticDelegate()  # without it, USD prints each failed write
-    try:
-        layer = Sdf.Layer.CreateNew(str(part))
-        _Writer(layer, scenery).write()
-        if path.suffix.lower() == ".usda":
-            layer.Export(str(path))
-        elif path.suffix.lower() == ".usdz":
-            _package(part, path)
-        else:
-            part.replace(path)
-    except Tf.ErrorException as error:
-        reasons = [*diagnostics.TakeUncoalescedDiagnostics(), *error.args]
-        raise ExportError(f"{path} cannot be written: {getattr(reasons[0], 'commentary', reasons[0])}") from error
-    finally:
-        part.unlink(missing_ok=True)
+    with TemporaryDirectory(dir=path.parent) as folder:
+        part = Path(folder) / f"{path.stem}.usdc"
+        try:
+            layer = Sdf.Layer.CreateNew(str(part))
+            _Writer(layer, scenery).write()
+            if path.suffix.lower() == ".usda":
+                layer.Export(str(path))
+            elif path.suffix.lower() == ".usdz":
+                UsdUtils.CreateNewUsdzPackage(str(part), str(path))
+            else:
+                part.replace(path)
+        except Tf.ErrorException as error:
+            reasons = [*diagnostics.TakeUncoalescedDiagnostics(), *error.args]
+            raise ExportError(f"{path} cannot be written: {getattr(reasons[0], 'commentary', reasons[0])}") from error
     return [f"{len(scenery.time)} frames of {len(scenery)} things, at {_rate(scenery.time):.6g} time codes per second, "
             f"by OpenUSD {'.'.join(map(str, Usd.GetVersion()[1:]))}"]  # fmt: skip
-
-
-def _package(part: Path, path: Path) -> None:
-    """Convert a binary stage to a package."""
-    inner = part.with_name(path.stem + ".usdc") if path.stem else part
-    keep = inner.exists()
-    source = part if keep else part.rename(inner)
-    try:
-        UsdUtils.CreateNewUsdzPackage(str(source), str(path))
-    finally:
-        if not keep:
-            source.rename(part)
 
 
 def _rate(time: np.ndarray) -> float:
@@ -98,16 +85,15 @@ class _Writer:
         markers: dict[int, list[Part]] = {}
         for marker in scenery.markers:
             markers.setdefault(marker.carrier, []).append(marker)
-        colors = np.concatenate([to_linear(scenery.colors[:, :3]), scenery.colors[:, 3:]], axis=1)
         waiting = 0
         for things, poses in scenery.by_things():
             with Sdf.ChangeBlock():
                 for k, thing in enumerate(things):
                     parent = BODIES if thing < scenery.bodies else JOINTS
-                    path = self._thing(parent, thing, colors[thing], poses[:, k])
+                    path = self._thing(parent, thing, poses[:, k])
                     for marker in markers.get(thing, ()):
                         inner, prim = self._named(path, marker.title.replace(" ", "_", 1), "Xform")
-                        self._color(prim, np.append(to_linear(marker.color[:3]), marker.color[3]))
+                        self._color(prim, marker.color)
                         self._instance(f"{inner}/shape", marker.figure)
             waiting += poses.nbytes
             if waiting >= SAVED_BYTES:
@@ -144,13 +130,13 @@ class _Writer:
         return spec
 
     def _color(self, prim, color: np.ndarray) -> None:
-        rgb = Vt.Vec3fArray([Gf.Vec3f(*map(float, color[:3]))])
+        rgb = Vt.Vec3fArray([Gf.Vec3f(*to_linear(color[:3]).tolist())])
         self._attribute(prim, "primvars:displayColor", "Color3fArray", rgb, interpolation="constant")
         if color[3] < 1.0:
             opacity = Vt.FloatArray([float(color[3])])
             self._attribute(prim, "primvars:displayOpacity", "FloatArray", opacity, interpolation="constant")
 
-    def _thing(self, parent: str, thing: int, color: np.ndarray, poses: np.ndarray) -> str:
+    def _thing(self, parent: str, thing: int, poses: np.ndarray) -> str:
         """Write the Xform of one thing with poses (T, 4, 4); returns its path."""
         scenery = self.scenery
         path, prim = self._named(parent, scenery.names[thing], "Xform")
@@ -160,7 +146,7 @@ class _Writer:
         if (poses != poses[0]).any():
             deque(map(self.layer.SetTimeSample, repeat(spec.path), self.codes, matrices), maxlen=0)
         self._attribute(prim, "xformOpOrder", "TokenArray", Vt.TokenArray(["xformOp:transform"]), uniform=True)
-        self._color(prim, color)
+        self._color(prim, scenery.colors[thing])
         if scenery.figure[thing] >= 0:
             self._instance(f"{path}/shape", int(scenery.figure[thing]))
         return path

@@ -20,7 +20,7 @@ from abd.joints.joint_type import JointType
 from abd.joints.types import TYPES
 from abd.model import WORLD, Bodies, Model
 from abd.names import CopyNames
-from abd.pictures.shapes import Shape, shape_of
+from abd.pictures.shapes import Shape
 
 
 class PictureError(AbdError):
@@ -57,6 +57,10 @@ class JointGroup:
     def kind(self) -> JointType:
         """The joint type; types that a user defined have its defaults."""
         return TYPES.get(self.type) or JointType()
+
+    def color(self, default: np.ndarray) -> np.ndarray:
+        """(4,) sRGB and opacity: that of the drawing, or a default."""
+        return np.array([*self.drawing["color"], 1.0])[:4] if "color" in self.drawing else default
 
     def frames(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Frames D and C (k, 4, 4) in the world, at poses (n, 4, 4)."""
@@ -97,7 +101,7 @@ class Cast:
         used, index = np.unique(keys, axis=0, return_inverse=True) if len(has) else (np.zeros((0, 2)), has)
         shape = np.full(len(bodies.mesh), -1)
         shape[has] = index.reshape(-1)
-        shapes = [shape_of(meshes[int(k)], float(radius)) for k, radius in used]
+        shapes = [Shape(meshes[int(k)], float(radius)) for k, radius in used]
         half_spaces = np.flatnonzero(np.isfinite(bodies.plane[:, 3]))
         kind = np.array(kind, dtype=object)
         colors = body_colors(bodies.color, shape, kind, half_spaces)

@@ -7,7 +7,7 @@ sphere is one ball and a capsule one rod, both exact. Viewers and exports draw t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,68 +24,50 @@ FLAT = 0.98
 """Cosine of the angle between two normals above which faces remain joined, without a tube between them."""
 
 
-@dataclass(frozen=True)
 class Shape:
-    """Surface in the mesh frame [m].
+    """Surface in the mesh frame [m] of bodies with a contact radius.
+
+    Edges without triangles and isolated points of zero radius get a small visible radius.
+
+    Args:
+        mesh: vertices, triangles, edges, points and `closed` (`abd.model.Mesh`, `abd.io.trajectory.StoredMesh`); radius: [m].
 
     Attributes:
         corners: (f, 3, 3) of triangles; normals: (f, 3, 3) unit normals at them, shared by almost coplanar faces.
         rods: (r, 2, 3) segments of rounded tubes; balls: (b, 3) centres; radius: of both.
         open: whether triangles are visible from both sides.
-        vertices, triangles: the shape as one mesh (v, 3), (t, 3), for viewers that draw only triangles.
-        box: (2, 3) corners of the bounding box, radius included.
-        extent: radius of the bounding ball.
+        box: (2, 3) corners of the bounding box, radius included; extent: radius of the bounding ball.
     """
 
-    corners: np.ndarray
-    normals: np.ndarray
-    rods: np.ndarray
-    balls: np.ndarray
-    radius: float
-    open: bool
-    vertices: np.ndarray
-    triangles: np.ndarray
-    box: np.ndarray
-    extent: float
+    def __init__(self, mesh, radius: float):
+        vertices = np.asarray(mesh.vertices, dtype=float)
+        triangles = np.asarray(mesh.triangles, dtype=np.int64).reshape(-1, 3)
+        points = np.asarray(mesh.points, dtype=np.int64).reshape(-1)
+        loose = _loose_edges(triangles, np.asarray(mesh.edges, dtype=np.int64).reshape(-1, 2))
+        low, high = vertices.min(axis=0), vertices.max(axis=0)
+        is_open = len(triangles) > 0 and not mesh.closed
+        if len(triangles) and not is_open and mass.enclosed_volume(vertices, triangles) < 0.0:
+            triangles = triangles[:, ::-1]
+        if radius > 0.0:
+            (outer, inner), sharp = offset_faces(vertices, triangles, radius)
+            self.corners = np.concatenate([outer, inner]) if is_open else outer
+            self.rods, self.radius = vertices[np.concatenate([sharp, loose])], radius
+        else:
+            self.corners, self.rods = vertices[triangles], vertices[loose]
+            self.radius = 0.004 * float(np.linalg.norm(high - low)) or 0.01
+        self.normals, self.balls, self.open = corner_normals(self.corners), vertices[points], is_open and radius == 0.0
+        reach = self.radius if len(self.rods) or len(points) else radius
+        self.box = np.stack([low - reach, high + reach])
+        self.extent = float(np.linalg.norm(vertices - 0.5 * (low + high), axis=1).max()) + reach
+        self._source = vertices, triangles, loose, points, radius > 0.0
 
-
-def shape_of(mesh, radius: float) -> Shape:
-    """Shape of a mesh (`abd.model.Mesh`, `abd.io.trajectory.StoredMesh`) of bodies with a contact radius [m].
-
-    `mesh` needs vertices, triangles, edges, points and `closed`. Edges without triangles and isolated points of zero radius get a
-    small visible radius.
-    """
-    vertices = np.asarray(mesh.vertices, dtype=float)
-    triangles = np.asarray(mesh.triangles, dtype=np.int64).reshape(-1, 3)
-    points = np.asarray(mesh.points, dtype=np.int64).reshape(-1)
-    loose = _loose_edges(triangles, np.asarray(mesh.edges, dtype=np.int64).reshape(-1, 2))
-    low, high = vertices.min(axis=0), vertices.max(axis=0)
-    size = float(np.linalg.norm(high - low))
-    is_open = len(triangles) > 0 and not mesh.closed
-    if len(triangles) and not is_open and mass.enclosed_volume(vertices, triangles) < 0.0:
-        triangles = triangles[:, ::-1]
-    corners = vertices[triangles]
-    if radius > 0.0:
-        (outer, inner), sharp = offset_faces(vertices, triangles, radius)
-        rods, drawn = vertices[np.concatenate([sharp, loose])], radius
-        corners = np.concatenate([outer, inner]) if is_open else outer
-        whole = skin(vertices, triangles, loose, points, radius)
-    else:
-        rods, drawn = vertices[loose], 0.004 * size or 0.01
-        whole = joined((vertices, triangles), skin(vertices, triangles[:0], loose, points, drawn))
-    reach = drawn if len(rods) or len(points) else radius
-    return Shape(
-        corners=corners,
-        normals=corner_normals(corners),
-        rods=rods,
-        balls=vertices[points],
-        radius=drawn,
-        open=is_open and radius == 0.0,
-        vertices=whole[0],
-        triangles=whole[1],
-        box=np.stack([low - reach, high + reach]),
-        extent=float(np.linalg.norm(vertices - 0.5 * (low + high), axis=1).max()) + reach,
-    )
+    @cached_property
+    def mesh(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Vertices (v, 3), triangles (t, 3) and unit normals (v, 3) of all, for programs that draw only triangles (`creased`)."""
+        vertices, triangles, loose, points, is_round = self._source
+        if is_round:
+            return creased(*skin(vertices, triangles, loose, points, self.radius))
+        return creased(*joined((vertices, triangles), skin(vertices, triangles[:0], loose, points, self.radius)))
 
 
 def skin(

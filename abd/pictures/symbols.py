@@ -98,10 +98,6 @@ def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray,
         """(k,) a length of the drawing, or a default."""
         return np.full(len(thin), float(drawing[key])) if key in drawing else otherwise
 
-    def color(otherwise: np.ndarray, opacity: float = 1.0) -> np.ndarray:
-        """(4,) colour of the drawing, or a default."""
-        return np.array([*drawing["color"], 1.0])[:4] if "color" in drawing else otherwise * [1.0, 1.0, 1.0, opacity]
-
     def width(fraction: float) -> np.ndarray:
         """(k,) radius of a rope, a rod or a spring."""
         return given("shaft_radius", np.minimum(fraction * thin, 0.02 * _median_diameter(cast)))
@@ -110,32 +106,33 @@ def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray,
         """Pins along z of D."""
         half = D[:, :3, 2] * (0.5 * length)[:, None]
         ends = np.stack([middle - half, middle + half], axis=1)
-        return draw_rods(ends, given("shaft_radius", PIN * thin), color(colors.JOINT))
+        return draw_rods(ends, given("shaft_radius", PIN * thin), color)
 
     parts, symbol = [], group.kind.SYMBOL
+    color, faint = (group.color(colors.JOINT * [1.0, 1.0, 1.0, opacity]) for opacity in (1.0, 0.35))
     if symbol == "rope":
-        parts.append(draw_ropes(a, b, float(group.parameters.get("distance", 0.0)), width(0.12), color(colors.ROPE)))
+        parts.append(draw_ropes(a, b, float(group.parameters.get("distance", 0.0)), width(0.12), group.color(colors.ROPE)))
     elif symbol == "rod":
-        parts.append(draw_rods(np.stack([a, b], axis=1), width(0.12), color(colors.JOINT)))
+        parts.append(draw_rods(np.stack([a, b], axis=1), width(0.12), color))
     elif symbol == "spring":
-        parts.append(draw_springs(a, b, width(0.25), color(colors.SPRING)))
+        parts.append(draw_springs(a, b, width(0.25), group.color(colors.SPRING)))
     elif symbol == "pin":
         parts.append(shaft(b, given("shaft_length", pin_length)))
     elif symbol == "ball" or "joint_radius" in drawing:
-        parts.append(draw_rods(np.stack([b, b], axis=1), given("joint_radius", BALL * thin), color(colors.JOINT)))
+        parts.append(draw_rods(np.stack([b, b], axis=1), given("joint_radius", BALL * thin), color))
     if symbol != "pin" and drawing.get("shaft_length"):
         parts.append(shaft(b, given("shaft_length", thin)))
     if drawing.get("plane_size"):
         half = 0.5 * float(drawing["plane_size"])
         corners = half * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
         triangles = _transformed(corners, D)[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3, 3)
-        parts.append(draw_triangles(triangles, color(colors.JOINT, 0.35)))
+        parts.append(draw_triangles(triangles, faint))
     if drawing.get("slot_width") and "slot_range" in drawing:
-        parts += draw_slots(D, drawing, color(colors.JOINT))
+        parts += draw_slots(D, drawing, color)
     if drawing.get("draw_ellipsoid") and "radii" in group.parameters:
         vertices, faces = sphere(1.0, 3)
         triangles = _transformed(vertices * np.asarray(group.parameters["radii"]), D)[:, faces].reshape(-1, 3, 3)
-        parts.append(draw_triangles(triangles, color(colors.JOINT, 0.35)))
+        parts.append(draw_triangles(triangles, faint))
     for key, frames in (("draw_frame_d", D), ("draw_frame_c", C)):
         if drawing.get(key, "off") != "off":
             parts += draw_axes(frames, given("axis_length", 1.2 * thin), drawing[key] == "arrow")

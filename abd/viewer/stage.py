@@ -54,16 +54,16 @@ class Stage:
         server.scene.configure_default_lights(cast_shadow=len(cast) <= 3000)
         self._planes()
         self.batches: dict[int, tuple[object, np.ndarray]] = {}
-        self._meshes = [creased(one.vertices, one.triangles)[:2] for one in cast.shapes]
         self._sheared: dict[int, object] = {}
-        for k, (vertices, triangles) in enumerate(self._meshes):
+        for k, shape in enumerate(cast.shapes):
+            vertices, triangles, _ = shape.mesh
             members = np.flatnonzero(cast.shape == k)
             if len(members) and len(triangles):
                 rgba = cast.colors[members]
                 handle = _instances(
                     server, f"/bodies/{k}", vertices, triangles, len(members), batched_colors=_linear(rgba[:, :3]),
                     batched_opacities=rgba[:, 3].astype(np.float32) if (rgba[:, 3] < 1.0).any() else None,
-                    side="double" if cast.shapes[k].open else "front",
+                    side="double" if shape.open else "front",
                 )  # fmt: skip
                 self.batches[k] = handle, members
         self._symbols, self._labels, self._axes = _SymbolBatches(server), [], None
@@ -150,7 +150,7 @@ class Stage:
 
     def _show_sheared(self, k: int, members: np.ndarray, maps: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """Show bodies with shear as separate meshes; returns their indices among the members."""
-        vertices, triangles = self._meshes[k]
+        vertices, triangles, _ = self.cast.shapes[k].mesh
         apart = np.flatnonzero(rest > SHEAR)
         capacity = MOST_SHEARED - sum(body not in members for body in self._sheared)
         if len(apart) > capacity:

@@ -132,7 +132,7 @@ def test_one_mesh_of_few_triangles_where_balls_are_many(folder):
         fine, coarse = WholeMesh(scenery, 1), WholeMesh(scenery, 10**9)
         ball = scenery.names.index("ball")
         assert np.diff(fine.vertex_starts)[ball] == 642 and np.diff(coarse.vertex_starts)[ball] == 12
-        poses = scenery.poses(3, 4)[0]
+        poses = next(scenery.by_frames())[1][3]
         radius = np.linalg.norm(coarse.mapped(poses)[slice(*coarse.vertex_starts[ball : ball + 2])] - poses[ball, :3, 3], axis=1)
         np.testing.assert_allclose(radius, 0.1, rtol=1e-4)
 
