@@ -8,17 +8,11 @@ import tomllib
 from pathlib import Path
 
 from abd.commands.arguments import positive
-from abd.errors import AbdError
+from abd.pictures import PictureError
 
 KINDS = ("mp4", "gif", "png")
 MOST_PICTURES = 1_000_000
 """Largest number of pictures of a film: nine hours at 30 per second."""
-
-
-class RenderError(AbdError):
-    """An invalid argument."""
-
-    exit_status = 2
 
 
 def add(commands) -> None:
@@ -81,7 +75,7 @@ def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = No
     try:
         given = tomllib.loads(f"camera = {{ {text} }}")["camera"]
     except tomllib.TOMLDecodeError as error:
-        raise RenderError(f"--camera {text!r}: {error}; use KEY=VALUE, KEY=VALUE with values as in TOML") from None
+        raise PictureError(f"--camera {text!r}: {error}; use KEY=VALUE, KEY=VALUE with values as in TOML") from None
     given |= {"follow": follow} if follow is not None else {}
     given |= {"orbit_deg": orbit} if orbit is not None else {}
     return table(CameraSpec, "camera", {**saved, **given})
@@ -89,56 +83,46 @@ def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = No
 
 def render(arguments) -> int:
     """Run the command."""
-    from abd.io.trajectory import Trajectory
-
-    kind = _kind(arguments)
-    if arguments.frame is not None and kind != "png":
-        raise RenderError(f"--frame is for pictures: use --to png, not {kind}")
-    with Trajectory(arguments.run) as trajectory:
-        _render(arguments, kind, trajectory)
-    return 0
-
-
-def _render(arguments, kind: str, trajectory) -> None:
     import numpy as np
 
     from abd.io.progress import progress_bar
+    from abd.io.trajectory import Trajectory
     from abd.pictures.cast import Recorded
-    from abd.pictures.films import Film, Studio, frames_of, write_film, write_picture
+    from abd.pictures.films import Studio, frames_of, write
 
-    view = view_of(trajectory.camera, arguments.camera, arguments.follow, arguments.orbit)
-    film = Film(view, arguments.size, arguments.fps, arguments.speed, arguments.joints, arguments.contacts)
-    run, folder = Recorded(trajectory), trajectory.path.parent
-    frame = -1 if arguments.frame is None else arguments.frame
-    if not -len(run) <= frame < len(run):
-        raise RenderError(f"there is no frame {frame}: the run has frames 0 to {len(run) - 1}")
-    pictures = float(run.time[-1] - run.time[0]) / film.speed * film.fps
-    if kind != "png" and pictures > MOST_PICTURES:
-        raise RenderError(f"a film must have at most {MOST_PICTURES} pictures, not {pictures:.3g}: reduce --fps or raise --speed")
-    frames = np.array([range(len(run))[frame]]) if kind == "png" else frames_of(run.time, film)
-    studio = Studio(run, film, frames)
-    default = f"frame-{frames[0]}.png" if kind == "png" else f"film.{kind}"
-    target = Path(arguments.out) if arguments.out else folder / default
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if kind == "png":
-        write_picture(target, studio.draw(run.moment(int(frames[0]))))
-    elif arguments.quiet:
-        write_film(target, studio, frames, kind)
-    else:
-        with progress_bar("picture", sys.stderr) as progress:
+    kind, frame = _kind(arguments), arguments.frame
+    if frame is not None and kind != "png":
+        raise PictureError(f"--frame is for pictures: use --to png, not {kind}")
+    with Trajectory(arguments.run) as trajectory:
+        run, fps, speed = Recorded(trajectory), arguments.fps, arguments.speed
+        frame = -1 if frame is None else frame
+        if not -len(run) <= frame < len(run):
+            raise PictureError(f"there is no frame {frame}: the run has frames 0 to {len(run) - 1}")
+        pictures = float(run.time[-1] - run.time[0]) / speed * fps
+        if kind != "png" and pictures > MOST_PICTURES:
+            most = f"at most {MOST_PICTURES} pictures, not {pictures:.3g}"
+            raise PictureError(f"a film must have {most}: reduce --fps or raise --speed")
+        frames = np.array([range(len(run))[frame]]) if kind == "png" else frames_of(run.time, fps, speed)
+        view = view_of(trajectory.camera, arguments.camera, arguments.follow, arguments.orbit)
+        studio = Studio(run, frames, view, arguments.size, arguments.joints, arguments.contacts)
+        default = f"frame-{frames[0]}.png" if kind == "png" else f"film.{kind}"
+        target = Path(arguments.out) if arguments.out else trajectory.path.parent / default
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with progress_bar("picture", sys.stderr, arguments.quiet) as progress:
             task = progress.add_task("", total=len(frames))
-            write_film(target, studio, frames, kind, lambda done: progress.update(task, completed=done))
+            write(target, studio, kind, fps, lambda done: progress.update(task, completed=done))
     if not studio.shown:
         print("note: no body is in the picture: remove the position or the target of the camera", file=sys.stderr)
     if not arguments.quiet:
         print(target)
+    return 0
 
 
 def _kind(arguments) -> str:
     suffix = Path(arguments.out).suffix.lower().lstrip(".") if arguments.out else ""
     if arguments.to is None:
         if arguments.out and suffix not in KINDS:
-            raise RenderError(f"--out {arguments.out}: the suffix must be one of {', '.join(KINDS)}; or give --to")
+            raise PictureError(f"--out {arguments.out}: the suffix must be one of {', '.join(KINDS)}; or give --to")
         return suffix or ("mp4" if arguments.frame is None else "png")
     return arguments.to
 

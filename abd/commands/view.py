@@ -10,6 +10,7 @@ from pathlib import Path
 
 from abd.commands.arguments import positive
 from abd.commands.render import camera_arguments, view_of
+from abd.pictures import PictureError
 
 
 def add(commands) -> None:
@@ -75,8 +76,7 @@ def live(scene, port: int):
 
 def _view_run(arguments, trajectory) -> int:
     from abd.pictures.cast import Recorded
-    from abd.viewer.page import write_page
-    from abd.viewer.player import Player
+    from abd.viewer.player import Player, write_page
 
     run = Recorded(trajectory)
     seen = view_of(trajectory.camera, arguments.camera, arguments.follow)
@@ -92,7 +92,7 @@ def _view_run(arguments, trajectory) -> int:
 
 
 def _view_scene(arguments) -> int:
-    from abd.pictures.cast import PictureError, of_model
+    from abd.pictures.cast import of_model
     from abd.scene.scene import load
     from abd.viewer.stage import Stage
 

@@ -57,7 +57,7 @@ class Bar(Observer):
         self.progress.stop()
 
 
-def progress_bar(unit: str, stream: TextIO):
+def progress_bar(unit: str, stream: TextIO, quiet: bool = False):
     """Return a `rich.progress.Progress` of numbered units with description and remaining time; hidden without a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -66,7 +66,7 @@ def progress_bar(unit: str, stream: TextIO):
         TextColumn(unit), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}", markup=False),
         TextColumn("left"), TimeRemainingColumn(),
     )  # fmt: skip
-    return Progress(*columns, console=Console(file=stream), disable=not stream.isatty())
+    return Progress(*columns, console=Console(file=stream), disable=quiet or not stream.isatty())
 
 
 class JsonLines(Observer):

@@ -2,3 +2,11 @@
 
 `cast`, `shapes` and `symbols` define the drawn objects, `camera` the view; `rasterizer` and `films` draw on the CPU.
 """
+
+from abd.errors import AbdError
+
+
+class PictureError(AbdError):
+    """A picture, a film or a view that cannot be made."""
+
+    exit_status = 2

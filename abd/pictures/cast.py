@@ -13,20 +13,14 @@ from functools import cached_property
 import numpy as np
 
 from abd.colors import body_colors
-from abd.errors import AbdError
 from abd.io.trajectory import Trajectory
 from abd.joint_list import JointCopies, JointList
 from abd.joints.joint_type import JointType
 from abd.joints.types import TYPES
 from abd.model import WORLD, Bodies, Model
 from abd.names import CopyNames
+from abd.pictures import PictureError
 from abd.pictures.shapes import Shape
-
-
-class PictureError(AbdError):
-    """A picture, a film or a view that cannot be made."""
-
-    exit_status = 2
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,4 @@
 """Runs, scenes and simulations in a browser, with viser.
 
-`stage` shows the bodies, `panels` numbers and plots, `player` recorded runs, `live` running ones, `page` replays in one
-file.
+`stage` shows the bodies, `panels` numbers and plots, `player` recorded runs, `live` running ones.
 """

@@ -23,12 +23,10 @@ from abd.pictures.cast import Contacts, Moment, moment_of, of_model
 from abd.pictures.symbols import Symbols, draw_arrows, force_scale
 from abd.scene.schema.schema import CameraSpec
 from abd.viewer.panels import DrawingControls, Plots, Tables
-from abd.viewer.stage import PANEL, Stage
+from abd.viewer.stage import PANEL, RATE, Stage
 
 PICTURE_FRACTION = 0.02
 """Largest fraction of the stepping thread's time for pictures."""
-RATE = 30.0
-"""Largest number of pictures per second."""
 PULL_PHASE = 0.3
 """Largest product of the pulling spring's frequency with the body's mass and the step; the spring is explicit."""
 PULL_FREQUENCY = 12.0
@@ -161,10 +159,8 @@ class LiveView(Observer):
     def _joint_values(self, group: int, what: str) -> np.ndarray:
         read, first = self.sim.joint_readings(), self._joints.starts[group]
         count = len(self.cast.joints[group].child)
-        if what in ("coordinates", "rates"):
-            starts = read.reader.starts
-            return getattr(read, what)[starts[first] : starts[first + count]].reshape(count, -1)
-        return getattr(read, what)[first : first + count]
+        at = read.reader.starts if what in ("coordinates", "rates") else range(len(self._joints) + 1)
+        return getattr(read, what)[at[first] : at[first + count]].reshape(count, -1)
 
     # controls -------------------------------------------------------------------------------------------------------
 
@@ -185,7 +181,9 @@ class LiveView(Observer):
         self.plots = Plots(self.server, tabs, ENERGIES, [])
         self._drives(tabs)
         self.one.on_click(lambda _: self._actions.append(self._one_step))
-        self.drawn.follow.on_update(lambda _: self._actions.append(self._follow))
+        self.drawn.follow.on_update(
+            lambda _: self._actions.append(lambda: self.stage.follow(self.drawn.follow.value, self._moment()))
+        )
         self.stage.on_click(self._choose)
         for k, (handle, members) in self.stage.batches.items():
             if (self.cast.kind[members] == "dynamic").any():
@@ -195,23 +193,18 @@ class LiveView(Observer):
         async def dragged(event) -> None:
             body = self.stage.body_at(shape, event)
             start, end = np.array(event.start_position), np.array(event.end_position)
-            if event.phase == "start":
-                self._actions.append(lambda: self._grab(body, start, end))
-            elif event.phase == "update":
-                self._actions.append(lambda: self._move_target(end))
-            else:
-                self._actions.append(self._release)
+            act = {"start": lambda: self._grab(body, start, end), "update": lambda: self._move_target(end)}
+            self._actions.append(act.get(event.phase, self._release))
 
         handle.on_drag("left", modifier="shift")(dragged)
 
     def _drives(self, tabs) -> None:
         """Add a slider for the target of each drive."""
         every = ((joint.name, one) for joint in self._joints for one in joint.coordinates)
-        driven = (pair for pair in every if pair[1].drive is not None and pair[1].drive.mode != "brake")
-        chosen = list(islice(driven, SLIDERS))
-        if chosen:
+        driven = list(islice((pair for pair in every if pair[1].drive and pair[1].drive.mode != "brake"), SLIDERS))
+        if driven:
             with tabs.add_tab("Drives"):
-                for joint, settings in chosen:
+                for joint, settings in driven:
                     self._slider(joint, settings)
 
     def _slider(self, joint: str, settings) -> None:
@@ -223,13 +216,8 @@ class LiveView(Observer):
         name, hint = f"{joint}.{settings.name} [{unit}]", f"{mode} drive; moving the slider overrides the scene"
         slider = self.server.gui.add_slider(name, low, high, (high - low) / 200.0, now, hint=hint)
 
-        def aim(event) -> None:
-            value = float(slider.value) / factor
-            self._actions.append(
-                lambda: coordinate.set_rate(value) if mode == "velocity" else coordinate.set_target(value)
-            )
-
-        slider.on_update(aim)
+        aim = coordinate.set_rate if mode == "velocity" else coordinate.set_target
+        slider.on_update(lambda _: self._actions.append(lambda: aim(float(slider.value) / factor)))
 
     # user actions ---------------------------------------------------------------------------------------------------
 
@@ -241,10 +229,6 @@ class LiveView(Observer):
     def _one_step(self) -> None:
         self.pause.value = True
         self._steps_left += 1
-
-    def _follow(self) -> None:
-        name = self.drawn.follow.value
-        self.stage.follow("" if name == "nothing" else name, self._moment())
 
     def _choose(self, body: int) -> None:
         self.tables.filter.value = str(self.cast.names[body])

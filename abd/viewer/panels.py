@@ -19,7 +19,6 @@ PERIOD = 0.25
 POINTS = 800
 """Largest number of points of a plotted line."""
 COLORS = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.round(255.0 * PALETTE).astype(int)]
-
 MOST_LISTED = 300
 """Largest number of bodies in a dropdown list; for more, the user types a name."""
 
@@ -69,8 +68,6 @@ class Tables:
                 self.joint_filter = server.gui.add_text("show", "", hint="part of a name")
                 self._joint_table = server.gui.add_html("")
         self._last = -np.inf
-        self._lower = [name.lower() for name in self._names]
-        self._query, self._found = None, []
 
     def show(
         self,
@@ -93,21 +90,15 @@ class Tables:
             self._joint_table.content = self._joint_rows(joint)
 
     def _body_rows(self, transform: np.ndarray, velocity: np.ndarray) -> str:
-        found, rows = self._matching(self.filter.value.strip().lower()), []
+        wanted, rows = self.filter.value.strip().lower(), []
+        found = [k for k, name in enumerate(self._names) if name.lower() == wanted]
+        if not found:
+            found = [k for k in np.flatnonzero(~self.cast.is_plane) if wanted in self._names[k].lower()]
         for k in found[:ROWS]:
             x, v = transform[k, :3, 3], velocity[k, :3, 3]
             w = axial((velocity[k, :3, :3] @ np.linalg.inv(transform[k, :3, :3]))[None])[0]
             rows.append([self._names[k], _format_vector(x), _format_vector(v), _format_vector(w)])
         return _table(["body", "position [m]", "velocity [m/s]", "angular velocity [rad/s]"], rows, len(found))
-
-    def _matching(self, wanted: str) -> list[int]:
-        """Bodies of this name, else those with it in their names; searched when the name changes."""
-        if wanted != self._query:
-            plane, names = self.cast.is_plane, self._lower
-            exact = [k for k, name in enumerate(names) if name == wanted]
-            self._found = exact or [k for k, name in enumerate(names) if wanted in name and not plane[k]]
-            self._query = wanted
-        return self._found
 
     def _joint_rows(self, joint: Callable[[int, str], np.ndarray]) -> str:
         wanted = self.joint_filter.value.strip().lower()

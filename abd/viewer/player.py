@@ -1,11 +1,15 @@
-"""`Player`: a recorded run in the browser.
+"""Recorded runs: `Player` in the browser, and `write_page`, a replay in one file without a server or a network.
 
 Frames are read from the file on demand, so that memory does not grow with the length of the run.
 """
 
 from __future__ import annotations
 
+import html
+import itertools
 import threading
+from collections.abc import Sequence
+from pathlib import Path
 from time import monotonic
 
 import numpy as np
@@ -14,13 +18,17 @@ from abd.pictures.cast import Recorded, evenly_spaced
 from abd.pictures.symbols import force_scale
 from abd.scene.schema.schema import CameraSpec
 from abd.viewer.panels import MOST_LISTED, DrawingControls, Plots, Tables
-from abd.viewer.stage import CAMERA_FRAMES, PANEL, Stage
+from abd.viewer.stage import PANEL, RATE, Stage
 
-RATE = 30.0
-"""Largest number of pictures per second."""
+CAMERA_FRAMES = 12
+"""Number of frames of a run that determine the camera position."""
 SPEEDS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 MOST_CLICKABLE = 1000
 """Largest number of bodies that can be clicked while they move."""
+LARGEST_REPLAY = 400 * 2**20
+"""Largest size of the poses of a replay, which browsers keep in memory; beyond it frames are skipped."""
+INSTANCE_BYTES = 40
+"""Position, quaternion and scales of one body in one frame."""
 
 
 class Player:
@@ -35,10 +43,8 @@ class Player:
 
     def __init__(self, server, run: Recorded, view: CameraSpec):
         self.server, self.run, self.frame = server, run, 0
-        moments = run.moments(evenly_spaced(range(len(run)), CAMERA_FRAMES))
-        self.stage = Stage(server, run.cast, view, moments, PANEL)
-        self._scale = force_scale(run.cast, moments)
-        self.stage.forces = self._scale
+        self.stage = _stage(server, run, view, range(len(run)), PANEL)
+        self._scale = self.stage.forces
         self._changed, self._closed = threading.Event(), threading.Event()
         self._wanted, self._reached = 0, 0.0
         self._controls(view)
@@ -75,9 +81,9 @@ class Player:
             forces = self._scale is not None
             self.drawn = DrawingControls(gui, self.run.cast, view.follow, forces, visible=forces)
         self.slider.on_update(lambda event: self._seek(int(self.slider.value)) if event.client is not None else None)
-        self.play.on_update(lambda _: self._on_play_changed())
+        self.play.on_update(lambda _: self._update_clicks())
         self.step.on_click(lambda _: self._seek(self.frame + int(self.step.value)))
-        self.drawn.follow.on_update(lambda _: self._follow())
+        self.drawn.follow.on_update(lambda _: self.stage.follow(self.drawn.follow.value, self.run.moment(self._wanted)))
         self.drawn.on_update(self._redraw)
 
     def close(self) -> None:
@@ -86,11 +92,6 @@ class Player:
         self._changed.set()
         self._thread.join()
 
-    def _on_play_changed(self) -> None:
-        if len(self.run.cast) > MOST_CLICKABLE:
-            self._update_clicks()
-        self._changed.set()
-
     def _update_clicks(self) -> None:
         """Enable clicks on bodies; with many bodies, only while the run is paused.
 
@@ -98,6 +99,7 @@ class Player:
         """
         is_disabled = self.play.value and len(self.run.cast) > MOST_CLICKABLE
         self.stage.on_click(None if is_disabled else self._choose)
+        self._changed.set()
 
     def _seek(self, frame: int) -> None:
         self._wanted = int(np.clip(frame, 0, len(self.run) - 1))
@@ -108,10 +110,6 @@ class Player:
         self._plotted = (-1.0, "")
         self.frame = -1
         self._changed.set()
-
-    def _follow(self) -> None:
-        name = self.drawn.follow.value
-        self.stage.follow("" if name == "nothing" else name, self.run.moment(self._wanted))
 
     def _choose(self, body: int) -> None:
         self.tables.filter.value = str(self.run.cast.names[body])
@@ -165,3 +163,32 @@ class Player:
             self._line = chosen, self.run.coordinate_series(g, k, c)
         self._plotted = monotonic(), chosen
         self.plots.show(self.run.time, self._energies, now, self._line[1] if chosen else None)
+
+
+def write_page(server, run: Recorded, view: CameraSpec, path: Path, fps: float = 30.0) -> int:
+    """Write a replay of at most `fps` frames per second of the run, within the memory limit; returns its number of frames.
+
+    Args:
+        server: a dedicated `viser.ViserServer`; run: the run; view: the camera.
+    """
+    time, most = run.time, max(2, LARGEST_REPLAY // (INSTANCE_BYTES * max(len(run.cast), 1)))
+    frames = evenly_spaced(range(len(time)), min(max(1, round(float(time[-1] - time[0]) * fps)) + 1, most))
+    stage = _stage(server, run, view, frames)
+    stage.show(run.moment(int(frames[0])))
+    recording = server.get_scene_serializer()
+    for before, frame in itertools.pairwise(frames):
+        recording.insert_sleep(float(time[frame] - time[before]))
+        stage.show(run.moment(int(frame)))
+    # show the last frame for a moment before the replay restarts
+    recording.insert_sleep(0.5 if len(frames) > 1 else 0.0)
+    title = f"<title>{html.escape(run.cast.name or 'abd')}</title>"
+    path.write_text(recording.as_html().replace("<title>Viser</title>", title), encoding="utf-8")
+    return len(frames)
+
+
+def _stage(server, run: Recorded, view: CameraSpec, frames: Sequence[int], covered: float = 0.0) -> Stage:
+    """Stage for frames of a run, with contact forces."""
+    moments = run.moments(evenly_spaced(frames, CAMERA_FRAMES))
+    stage = Stage(server, run.cast, view, moments, covered)
+    stage.forces = force_scale(run.cast, moments)
+    return stage

@@ -23,11 +23,10 @@ SHEAR = 3e-4
 """Largest shear of an instance: a third of a pixel of a body that is 1000 pixels wide."""
 MOST_SHEARED = 400
 """Largest number of separate meshes; beyond it bodies with the least shear remain instances."""
-
 PANEL = 400 / 1280
 """Fraction of the width of a window that the panel of controls covers."""
-CAMERA_FRAMES = 12
-"""Number of frames of a run that determine the camera position."""
+RATE = 30.0
+"""Largest number of pictures per second."""
 
 
 class Stage:
@@ -107,11 +106,11 @@ class Stage:
             self._axes.batched_wxyzs, self._axes.batched_positions = wxyz.astype(np.float32), position.astype(np.float32)
 
     def follow(self, name: str, moment: Moment) -> None:
-        """Keep a body at its present position in the picture; "" for none. Unknown names are ignored."""
-        if name and name not in set(self.cast.names):
-            return
-        self.camera.followed = self.cast.index(name) if name else None
-        if name:
+        """Keep a body at its present position in the picture; "nothing" for none. Unknown names are ignored."""
+        if name == "nothing":
+            self.camera.followed = None
+        elif name in self.cast.names:
+            self.camera.followed = self.cast.index(name)
             self._shift = self.camera.place(moment)[0]
 
     def on_click(self, choose: Callable[[int], None] | None) -> None:

@@ -13,9 +13,10 @@ from abd.api.simulation import Simulation
 from abd.cli import main
 from abd.errors import SceneError
 from abd.io.trajectory import Trajectory
+from abd.pictures import PictureError
 from abd.pictures.camera import Camera
-from abd.pictures.cast import Cast, Contacts, Moment, PictureError, Recorded, of_model
-from abd.pictures.films import Film, Studio
+from abd.pictures.cast import Cast, Contacts, Moment, Recorded, of_model
+from abd.pictures.films import Studio
 from abd.pictures.rasterizer import Rasterizer
 from abd.pictures.symbols import Symbols, symbols
 from abd.scene.schema.schema import CameraSpec
@@ -186,8 +187,7 @@ def test_pictures_are_the_same_for_any_number_of_threads(folder, monkeypatch):
         monkeypatch.setenv("ABD_THREADS", threads)
         with Trajectory(folder) as trajectory:
             run = Recorded(trajectory)
-            frames = np.arange(len(run))
-            films.append(list(Studio(run, Film(CameraSpec(orbit_deg=90.0), SIZE), frames).film_of(frames)))
+            films.append(list(Studio(run, np.arange(len(run)), CameraSpec(orbit_deg=90.0), SIZE).film()))
     np.testing.assert_array_equal(*films)
     assert len(films[0]) == exported_run.FRAMES and (films[0][0] != films[0][-1]).any()
 
