@@ -18,7 +18,7 @@ from abd.pictures.camera import Camera, Lens, axes_of
 from abd.pictures.cast import Cast, Moment
 from abd.pictures.kernels import cover, shade
 from abd.pictures.shapes import corner_normals, perpendicular, segment_poses
-from abd.pictures.symbols import HEAD, symbols
+from abd.pictures.symbols import symbols
 from abd.scene.geometry.shapes import cone
 
 SAMPLES = 2
@@ -123,11 +123,12 @@ class Rasterizer:
             segments = np.concatenate([shape.rods, np.repeat(shape.balls[:, None], 2, axis=1)])
             rods.append((_placed(segments, maps), shape.radius, np.repeat(rgba, len(segments), axis=0)))
         extra = symbols(cast, moment, self.joints, self.contacts)
-        shafts, heads = extra.arrow_parts()
-        add(*self._cone, False, segment_poses(heads, HEAD * extra.arrow_radius), extra.arrow_colors)
-        flat = np.cross(*(extra.triangles[:, k] - extra.triangles[:, 0] for k in (1, 2)))
-        triangles.append((extra.triangles, np.repeat(flat[:, None], 3, axis=1), True, extra.triangle_colors))
-        rods += [(extra.rods, extra.radius, extra.rod_colors), (shafts, extra.arrow_radius, extra.arrow_colors)]
+        for ends, radius, rgba in extra.cones:
+            add(*self._cone, False, segment_poses(ends, radius), rgba)
+        for corners, rgba in extra.triangles:
+            flat = np.cross(*(corners[:, k] - corners[:, 0] for k in (1, 2)))
+            triangles.append((corners, np.repeat(flat[:, None], 3, axis=1), True, rgba))
+        rods += extra.rods
         return _Items(
             corners=np.concatenate([one[0] for one in triangles]),
             normals=np.concatenate([one[1] for one in triangles]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
@@ -28,34 +27,42 @@ DEFAULT_THICKNESS = 0.05
 
 @dataclass(frozen=True)
 class Symbols:
-    """Symbols in world coordinates, drawn in addition to the bodies.
+    """Symbols in world coordinates, drawn in addition to the bodies, as lists of arrays.
 
     Attributes:
-        rods: (r, 2, 3) segments with round ends [m], balls if both ends are equal; radius: (r,); rod_colors: (r, 4).
-        arrows: (a, 2, 3) from foot to tip; arrow_radius: (a,) of the shaft; arrow_colors: (a, 4).
-        triangles: (t, 3, 3), two-sided; triangle_colors: (t, 4).
+        rods: segments (k, 2, 3) with round ends [m], balls if both ends are equal; radii (k,); colours with opacity (k, 4).
+        cones: heads of arrows from neck to tip, likewise.
+        triangles: (k, 3, 3), two-sided; colours (k, 4).
     """
 
-    rods: np.ndarray = field(default_factory=partial(np.zeros, (0, 2, 3)))
-    radius: np.ndarray = field(default_factory=partial(np.zeros, (0,)))
-    rod_colors: np.ndarray = field(default_factory=partial(np.zeros, (0, 4)))
-    arrows: np.ndarray = field(default_factory=partial(np.zeros, (0, 2, 3)))
-    arrow_radius: np.ndarray = field(default_factory=partial(np.zeros, (0,)))
-    arrow_colors: np.ndarray = field(default_factory=partial(np.zeros, (0, 4)))
-    triangles: np.ndarray = field(default_factory=partial(np.zeros, (0, 3, 3)))
-    triangle_colors: np.ndarray = field(default_factory=partial(np.zeros, (0, 4)))
+    rods: list[tuple[np.ndarray, ...]] = field(default_factory=list)
+    cones: list[tuple[np.ndarray, ...]] = field(default_factory=list)
+    triangles: list[tuple[np.ndarray, ...]] = field(default_factory=list)
 
-    @classmethod
-    def joined(cls, parts: list[Symbols]) -> Symbols:
-        """Concatenation of symbols."""
-        return cls(*(np.concatenate([getattr(one, name) for one in [cls(), *parts]]) for name in cls.__annotations__))
+    def add_rods(self, ends: np.ndarray, radius, color: np.ndarray) -> None:
+        """Add rods (k, 2, 3) with radii (k,) or scalar, and colours (k, 4) or (4,)."""
+        self.rods.append((ends, _broadcast(radius, ends), _broadcast(color, ends, 4)))
 
-    def arrow_parts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Shafts (a, 2, 3), and heads (a, 2, 3) from neck to tip, `HEAD` times as wide."""
-        foot, tip = self.arrows[:, 0], self.arrows[:, 1]
+    def add_balls(self, centers: np.ndarray, radius, color: np.ndarray) -> None:
+        """Add balls (k, 3)."""
+        self.add_rods(np.stack([centers, centers], axis=1), radius, color)
+
+    def add_lines(self, points: np.ndarray, radius: np.ndarray, color: np.ndarray) -> None:
+        """Add polylines (k, p, 3) of radii (k,)."""
+        rods = np.stack([points[:, :-1], points[:, 1:]], axis=2).reshape(-1, 2, 3)
+        self.add_rods(rods, np.repeat(radius, points.shape[1] - 1), color)
+
+    def add_arrows(self, arrows: np.ndarray, radius, color: np.ndarray) -> None:
+        """Add arrows (k, 2, 3) from foot to tip with shaft radii (k,) or scalar; heads are `HEAD` times as wide."""
+        foot, tip, radius = arrows[:, 0], arrows[:, 1], _broadcast(radius, arrows)
         length = np.linalg.norm(tip - foot, axis=1, keepdims=True)
-        neck = tip - unit(tip - foot) * np.minimum(SLIM * HEAD * self.arrow_radius[:, None], 0.6 * length)
-        return np.stack([foot, neck], axis=1), np.stack([neck, tip], axis=1)
+        neck = tip - unit(tip - foot) * np.minimum(SLIM * HEAD * radius[:, None], 0.6 * length)
+        self.add_rods(np.stack([foot, neck], axis=1), radius, color)
+        self.cones.append((np.stack([neck, tip], axis=1), HEAD * radius, _broadcast(color, arrows, 4)))
+
+    def add_triangles(self, triangles: np.ndarray, color: np.ndarray) -> None:
+        """Add triangles (k, 3, 3) of one colour (4,)."""
+        self.triangles.append((triangles, _broadcast(color, triangles, 4)))
 
 
 def symbols(cast: Cast, moment: Moment, joints: bool = True, contacts: float | None = None) -> Symbols:
@@ -65,14 +72,15 @@ def symbols(cast: Cast, moment: Moment, joints: bool = True, contacts: float | N
         joints: whether joints, ropes and springs are drawn.
         contacts: length of an arrow per force [m/N]; None for no arrows.
     """
-    parts = [_points(cast, moment)]
+    out = Symbols()
+    _add_points(out, cast, moment)
     if joints:
         for group, active in zip(cast.joints, moment.active):
             if group.drawing.get("show", True) and active.any():
-                parts += _joint_symbols(group, active, moment.transform, cast)
+                _add_joints(out, group, active, moment.transform, cast)
     if contacts is not None and moment.contacts is not None:
-        parts.append(_forces(moment.contacts, contacts, _median_diameter(cast)))
-    return Symbols.joined(parts)
+        _add_forces(out, moment.contacts, contacts, _median_diameter(cast))
+    return out
 
 
 def force_scale(cast: Cast, moments: list[Moment]) -> float | None:
@@ -88,8 +96,8 @@ def _median_diameter(cast: Cast) -> float:
     return cast.median_diameter or 1.0
 
 
-def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray, cast: Cast) -> list[Symbols]:
-    """Symbols of the active joints of a group."""
+def _add_joints(out: Symbols, group: JointGroup, active: np.ndarray, transform: np.ndarray, cast: Cast) -> None:
+    """Add the active joints of a group."""
     D, C = (frames[active] for frames in group.frames(transform))
     a, b, drawing = D[:, :3, 3], C[:, :3, 3], group.drawing
     thin, pin_length = _sizes(group, active, cast)
@@ -102,41 +110,33 @@ def _joint_symbols(group: JointGroup, active: np.ndarray, transform: np.ndarray,
         """(k,) radius of a rope, a rod or a spring."""
         return given("shaft_radius", np.minimum(fraction * thin, 0.02 * _median_diameter(cast)))
 
-    def shaft(middle: np.ndarray, length: np.ndarray) -> Symbols:
-        """Pins along z of D."""
-        half = D[:, :3, 2] * (0.5 * length)[:, None]
-        ends = np.stack([middle - half, middle + half], axis=1)
-        return draw_rods(ends, given("shaft_radius", PIN * thin), color)
-
-    parts, symbol = [], group.kind.SYMBOL
+    symbol = group.kind.SYMBOL
     color, faint = (group.color(colors.JOINT * [1.0, 1.0, 1.0, opacity]) for opacity in (1.0, 0.35))
     if symbol == "rope":
-        parts.append(draw_ropes(a, b, float(group.parameters.get("distance", 0.0)), width(0.12), group.color(colors.ROPE)))
+        points = catenaries(a, b, float(group.parameters.get("distance", 0.0)))
+        out.add_lines(points, width(0.12), group.color(colors.ROPE))
     elif symbol == "rod":
-        parts.append(draw_rods(np.stack([a, b], axis=1), width(0.12), color))
+        out.add_rods(np.stack([a, b], axis=1), width(0.12), color)
     elif symbol == "spring":
-        parts.append(draw_springs(a, b, width(0.25), group.color(colors.SPRING)))
-    elif symbol == "pin":
-        parts.append(shaft(b, given("shaft_length", pin_length)))
-    elif symbol == "ball" or "joint_radius" in drawing:
-        parts.append(draw_rods(np.stack([b, b], axis=1), given("joint_radius", BALL * thin), color))
-    if symbol != "pin" and drawing.get("shaft_length"):
-        parts.append(shaft(b, given("shaft_length", thin)))
+        out.add_lines(coils(a, b, width(0.25)), width(0.25), group.color(colors.SPRING))
+    elif symbol != "pin" and (symbol == "ball" or "joint_radius" in drawing):
+        out.add_balls(b, given("joint_radius", BALL * thin), color)
+    if symbol == "pin" or drawing.get("shaft_length"):
+        half = D[:, :3, 2] * (0.5 * given("shaft_length", pin_length))[:, None]
+        out.add_rods(np.stack([b - half, b + half], axis=1), given("shaft_radius", PIN * thin), color)
     if drawing.get("plane_size"):
         half = 0.5 * float(drawing["plane_size"])
         corners = half * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
-        triangles = _transformed(corners, D)[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3, 3)
-        parts.append(draw_triangles(triangles, faint))
+        out.add_triangles(_transformed(corners, D)[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3, 3), faint)
     if drawing.get("slot_width") and "slot_range" in drawing:
-        parts += draw_slots(D, drawing, color)
+        _add_slots(out, D, drawing, color)
     if drawing.get("draw_ellipsoid") and "radii" in group.parameters:
         vertices, faces = sphere(1.0, 3)
         triangles = _transformed(vertices * np.asarray(group.parameters["radii"]), D)[:, faces].reshape(-1, 3, 3)
-        parts.append(draw_triangles(triangles, faint))
+        out.add_triangles(triangles, faint)
     for key, frames in (("draw_frame_d", D), ("draw_frame_c", C)):
         if drawing.get(key, "off") != "off":
-            parts += draw_axes(frames, given("axis_length", 1.2 * thin), drawing[key] == "arrow")
-    return parts
+            _add_axes(out, frames, given("axis_length", 1.2 * thin), drawing[key] == "arrow")
 
 
 def _sizes(group: JointGroup, active: np.ndarray, cast: Cast) -> tuple[np.ndarray, np.ndarray]:
@@ -152,47 +152,26 @@ def _sizes(group: JointGroup, active: np.ndarray, cast: Cast) -> tuple[np.ndarra
     return thin, np.where(np.isfinite(length), np.minimum(1.12 * length, LONGEST_PIN * thin), 2.0 * thin)
 
 
-def _forces(contacts: Contacts, scale: float, usual: float) -> Symbols:
-    """Contact forces as arrows from their points, at most four median diameters long."""
+def _add_forces(out: Symbols, contacts: Contacts, scale: float, usual: float) -> None:
+    """Add contact forces as arrows from their points, at most four median diameters long."""
     chosen = np.linalg.norm(contacts.force, axis=1) * scale > 0.02 * usual
     foot, force = contacts.point[chosen], contacts.force[chosen] * scale
     force *= np.minimum(1.0, 4.0 * usual / np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-30))
-    return draw_arrows(np.stack([foot, foot + force], axis=1), 0.018 * usual, colors.FORCE)
+    out.add_arrows(np.stack([foot, foot + force], axis=1), 0.018 * usual, colors.FORCE)
 
 
-def _points(cast: Cast, moment: Moment) -> Symbols:
-    """Bodies without a surface as balls in the colours of bodies."""
+def _add_points(out: Symbols, cast: Cast, moment: Moment) -> None:
+    """Add bodies without a surface as balls in the colours of bodies."""
     chosen = (cast.shape < 0) & ~cast.is_plane
     at = moment.transform[chosen, :3, 3]
     radius = 0.15 * _median_diameter(cast)
     if len(at) and not (cast.shape >= 0).any():
         radius = 0.04 * np.ptp(at, axis=0).max() or 0.1
-    return draw_rods(np.stack([at, at], axis=1), radius, cast.colors[chosen])
+    out.add_balls(at, radius, cast.colors[chosen])
 
 
-def draw_rods(rods: np.ndarray, radius, color: np.ndarray) -> Symbols:
-    """Rods (k, 2, 3) with radii (k,) or scalar, and colours with opacity (k, 4) or (4,)."""
-    return Symbols(rods=rods, radius=_broadcast(radius, rods), rod_colors=_broadcast(color, rods, 4))
-
-
-def draw_arrows(arrows: np.ndarray, radius, color: np.ndarray) -> Symbols:
-    """Arrows (k, 2, 3) with shaft radii (k,) or scalar, and colours with opacity (k, 4) or (4,)."""
-    return Symbols(arrows=arrows, arrow_radius=_broadcast(radius, arrows), arrow_colors=_broadcast(color, arrows, 4))
-
-
-def draw_triangles(triangles: np.ndarray, color: np.ndarray) -> Symbols:
-    """Triangles (k, 3, 3) of one colour with opacity (4,)."""
-    return Symbols(triangles=triangles, triangle_colors=_broadcast(color, triangles, 4))
-
-
-def draw_lines(points: np.ndarray, radius: np.ndarray, color: np.ndarray) -> Symbols:
-    """Polylines (k, p, 3) of radii (k,)."""
-    rods = np.stack([points[:, :-1], points[:, 1:]], axis=2).reshape(-1, 2, 3)
-    return draw_rods(rods, np.repeat(radius, points.shape[1] - 1), color)
-
-
-def draw_ropes(a: np.ndarray, b: np.ndarray, length: float, radius: np.ndarray, color: np.ndarray) -> Symbols:
-    """Ropes of a length [m] between points (k, 3): straight, or a catenary of this length.
+def catenaries(a: np.ndarray, b: np.ndarray, length: float) -> np.ndarray:
+    """(k, p, 3) points of ropes of a length [m] between points (k, 3): straight, or a catenary of this length.
 
     With the horizontal distance d and the height v between the ends, its parameter c solves
     ``sqrt(L^2 - v^2) = 2 c sinh(d / 2c)``; points are equidistant along the curve.
@@ -222,11 +201,11 @@ def draw_ropes(a: np.ndarray, b: np.ndarray, length: float, radius: np.ndarray, 
         # distribute the rounding error at the far end along the curve
         curve += fraction[None, :, None] * (span[slack] - curve[:, -1])[:, None]
         points[slack] = a[slack, None] + curve
-    return draw_lines(points, radius, color)
+    return points
 
 
-def draw_springs(a: np.ndarray, b: np.ndarray, radius: np.ndarray, color: np.ndarray) -> Symbols:
-    """Coils of `COILS` turns between points (k, 3)."""
+def coils(a: np.ndarray, b: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """(k, p, 3) points of coils of `COILS` turns between points (k, 3), for wires of radii (k,)."""
     span = b - a
     x, y = perpendicular(unit(span))
     s = np.linspace(0.0, 1.0, COILS * STEPS + 1)
@@ -235,29 +214,27 @@ def draw_springs(a: np.ndarray, b: np.ndarray, radius: np.ndarray, color: np.nda
     turn = np.cos(phi)[:, None] * x[:, None] + np.sin(phi)[:, None] * y[:, None]
     along = 0.06 + 0.88 * s
     along[0], along[-1] = 0.0, 1.0
-    return draw_lines(a[:, None] + along[:, None] * span[:, None] + wide[:, :, None] * turn, radius, color)
+    return a[:, None] + along[:, None] * span[:, None] + wide[:, :, None] * turn
 
 
-def draw_slots(D: np.ndarray, drawing: dict, color: np.ndarray) -> list[Symbols]:
-    """Slots along x of frames (k, 4, 4) as outlines of the given width, above and below by half the depth."""
+def _add_slots(out: Symbols, D: np.ndarray, drawing: dict, color: np.ndarray) -> None:
+    """Add slots along x of frames (k, 4, 4) as outlines of the given width, above and below by half the depth."""
     first, last = (float(x) for x in drawing["slot_range"])
     half, depth = 0.5 * float(drawing["slot_width"]), 0.5 * float(drawing.get("slot_depth", 0.0))
     angle = np.linspace(-0.5 * np.pi, 0.5 * np.pi, LINES)
     right = np.stack([last + half * np.cos(angle), half * np.sin(angle)], axis=1)
     left = np.stack([first - half * np.cos(angle), -half * np.sin(angle)], axis=1)
     outline = np.concatenate([right, left, right[:1]])
-    parts = []
     for height in sorted({-depth, depth}):
         local = np.column_stack([outline, np.full(len(outline), height)])
-        parts.append(draw_lines(_transformed(local, D), np.full(len(D), 0.06 * half), color))
-    return parts
+        out.add_lines(_transformed(local, D), np.full(len(D), 0.06 * half), color)
 
 
-def draw_axes(frames: np.ndarray, length: np.ndarray, arrows: bool) -> list[Symbols]:
-    """x, y and z axes of frames (k, 4, 4) in red, green and blue."""
-    draw, radius, origin = (draw_arrows, 0.035, frames[:, :3, 3]) if arrows else (draw_rods, 0.02, frames[:, :3, 3])
-    ends = [np.stack([origin, origin + length[:, None] * frames[:, :3, axis]], axis=1) for axis in range(3)]
-    return [draw(one, radius * length, color) for one, color in zip(ends, colors.AXES)]
+def _add_axes(out: Symbols, frames: np.ndarray, length: np.ndarray, arrows: bool) -> None:
+    """Add x, y and z axes of frames (k, 4, 4) in red, green and blue."""
+    add, radius, origin = (out.add_arrows, 0.035, frames[:, :3, 3]) if arrows else (out.add_rods, 0.02, frames[:, :3, 3])
+    for axis, color in enumerate(colors.AXES):
+        add(np.stack([origin, origin + length[:, None] * frames[:, :3, axis]], axis=1), radius * length, color)
 
 
 def _broadcast(value, things: np.ndarray, *shape: int) -> np.ndarray:

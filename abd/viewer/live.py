@@ -16,11 +16,10 @@ from time import monotonic, perf_counter, thread_time
 
 import numpy as np
 
-from abd import colors
 from abd.io.run import Observer
 from abd.joint_list import JointList
 from abd.pictures.cast import Contacts, Moment, moment_of, of_model
-from abd.pictures.symbols import Symbols, draw_arrows, force_scale
+from abd.pictures.symbols import force_scale
 from abd.scene.schema.schema import CameraSpec
 from abd.viewer.panels import DrawingControls, Plots, Tables
 from abd.viewer.stage import PANEL, RATE, Stage
@@ -132,7 +131,7 @@ class LiveView(Observer):
         if self.drawn.forces.value:
             moment = self._with_contacts(moment)
         self.drawn.apply(self.stage, self._scale)
-        self.stage.extra = self._pull.arrow(moment.transform) if self._pull is not None else None
+        self.stage.pull = self._pull.ends(moment.transform) if self._pull is not None else None
         self.stage.show(moment)
         self.tables.show(
             moment.transform, lambda: self.sim.model.user_velocity(self.sim.stepper.qd), self._joint_values
@@ -267,11 +266,9 @@ class _Pull:
         place, speed = (view.transform @ self.local)[:3], (view.velocity @ self.local)[:3]
         return self.stiffness * (self.target - place) - self.damping * speed
 
-    def arrow(self, transform: np.ndarray) -> Symbols:
-        """Arrow from the point to the target."""
-        place = (transform[self.body] @ self.local)[:3]
-        length = float(np.linalg.norm(self.target - place))
-        return draw_arrows(np.stack([place, self.target])[None], 0.02 * length, colors.FORCE)
+    def ends(self, transform: np.ndarray) -> np.ndarray:
+        """(2, 3) the point and the target."""
+        return np.stack([(transform[self.body] @ self.local)[:3], self.target])
 
 
 def _bounds(settings, rotary: bool) -> tuple[float, float, str]:

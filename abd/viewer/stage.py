@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from abd.colors import to_linear
+from abd.colors import FORCE, to_linear
 from abd.pictures.camera import Camera
 from abd.pictures.cast import Cast, Moment
 from abd.pictures.shapes import creased, scaled_rotations, turned_from_z, unit
-from abd.pictures.symbols import HEAD, Symbols, symbols
+from abd.pictures.symbols import Symbols, symbols
 from abd.rotations import quaternions
 from abd.scene.geometry.shapes import cone, cylinder, sphere
 from abd.scene.schema.schema import CameraSpec
@@ -39,14 +39,14 @@ class Stage:
     Attributes:
         joints, names, axes: whether joints, names of bodies and axes of mesh frames are drawn.
         forces: length of arrows per force [m/N], or None.
-        extra: additional symbols, or None.
+        pull: (2, 3) foot and tip of an additional arrow, or None.
         batches: handle and bodies of the batch of each shape.
     """
 
     def __init__(self, server, cast: Cast, view: CameraSpec, moments: list[Moment], covered: float = 0.0):
         self.server, self.cast = server, cast
         self.joints, self.forces, self.names, self.axes = True, None, False, False
-        self.extra: Symbols | None = None
+        self.pull: np.ndarray | None = None
         self.camera = Camera(view, cast, moments, (1280, 720), covered)
         self._shift = np.zeros(3)
         server.scene.set_up_direction("+z")
@@ -77,8 +77,10 @@ class Stage:
                 handle.batched_positions = position[members].astype(np.float32)
                 handle.batched_wxyzs = wxyz[members].astype(np.float32)
                 handle.batched_scales = scales[members].astype(np.float32)
-            own = symbols(self.cast, moment, self.joints, self.forces)
-            self._symbols.show(own if self.extra is None else Symbols.joined([own, self.extra]))
+            drawn = symbols(self.cast, moment, self.joints, self.forces)
+            if self.pull is not None:
+                drawn.add_arrows(self.pull[None], 0.02 * float(np.linalg.norm(self.pull[1] - self.pull[0])), FORCE)
+            self._symbols.show(drawn)
             self._show_names(moment)
             self._show_axes(position, wxyz)
         if self.camera.followed is not None:
@@ -194,23 +196,23 @@ class _SymbolBatches:
         self._batches: dict[str, tuple[object, int]] = {}
         self._faces = None
 
-    def show(self, extra: Symbols) -> None:
-        shafts, heads = extra.arrow_parts()
-        rods, radius = np.concatenate([extra.rods, shafts]), np.concatenate([extra.radius, extra.arrow_radius])
-        rgba = np.concatenate([extra.rod_colors, extra.arrow_colors])
+    def show(self, drawn: Symbols) -> None:
+        nothing = np.zeros((0, 2, 3)), np.zeros(0), np.zeros((0, 4))
+        rods, radius, rgba = (np.concatenate(parts) for parts in zip(nothing, *drawn.rods))
         long = np.flatnonzero((rods[:, 0] != rods[:, 1]).any(axis=1))
         self._show("tubes", rods[long], radius[long], rgba[long])
         ends = np.concatenate([rods[:, 0], rods[long, 1]])
         both = np.concatenate([np.arange(len(rods)), long])
         self._show("balls", np.stack([ends, ends], axis=1), radius[both], rgba[both])
-        self._show("cones", heads, HEAD * extra.arrow_radius, extra.arrow_colors)
+        self._show("cones", *(np.concatenate(parts) for parts in zip(nothing, *drawn.cones)))
         if self._faces is not None:
             self._faces.remove()
             self._faces = None
-        if len(extra.triangles):
-            rgba, faces = extra.triangle_colors[0], np.arange(3 * len(extra.triangles)).reshape(-1, 3)
+        if drawn.triangles:
+            corners, rgba = np.concatenate([one for one, _ in drawn.triangles]), drawn.triangles[0][1][0]
+            faces = np.arange(3 * len(corners)).reshape(-1, 3)
             self._faces = self.server.scene.add_mesh_simple(
-                "/surfaces", extra.triangles.reshape(-1, 3).astype(np.float32), faces.astype(np.uint32),
+                "/surfaces", corners.reshape(-1, 3).astype(np.float32), faces.astype(np.uint32),
                 color=tuple(_bytes(rgba[:3])), opacity=float(rgba[3]), side="double",
             )  # fmt: skip
 

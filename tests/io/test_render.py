@@ -18,7 +18,7 @@ from abd.pictures.camera import Camera
 from abd.pictures.cast import Cast, Contacts, Moment, Recorded, of_model
 from abd.pictures.films import Studio
 from abd.pictures.rasterizer import Rasterizer
-from abd.pictures.symbols import Symbols, symbols
+from abd.pictures.symbols import symbols
 from abd.scene.schema.schema import CameraSpec
 
 SIZE = (160, 90)
@@ -140,26 +140,31 @@ def test_followed_bodies_stay_in_place_and_orbits_rotate():
         Camera(CameraSpec(follow="bb"), cast, [moment], SIZE)
 
 
+def rods_of(drawn) -> np.ndarray:
+    """(r, 2, 3) ends of all rods of symbols."""
+    return np.concatenate([np.zeros((0, 2, 3)), *(ends for ends, *_ in drawn.rods)])
+
+
 def test_joints_ropes_and_springs_are_drawn_between_their_points(folder):
     with Trajectory(folder) as trajectory:
         run = Recorded(trajectory)
         moment = run.moment(-1)
         groups = {group.names[0]: group for group in run.cast.joints}
-        drawn = symbols(run.cast, moment)
+        drawn = rods_of(symbols(run.cast, moment))
         for name in ("rope", "spring", "pivot", "socket"):
             cast = replace(run.cast, joints=[groups[name]])
-            alone = symbols(cast, replace(moment, active=[np.ones(1, bool)]))
-            assert len(alone.rods) > 0 and len(drawn.rods) > len(alone.rods)
+            alone = rods_of(symbols(cast, replace(moment, active=[np.ones(1, bool)])))
+            assert len(alone) > 0 and len(drawn) > len(alone)
             D, C = groups[name].frames(moment.transform)
             if name in ("rope", "spring"):
-                np.testing.assert_allclose(alone.rods[0, 0], D[0, :3, 3], atol=1e-12)
-                np.testing.assert_allclose(alone.rods[-1, 1], C[0, :3, 3], atol=1e-12)
+                np.testing.assert_allclose(alone[0, 0], D[0, :3, 3], atol=1e-12)
+                np.testing.assert_allclose(alone[-1, 1], C[0, :3, 3], atol=1e-12)
             if name == "rope":
-                length = np.linalg.norm(np.diff(alone.rods, axis=1), axis=2).sum()
+                length = np.linalg.norm(np.diff(alone, axis=1), axis=2).sum()
                 assert length == pytest.approx(2.0, rel=0.02), "it hangs through by what it is too long"
             hidden = replace(groups[name], drawing={"show": False})
-            assert len(symbols(replace(cast, joints=[hidden]), replace(moment, active=[np.ones(1, bool)])).rods) == 0
-            assert len(symbols(cast, replace(moment, active=[np.zeros(1, bool)])).rods) == 0, ("not where it is switched off")
+            assert len(rods_of(symbols(replace(cast, joints=[hidden]), replace(moment, active=[np.ones(1, bool)])))) == 0
+            assert len(rods_of(symbols(cast, replace(moment, active=[np.zeros(1, bool)])))) == 0, "not where it is switched off"
 
 
 def test_contacts_are_arrows_along_their_forces():
@@ -168,17 +173,17 @@ def test_contacts_are_arrows_along_their_forces():
     found = Contacts(np.zeros((2, 3)), force)
     moment = replace(moment, contacts=found)
     drawn = symbols(cast, moment, contacts=0.1)
-    assert len(drawn.arrows) == 1, "a negligible force has no arrow"
-    np.testing.assert_allclose(drawn.arrows[0], [(0, 0, 0), (0, 0, 1)])
-    assert len(symbols(cast, moment).arrows) == 0
+    ((heads, _, _),), shafts = drawn.cones, rods_of(drawn)
+    assert len(heads) == len(shafts) == 1, "a negligible force has no arrow"
+    np.testing.assert_allclose(shafts[0, 0], (0, 0, 0))
+    np.testing.assert_allclose(shafts[0, 1], heads[0, 0])
+    np.testing.assert_allclose(heads[0, 1], (0, 0, 1))
+    assert not symbols(cast, moment).cones
     plain, _ = taken(cast, moment, (320, 180))
     rasterizer = Rasterizer(cast, Camera(CameraSpec(), cast, [moment], (320, 180)), contacts=0.2)
     pixels = rasterizer.picture(moment).astype(int)
     red = (pixels[..., 0] > pixels[..., 1] + 60) & (pixels[..., 0] > pixels[..., 2] + 60)
     assert red.sum() > 20 and not (plain != pixels).all()
-    shafts, heads = drawn.arrow_parts()
-    np.testing.assert_allclose(shafts[:, 1], heads[:, 0])
-    assert len(Symbols.joined([]).rods) == 0
 
 
 def test_pictures_are_the_same_for_any_number_of_threads(folder, monkeypatch):

@@ -181,7 +181,7 @@ def test_pulled_body_reaches_the_target_and_release_removes_the_force(server):
     watched.step(150)
     held = sim.bodies["box"].transform @ live._pull.local
     np.testing.assert_allclose(held[:3], (1.2, 0.0, 0.5), atol=0.05)
-    assert len(live.stage.extra.arrows) == 1
+    np.testing.assert_allclose(live.stage.pull[1], (1.2, 0.0, 0.5))
     live._actions.append(live._release)
     watched.step(2)
     before = sim.bodies["box"].linear_velocity
