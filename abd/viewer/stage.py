@@ -194,7 +194,7 @@ class _SymbolBatches:
         meshes = {"tubes": cylinder(1.0, 1.0, 20), "balls": sphere(1.0, 2), "cones": cone(1.0, 1.0, 20)}
         self._meshes = {name: creased(*mesh)[:2] for name, mesh in meshes.items()}
         self._batches: dict[str, tuple[object, int]] = {}
-        self._faces = None
+        self._faces: list = []
 
     def show(self, drawn: Symbols) -> None:
         nothing = np.zeros((0, 2, 3)), np.zeros(0), np.zeros((0, 4))
@@ -205,16 +205,16 @@ class _SymbolBatches:
         both = np.concatenate([np.arange(len(rods)), long])
         self._show("balls", np.stack([ends, ends], axis=1), radius[both], rgba[both])
         self._show("cones", *(np.concatenate(parts) for parts in zip(nothing, *drawn.cones)))
-        if self._faces is not None:
-            self._faces.remove()
-            self._faces = None
-        if drawn.triangles:
-            corners, rgba = np.concatenate([one for one, _ in drawn.triangles]), drawn.triangles[0][1][0]
-            faces = np.arange(3 * len(corners)).reshape(-1, 3)
-            self._faces = self.server.scene.add_mesh_simple(
-                "/surfaces", corners.reshape(-1, 3).astype(np.float32), faces.astype(np.uint32),
-                color=tuple(_bytes(rgba[:3])), opacity=float(rgba[3]), side="double",
-            )  # fmt: skip
+        for handle in self._faces:
+            handle.remove()
+        self._faces = [
+            self.server.scene.add_mesh_simple(
+                f"/surfaces/{k}", corners.reshape(-1, 3).astype(np.float32),
+                np.arange(3 * len(corners), dtype=np.uint32).reshape(-1, 3),
+                color=tuple(_bytes(rgba[0, :3])), opacity=float(rgba[0, 3]), side="double",
+            )
+            for k, (corners, rgba) in enumerate(drawn.triangles)
+        ]  # fmt: skip
 
     def _show(self, name: str, ends: np.ndarray, radius: np.ndarray, rgba: np.ndarray) -> None:
         """Update a batch to segments (k, 2, 3).

@@ -121,6 +121,19 @@ def test_tilted_planes_are_drawn_at_their_half_space(server, monkeypatch):
     np.testing.assert_allclose(matrices(drawn[0]["wxyz"][None])[0, :, 2], normal, atol=1e-12)
 
 
+def test_planes_of_joints_have_their_own_colours(server, monkeypatch):
+    from abd.viewer.stage import Stage
+
+    scene = box_in_space()
+    for name, color in (("red", (1, 0, 0)), ("green", (0, 1, 0, 0.5))):
+        scene.add_slider(name, abd.WORLD, "box", anchor=(0, 0, 0), axis=(0, 0, 1), plane_size=0.5, color=color)
+    cast, moment = of_model(scene.compile())
+    drawn, add = [], server.scene.add_mesh_simple
+    monkeypatch.setattr(server.scene, "add_mesh_simple", lambda *mesh, **keys: drawn.append(keys) or add(*mesh, **keys))
+    Stage(server, cast, CameraSpec(), [moment]).show(moment)
+    assert [(*one["color"], one["opacity"]) for one in drawn] == [(255, 0, 0, 1.0), (0, 255, 0, 0.5)]
+
+
 @pytest.mark.parametrize("size", [1.0, 1e-5])
 def test_the_first_view_is_centred_at_any_scale(server, size):
     from abd.viewer.stage import Stage
