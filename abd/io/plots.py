@@ -74,57 +74,67 @@ def runs_of(trajectories: Sequence[Trajectory]) -> list[Run]:
     return [Run(*one) for one in zip(names, trajectories, _STYLES)]
 
 
-def energy_figure(runs: list[Run]) -> Figure:
-    """Draw every energy that is not always zero, and their total less the external work, over time.
+FIGURES: dict[str, Callable[[list[Run]], Figure | None]] = {}
+"""Functions that draw the figures of one or two runs, by name; None without data."""
 
-    Gravity is shown from its initial value.
-    """
-    figure, axes = _axes("energy [J]")
+
+def _figure(name: str, *labels: str) -> Callable:
+    """Add a function that draws runs into axes with these labels, from top to bottom, to `FIGURES`."""
+
+    def add(draw_lines: Callable[..., None]) -> None:
+        def drawn(runs: list[Run]) -> Figure | None:
+            figure, *axes = _axes(*labels)
+            draw_lines(runs, *axes)
+            return _finished(figure)
+
+        FIGURES[name] = drawn
+
+    return add
+
+
+@_figure("energy", "energy [J]")
+def _draw_energies(runs: list[Run], axes) -> None:
+    """Draw every energy that is not always zero, gravity from its initial value, and their total less the external work."""
     for run in runs:
         energies = run.trajectory.energies()
         total = sum(energies[name] for name in STORED)
-        axes.set_prop_cycle(None)
         for k, (name, values) in enumerate(energies.items()):
             if np.any(values):
                 shown = values - values[0] if name == "gravity" else values
                 run.line(axes, shown, name.replace("_", " "), color=f"C{k}")
         balance = total - energies["external_work"] - energies["gravity"][0]
         run.line(axes, balance, "total minus external work", color="k")
-    return _finished(figure)
 
 
-def momentum_figure(runs: list[Run]) -> Figure:
-    """Draw linear momentum, and angular momentum about the origin, over time."""
-    figure, upper, lower = _axes("momentum [kg m/s]", "angular momentum [kg m²/s]")
+@_figure("momentum", "momentum [kg m/s]", "angular momentum [kg m²/s]")
+def _draw_momenta(runs: list[Run], upper, lower) -> None:
+    """Draw linear momentum, and angular momentum about the origin."""
     for run in runs:
         for axes, name in ((upper, "linear"), (lower, "angular")):
             values = run.trajectory.series(f"/momentum/{name}")
             for axis in range(3):
                 run.line(axes, values[:, axis], "xyz"[axis], color=f"C{axis}")
-    return _finished(figure)
 
 
-def gap_figure(runs: list[Run]) -> Figure | None:
-    """Draw the smallest gap, and the largest activation of contact, over time; None without contacts."""
-    if not any(np.isfinite(run.trajectory.series("/solver/min_gap")).any() for run in runs):
-        return None
-    figure, axes = _axes("smallest gap [m]")
-    for k, run in enumerate(runs):
-        gap = run.trajectory.series("/solver/min_gap")
-        near = np.isfinite(gap) & (gap > 0.0)
-        line = np.where(near, gap, np.nan)
+@_figure("gap", "smallest gap [m]")
+def _draw_gaps(runs: list[Run], axes) -> None:
+    """Draw the smallest gap, and the largest activation of contact."""
+    gaps = [run.trajectory.series("/solver/min_gap") for run in runs]
+    if not any(np.isfinite(gap).any() for gap in gaps):
+        return
+    for k, (run, gap) in enumerate(zip(runs, gaps)):
+        line = np.where(np.isfinite(gap), _positive(gap), np.nan)
         run.line(axes, line, "smallest gap", color=f"C{k}", marker=".", markersize=2.5)
         d_hat = float(run.trajectory.solver_settings["d_hat"])
         axes.axhline(d_hat, color="0.6", linewidth=0.8, linestyle=run.style, label=run.label("largest activation"))
     axes.set_yscale("log")
     time = np.concatenate([run.time for run in runs])
     axes.set_xlim(time.min(), max(time.max(), time.min() + 1e-9))
-    return _finished(figure)
 
 
-def residual_figure(runs: list[Run]) -> Figure | None:
-    """Draw the largest residual of all joints over time, and the residuals of the worst joints; None if all are zero."""
-    figure, *both = _axes("residual [m]", "residual [rad]")
+@_figure("residual", "residual [m]", "residual [rad]")
+def _draw_residuals(runs: list[Run], *both) -> None:
+    """Draw the largest residual of all joints, and the residuals of the worst joints."""
     for part, axes in enumerate(both):
         lines, worst = [], []
         for run in runs:
@@ -138,12 +148,11 @@ def residual_figure(runs: list[Run]) -> Figure | None:
         largest = float(np.concatenate(worst).max(initial=0.0))
         if largest > 0.0:
             axes.set_ylim(bottom=DECADES * largest)
-    return _finished(figure)
 
 
-def coordinate_figure(runs: list[Run]) -> Figure | None:
-    """Draw the coordinates with the largest ranges: lengths, and angles below; None without coordinates."""
-    figure, *both = _axes("coordinate [m]", "coordinate [deg]")
+@_figure("coordinate", "coordinate [m]", "coordinate [deg]")
+def _draw_coordinates(runs: list[Run], *both) -> None:
+    """Draw the coordinates with the largest ranges: lengths, and angles below."""
     lines: tuple[list[dict], ...] = ([{} for _ in runs], [{} for _ in runs])
     for k, run in enumerate(runs):
         for path, name, group in run.joints:
@@ -156,12 +165,11 @@ def coordinate_figure(runs: list[Run]) -> Figure | None:
                     lines[rotary][k][own] = np.degrees(values[:, copy, c]) if rotary else values[:, copy, c]
     for axes, own in zip(both, lines):
         _largest_lines(axes, runs, own, np.ptp)
-    return _finished(figure)
 
 
-def wrench_figure(runs: list[Run]) -> Figure | None:
-    """Draw force and torque on the child of the joints with the largest ones, over time; None without joints."""
-    figure, *both = _axes("joint force [N]", "joint torque [N m]")
+@_figure("wrench", "joint force [N]", "joint torque [N m]")
+def _draw_wrenches(runs: list[Run], *both) -> None:
+    """Draw force and torque on the child of the joints with the largest ones."""
     for axes, part in zip(both, (slice(0, 3), slice(3, 6))):
         lines = []
         for run in runs:
@@ -169,12 +177,11 @@ def wrench_figure(runs: list[Run]) -> Figure | None:
             sizes = {name: np.linalg.norm(one, axis=2).max(axis=1) for name, one in wrenches.items()}
             lines.append({name: size for name, size in sizes.items() if size.any()})
         _largest_lines(axes, runs, lines, np.max)
-    return _finished(figure)
 
 
-def contact_figure(runs: list[Run]) -> Figure | None:
-    """Draw sum and largest of the contact forces, and number of contacts, over time; None if no run has stored contacts."""
-    figure, upper, lower = _axes("contact force [N]", "contacts")
+@_figure("contact", "contact force [N]", "contacts")
+def _draw_contacts(runs: list[Run], upper, lower) -> None:
+    """Draw sum and largest of the contact forces, and number of contacts, of runs that have stored contacts."""
     for run in (run for run in runs if run.trajectory.has_contacts):
         count = len(run.time)
         offset = run.trajectory.rows("contacts/offset", 0, count + 1).astype(int)
@@ -185,7 +192,6 @@ def contact_figure(runs: list[Run]) -> Figure | None:
         run.line(upper, np.bincount(of_frame, force, minlength=count), "sum of sizes", color="C0")
         run.line(upper, largest, "largest", color="C1")
         run.line(lower, np.diff(offset), "number", color="C2")
-    return _finished(figure)
 
 
 def sensor_figure(runs: list[Run]) -> Figure | None:
@@ -208,9 +214,12 @@ def sensor_figure(runs: list[Run]) -> Figure | None:
     return _finished(figure)
 
 
-def iterations_figure(runs: list[Run]) -> Figure:
+FIGURES["sensors"] = sensor_figure
+
+
+@_figure("iterations", "iterations per step")
+def _draw_iterations(runs: list[Run], axes) -> None:
     """Draw Newton iterations per step, and linear iterations of an iterative solver."""
-    figure, axes = _axes("iterations per step")
     for run in runs:
         run.line(axes, run.trajectory.series("/solver/newton_iterations")[1:], "Newton", color="C0")
         linear = run.trajectory.series("/solver/linear_iterations")[1:]
@@ -218,39 +227,20 @@ def iterations_figure(runs: list[Run]) -> Figure:
             run.line(axes, linear, "linear", color="C1")
             axes.set_yscale("symlog", linthresh=10)
     axes.set_ylim(bottom=0)
-    return _finished(figure)
 
 
-def stage_figure(runs: list[Run]) -> Figure | None:
-    """Draw the mean time of the stages of a step, from report.json; None without report."""
+@_figure("stages", "")
+def _draw_stages(runs: list[Run], axes) -> None:
+    """Draw the mean time of the stages of a step, from report.json."""
     known = {run.name: times for run in runs if (times := _stage_times(run))}
-    if not known:
-        return None
     stages = list(dict.fromkeys(stage for times in known.values() for stage in times))
-    figure, axes = _axes("time per step [ms]")
-    height = 0.8 / len(known)
+    height = 0.8 / max(len(known), 1)
     for k, (name, times) in enumerate(known.items()):
         values = [times.get(stage, 0.0) for stage in stages]
-        axes.barh(np.arange(len(stages)) + k * height, values, height, label=name or "stages")
+        axes.barh(np.arange(len(stages)) + k * height, values, height, label=name)
     axes.set_yticks(np.arange(len(stages)) + 0.5 * (len(known) - 1) * height, [s.replace("_", " ") for s in stages])
     axes.invert_yaxis()
     axes.set_xlabel("time per step [ms]")
-    axes.set_ylabel("")
-    return _finished(figure, legend=len(runs) > 1)
-
-
-FIGURES: dict[str, Callable[[list[Run]], Figure | None]] = {
-    "energy": energy_figure,
-    "momentum": momentum_figure,
-    "gap": gap_figure,
-    "residual": residual_figure,
-    "coordinate": coordinate_figure,
-    "wrench": wrench_figure,
-    "contact": contact_figure,
-    "sensors": sensor_figure,
-    "iterations": iterations_figure,
-    "stages": stage_figure,
-}
 
 
 def draw(trajectories: Sequence[Trajectory], name: str, path: Path) -> bool:
@@ -311,7 +301,7 @@ def _axes(*labels: str) -> list:
     return [figure, *every]
 
 
-def _finished(figure: Figure, legend: bool = True) -> Figure | None:
+def _finished(figure: Figure) -> Figure | None:
     """Add legends and remove empty axes; return None if all are empty. A long legend is next to the axes and hides no line."""
     for axes in figure.axes:
         if not axes.patches and not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):
@@ -325,9 +315,9 @@ def _finished(figure: Figure, legend: bool = True) -> Figure | None:
         axes.set_xlabel(axes.get_xlabel() if last else "")
         axes.tick_params(labelbottom=last)
         count = len(axes.get_legend_handles_labels()[1])
-        if legend and count > 7:
+        if count > 7:
             axes.legend(fontsize="x-small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        elif legend and count:
+        elif count:
             axes.legend(fontsize="small", frameon=False)
     figure.set_figheight(1.2 + 2.4 * len(figure.axes))
     return figure
