@@ -86,8 +86,7 @@ def measure(name: str, simulation: Simulation, steps: int) -> dict:
 
 def peak_memory() -> float:
     """Largest resident memory of this process so far [MiB]."""
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(kilobytes / (2**20 if platform.system() == "Darwin" else 2**10), 1)
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10, 1)
 
 
 def device_memory(simulation: Simulation) -> float | None:
@@ -102,23 +101,19 @@ def device_memory(simulation: Simulation) -> float | None:
 
 def circumstances(device: str) -> dict:
     """Conditions of a measurement: date, machine, load average and versions."""
-    load = os.getloadavg() if hasattr(os, "getloadavg") else ()
     return {
         "date": date.today().isoformat(),
         "device": device,
         "processor": _processor(),
         "cores": os.cpu_count(),
-        "load_average": [round(one, 2) for one in load],
+        "load_average": [round(one, 2) for one in os.getloadavg()],
         "versions": versions(),
     }
 
 
 def _processor() -> str:
     """Model of the processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, platform.processor() or platform.machine())
 
@@ -138,7 +133,7 @@ def heading(facts: Mapping) -> str:
     """Describe the machine and the method of the measurement in one line."""
     load = ", ".join(str(one) for one in facts["load_average"])
     return (
-        f"{facts['device']}, {facts['cores']} cores of {facts['processor']}, load {load or 'unknown'}; "
+        f"{facts['device']}, {facts['cores']} cores of {facts['processor']}, load {load}; "
         f"median of {facts['steps']} steps after {facts['warm_up']}"
     )
 

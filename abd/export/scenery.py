@@ -90,7 +90,8 @@ class Scenery:
     def __init__(self, trajectory: Trajectory):
         cast = Recorded(trajectory).cast
         self.trajectory, self.time, self.name = trajectory, trajectory.time, cast.name or trajectory.path.parent.name
-        self.up = "Y" if abs(float(trajectory.gravity[1])) > abs(float(trajectory.gravity[2])) else "Z"
+        _, y, z = np.abs(trajectory.solver_settings["gravity"])
+        self.up = "Y" if y > z else "Z"
         low, high = self._box(cast)
         self.extent = float(np.linalg.norm(high - low)) or 1.0
         self.figures = [Figure.of(shape) for shape in cast.shapes]

@@ -104,7 +104,7 @@ def reserve(file: h5py.File, count: int) -> None:
     Raises:
         DiskFull: the file system, the quota or the limit on files has no space; the file is as it was.
     """
-    if count <= 0 or not hasattr(os, "posix_fallocate") or file.driver != "sec2":  # other drivers write to memory
+    if count <= 0 or file.driver != "sec2":  # other drivers write to memory
         return
     try:
         os.posix_fallocate(file.id.get_vfd_handle(), file.id.get_filesize(), count + SPARE)

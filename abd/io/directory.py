@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -47,7 +48,7 @@ def free_directory(path: str | Path) -> Path:
 def run_directory(path: str | Path, resume: bool, overwrite: bool = False) -> Iterator[Path]:
     """Create the directory of a run if it is missing, and lock it for this process; at the end remove it if it is empty.
 
-    The operating system releases the lock when the process ends. Systems without `fcntl` have no lock.
+    The operating system releases the lock when the process ends.
 
     Args:
         resume: True if a trajectory must exist, False if it must not.
@@ -89,11 +90,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _locked(path: Path) -> int | None:
-    """Return the open handle that carries the lock, or None if the system has no such locks."""
-    try:
-        import fcntl
-    except ImportError:
-        return None
+    """Return the open handle that carries the lock, or None on a file system without locks."""
     handle = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,7 +98,6 @@ def _locked(path: Path) -> int | None:
         os.close(handle)
         raise DirectoryError(f"another process is writing to {path}") from None
     except OSError:
-        # File systems without locks, such as some network mounts: continue without a lock.
         os.close(handle)
         return None
     return handle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
@@ -91,28 +92,25 @@ def initial_report(model: Model, state: State, initial_contacts: InitialContacts
     )
 
 
+@dataclass(frozen=True)
 class Frame:
     """The values of one frame; the copy of positions and velocities from the device may be pending.
 
-    Args:
-        model: the scene; values: all values except positions and velocities.
-        read: positions and velocities (n, 12), available after `wait()`.
+    Attributes:
+        model: the scene; motion: positions and velocities (n, 12), after `wait()`; others: all other values.
         path: states on the path to this frame.
     """
 
-    def __init__(self, model: Model, read, values: dict[str, np.ndarray], path: FramePath):
-        self._model, self._read, self._values, self._path = model, read, values, path
-
-    def arrive(self) -> None:
-        """Wait for the copy from the device."""
-        self._read.wait()
+    model: Model
+    motion: Any
+    others: dict[str, np.ndarray]
+    path: FramePath
 
     def values(self) -> dict[str, np.ndarray]:
         """Path in the file -> value."""
-        q, qd = self._read.wait()
-        model = self._model
-        path, n = self._path, len(model.bodies)
-        return self._values | {
+        q, qd = self.motion.wait()
+        model, path, n = self.model, self.path, len(self.model.bodies)
+        return self.others | {
             "/bodies/transform": model.user_transform(q),
             "/bodies/velocity": model.user_velocity(qd),
             f"{PATHS}transform": np.array([model.user_transform(one) for one in path.q]).reshape(-1, n, 4, 4),

@@ -131,11 +131,6 @@ def run_report(
     return finite(report)
 
 
-def write_report(path: Path, report: dict) -> None:
-    """Write report.json."""
-    path.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-
-
 def read_json(path: Path) -> dict:
     """Return the dictionary in a JSON file of a run or a sweep.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import signal
 import threading
@@ -18,10 +19,9 @@ from abd.io.datasets import stacked
 from abd.io.directory import TRAJECTORY, run_directory
 from abd.io.fingerprint import model_digest
 from abd.io.frame import FrameReader, SolverRow, initial_report
-from abd.io.frame_queue import FrameQueue
-from abd.io.report import Tally, run_report, write_report
+from abd.io.report import Tally, run_report
 from abd.io.trajectory import Trajectory
-from abd.io.trajectory_writer import TrajectoryWriter
+from abd.io.trajectory_writer import FrameQueue, TrajectoryWriter
 from abd.model import Model
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.formula import FormulaError
@@ -265,7 +265,8 @@ def run(
             recorder.flush()
             recorder.queue.close()
         report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)
-        write_report(folder / "report.json", report)
+        text = json.dumps(report, indent=2, allow_nan=False) + "\n"
+        (folder / "report.json").write_text(text, encoding="utf-8")
         outcome = Outcome(status, report, folder, failure, sim.frame - first)
         for observer in observers:
             observer.end(outcome)

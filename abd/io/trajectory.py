@@ -133,11 +133,6 @@ class Trajectory:
             dataset = h5py.Dataset(h5py.h5d.open(self._file.id, b"bodies/transform", access))
         return dataset[slice(*frames.indices(self._frames)), bodies]
 
-    @property
-    def gravity(self) -> np.ndarray:
-        """(3,) gravity [m/s^2] of the scene."""
-        return self.solver_settings["gravity"]
-
     def vertices(self, frame: int, body: int) -> np.ndarray:
         """Return (v, 3) world positions [m] of one body's vertices; none for a half-space or a body without a surface."""
         if self.mesh[body] < 0:

@@ -10,6 +10,7 @@ import numpy as np
 from abd.errors import AbdError
 from abd.rotations import pose, quaternion_matrix
 from abd.scene.geometry.shapes import sphere
+from abd.scene.importers import formats
 from abd.scene.importers.compound import Collider, height_grid, hull
 
 
@@ -27,15 +28,7 @@ def transform_matrix(values: np.ndarray) -> np.ndarray:
 
 def unique_names(names: list[str]) -> list[str]:
     """Return unique names that are valid in a scene."""
-    taken, out = {"world"}, []
-    for name in names:
-        plain = name.replace("/", ".").strip() or "body"
-        new, k = plain, 1
-        while new in taken or new == ".":
-            new, k = f"{plain}#{k}", k + 1
-        taken.add(new)
-        out.append(new)
-    return out
+    return formats.unique_names([name.replace("/", ".").strip() or "body" for name in names], ("world", "."))
 
 
 def plane_keys(place: np.ndarray) -> dict:

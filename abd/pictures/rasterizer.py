@@ -152,11 +152,10 @@ def _draw(lens: Lens, eye: cover.Eye, items: _Items, planes: wp.array, nearest: 
     rod_boxes = _rod_boxes(eye, lens.local(items.rods), items.radii[:, None], nearest)
     owner = np.concatenate([owner, len(items.corners) + np.arange(len(rod_boxes))])
     boxes = np.concatenate([boxes, rod_boxes])
-    starts, order = _bands(boxes, eye.height)
-    parts = [_array(one, int) for one in (starts, order, owner)] + [_array(boxes, wp.vec4i), _array(corners, wp.vec3)]
+    parts = [_array(owner, int), _array(boxes, wp.vec4i), _array(corners, wp.vec3)]
     looks = [_array(items.rods - lens.eye, wp.vec3), _array(items.radii, float), _array(items.colors[:, 3], float)]
     _launch(cover.clear, eye.height, eye, planes, samples)
-    _launch(cover.fill, len(starts) - 1, eye, BAND, len(items.corners), *parts, *looks, samples)
+    _launch(cover.fill, -(-eye.height // BAND), eye, BAND, len(items.corners), *parts, *looks, samples)
 
 
 def _projected(eye: cover.Eye, corners: np.ndarray, two_sided: np.ndarray, nearest: float) -> tuple[np.ndarray, ...]:
@@ -220,17 +219,6 @@ def _boxes(eye: cover.Eye, left: np.ndarray, right: np.ndarray, top: np.ndarray,
                     np.floor(top).clip(0, eye.height), np.ceil(bottom).clip(0, eye.height)], axis=1)  # fmt: skip
     out[(out[:, 0] >= out[:, 1]) | (out[:, 2] >= out[:, 3])] = 0.0
     return out.astype(np.int32)
-
-
-def _bands(boxes: np.ndarray, height: int) -> tuple[np.ndarray, np.ndarray]:
-    """Start of the parts of each band (bands + 1,), and the parts, in order within a band."""
-    seen = np.flatnonzero(boxes[:, 3] > boxes[:, 2])
-    first, last = boxes[seen, 2] // BAND, (boxes[seen, 3] - 1) // BAND
-    spans = last - first + 1
-    order = np.repeat(seen, spans)
-    band = np.repeat(first, spans) + np.arange(len(order)) - np.repeat(np.cumsum(spans) - spans, spans)
-    by_band = np.argsort(band, kind="stable")
-    return np.searchsorted(band[by_band], np.arange(-(-height // BAND) + 1)), order[by_band]
 
 
 def _eye(lens: Lens, samples: int) -> cover.Eye:

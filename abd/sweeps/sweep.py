@@ -16,7 +16,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import getitem
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -155,9 +156,10 @@ def sweep(
     return table
 
 
-def run_job(job: Job) -> dict[str, Any]:
-    """Run one job and write its row, which marks it as finished; return the row with the columns of `measure`."""
+def run_job(pickled: bytes) -> dict[str, Any]:
+    """Run one `Job` and write its row, which marks it as finished; return the row with the columns of `measure`."""
     os.environ.setdefault("ABD_THREADS", "1")
+    job: Job = pickle.loads(pickled)
     row, digest = job.row, ""
     try:
         from abd.api.simulation import Simulation
@@ -171,7 +173,8 @@ def run_job(job: Job) -> dict[str, Any]:
         row |= {"status": "failed", "failure": f"{type(error).__name__}: {error}"}
     report = job.folder / "report.json"
     if report.exists():
-        row |= _figures(read_json(report)) | _sensors(job.folder)
+        found = read_json(report)
+        row |= {column: reduce(getitem, keys, found) for column, keys in FIGURES.items()} | _sensors(job.folder)
     job.folder.mkdir(parents=True, exist_ok=True)
     with replacing(job.folder / ROW) as part:
         part.write_text(json.dumps(finite(row | {"digest": digest})), encoding="utf-8")
@@ -203,16 +206,6 @@ def _scene(job: Job) -> Scene:
         scene = job.scene(**{key: value for key, value in job.point.items() if takes_all or key != "repeat"})
         return scene.override(job.overrides) if job.overrides else scene
     return job.scene.override(job.texts) if isinstance(job.scene, Scene) else load(job.scene, job.texts)
-
-
-def _figures(report: Mapping[str, Any]) -> dict[str, Any]:
-    found = {}
-    for column, path in FIGURES.items():
-        value: Any = report
-        for key in path:
-            value = value[key]
-        found[column] = value
-    return found
 
 
 def _sensors(folder: Path) -> dict[str, float]:
@@ -312,7 +305,7 @@ def _run_all(client: Any, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, 
     """Yield jobs and rows in the order of completion; a job whose worker ends, or cannot run it, has failed."""
     from distributed import KilledWorker, as_completed
 
-    futures = {client.submit(_run_pickled, _pickled(job), pure=False): job for job in jobs}
+    futures = {client.submit(run_job, _pickled(job), pure=False): job for job in jobs}
     for future in as_completed(list(futures)):
         job, error = futures[future], future.exception()
         if error is None:
@@ -339,10 +332,6 @@ def _pickled(job: Job) -> bytes:
     finally:
         for module in modules:
             cloudpickle.unregister_pickle_by_value(module)
-
-
-def _run_pickled(job: bytes) -> dict[str, Any]:
-    return run_job(pickle.loads(job))
 
 
 def _print_progress(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], total: int, seconds_per_run: float) -> None:

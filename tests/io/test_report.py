@@ -10,7 +10,7 @@ from two_bodies import scene
 
 import abd
 from abd.io.frame import SolverRow, initial_report
-from abd.io.report import Tally, run_report, total_energy, write_report
+from abd.io.report import Tally, run_report, total_energy
 
 FIELDS = """scene device precision versions steps converged_steps failed_step wall_seconds steps_per_second stages
     min_gap max_joint_residual max_orthogonality_error energy_drift newton_iterations linear_iterations tolerance
@@ -26,10 +26,9 @@ def tallied(steps: int):
     return simulation, tally, [start, *reports]
 
 
-def test_fields_and_sums(tmp_path):
+def test_fields_and_sums():
     simulation, tally, (start, *reports) = tallied(7)
-    write_report(tmp_path / "report.json", run_report(tally, simulation.model, "numpy"))
-    report = json.loads((tmp_path / "report.json").read_text())
+    report = json.loads(json.dumps(run_report(tally, simulation.model, "numpy"), allow_nan=False))
     assert set(FIELDS.split()) <= set(report)
     for name in ("newton_iterations", "linear_iterations"):
         values = [getattr(step, name) for step in reports]

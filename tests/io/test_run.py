@@ -17,9 +17,9 @@ from abd.io import run as runs
 from abd.io.checkpoint import to_bytes
 from abd.io.directory import DirectoryError, latest_directory, new_directory, run_directory
 from abd.io.fingerprint import model_digest
-from abd.io.frame_queue import FrameQueue
 from abd.io.run import Observer, ResumeError, Status, run
 from abd.io.trajectory import Trajectory
+from abd.io.trajectory_writer import FrameQueue
 from abd.joint_model import CoordinateSettings, Coupling, CouplingTerm, Drive
 
 SERIES = (

@@ -128,8 +128,6 @@ def fill(
     eye: Eye,
     rows: int,
     triangles: int,
-    starts: wp.array(dtype=int),
-    order: wp.array(dtype=int),
     owner: wp.array(dtype=int),
     boxes: wp.array(dtype=wp.vec4i),
     corners: wp.array2d(dtype=wp.vec3),
@@ -138,19 +136,20 @@ def fill(
     opacity: wp.array(dtype=float),
     samples: Samples,
 ):
-    """One band of `rows` rows: all parts that overlap it, in order.
+    """One band of `rows` rows: all parts, in order.
 
     `owner` is the item of a part, a triangle if it is less than `triangles`; `boxes` are columns and rows that a part
     may cover, first and last + 1; `corners` are columns, rows and nearness.
     """
     band = wp.tid()
-    for k in range(starts[band], starts[band + 1]):
-        part = order[k]
-        g = owner[part]
+    for part in range(owner.shape[0]):
         box = boxes[part]
-        alpha = opacity[g]
         y0 = wp.max(box[2], band * rows)
         y1 = wp.min(box[3], (band + 1) * rows)
+        if y0 >= y1:
+            continue
+        g = owner[part]
+        alpha = opacity[g]
         if g < triangles:
             a = corners[part, 0]
             ab = corners[part, 1] - a
