@@ -126,10 +126,7 @@ def external_work(
     """Work of forces and torques (n, 3) on `chosen` bodies (n,) bool in a step of h [s], of all or (n,) [J].
 
     It is that of forces on displacements, and of torques on the mean of both angular velocities, because a body may make several
-    turns in a step.
-
-    Args:
-        before, after: states and their rates (n, 12).
+    turns in a step. before, after: states and their rates (n, 12).
     """
     force, torque = loads
     moved = (after[0] - before[0])[chosen, :3]

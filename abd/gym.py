@@ -88,14 +88,11 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start all episodes, or those of a mask (w,) in ``options["reset_mask"]``.
+        """Start all episodes, or those of a mask (w,) in ``options["reset_mask"]``; returns observations (w, o) and no facts.
 
         Args:
             seed: of the random generator that `start` takes for all worlds; or (w,) seeds, which give every world a generator of
                 its own, so that its episodes do not depend on the other worlds. None keeps a generator.
-
-        Returns:
-            observations (w, o), and no further information.
 
         Raises:
             ValueError: a mask that is not (w,) booleans, or chooses no world; another number of seeds.
@@ -121,10 +118,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         return self._observation(), {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Advance all worlds by an action (w, a).
-
-        Returns:
-            observations (w, o), rewards (w,), terminated (w,), truncated (w,) and information.
+        """Advance all worlds by an action (w, a); returns observations (w, o), rewards, terminated, truncated (w,), and facts.
 
         Raises:
             ValueError: an ended world was not reset, without autoreset, or actions, rewards or ends have another shape.

@@ -53,8 +53,7 @@ class JointCopies:
 class JointList(Parts):
     """The joints of a model in order, single ones and `JointCopies`; single joints can be replaced.
 
-    Attributes:
-        permanent: parts of the scene; others are temporary (`append`).
+    permanent: parts of the scene; others are temporary (`append`).
     """
 
     SINGLE = Joint

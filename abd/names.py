@@ -12,11 +12,7 @@ from typing import ClassVar, Self
 
 @dataclass(frozen=True)
 class CopyNames(Sequence[str]):
-    """Names ``name_i_j_k`` of the copies of one object on a grid, k fastest.
-
-    Attributes:
-        name: of the original; count: number of copies along the three directions of the grid.
-    """
+    """Names ``name_i_j_k`` of the copies of an object `name` on a grid of `count` copies along three directions, k fastest."""
 
     name: str
     count: tuple[int, int, int]
@@ -56,13 +52,9 @@ def copy_place(name: str) -> tuple[str, tuple[int, int, int]] | None:
 
 
 class Parts(Sequence):
-    """Items in order, of which some are copies of one that are created on demand.
+    """Items in order: single ones of the type `SINGLE`, and sequences of copies that are created on demand.
 
-    Args:
-        parts: single items of the type `SINGLE`, and sequences of copies.
-
-    Attributes:
-        starts: (p + 1,) number of the first item of every part, then the number of items.
+    starts: (p + 1,) number of the first item of every part, then the number of items.
     """
 
     SINGLE: ClassVar[type]

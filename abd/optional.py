@@ -15,14 +15,11 @@ class MissingLibrary(AbdError):
 
 
 def required(module: str, extra: str, package: str, purpose: str) -> ModuleType:
-    """Import a library.
+    """Import a library; raises `MissingLibrary` with the command that installs it.
 
     Args:
         module: name of the module; package: name on the package index.
         extra: extra of abd-solver that contains it; purpose: use of the library, for the message.
-
-    Raises:
-        MissingLibrary: it is not installed.
     """
     try:
         return importlib.import_module(module)

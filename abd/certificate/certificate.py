@@ -88,15 +88,7 @@ class Certificate:
 
 
 def certify(run: str | Path, every: int = 1) -> Certificate:
-    """Check a run's trajectory.
-
-    Args:
-        run: directory of a run, or a trajectory file.
-        every: interval of frames for geometric checks.
-
-    Raises:
-        OSError: no such file, or not an HDF5 file. KeyError: not a trajectory.
-    """
+    """Check the trajectory of a run, a directory or file, with geometric checks every so many frames."""
     path = Path(run)
     path = path / "trajectory.h5" if path.is_dir() else path
     with h5py.File(path, "r", locking=False) as file:

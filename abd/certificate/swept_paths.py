@@ -108,9 +108,7 @@ class PathCheck:
     def _bisected(self, close: Callable, text: str) -> list[tuple[tuple[int, int], str]]:
         """Pairs of bodies that are too close on the chord of a part of the path, after bisections.
 
-        Args:
-            close: (length of the part, positions (v, 3) at its ends) -> pairs of bodies.
-        """
+        close: (length of the part, positions (v, 3) at its ends) -> pairs of bodies."""
 
         def search(a: float, b: float, start: np.ndarray, end: np.ndarray, depth: int) -> list:
             pairs = close(b - a, start, end)

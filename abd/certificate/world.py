@@ -23,11 +23,7 @@ Close = Iterator[tuple[object, np.ndarray, np.ndarray]]
 
 
 class Part(ABC):
-    """Bodies of a world whose surfaces are compared, with their vertices, edges and faces numbered from 0.
-
-    Args:
-        members: (n,) bool, the bodies.
-    """
+    """Bodies of a world whose surfaces are compared, those of a mask (n,), with vertices, edges and faces numbered from 0."""
 
     def __init__(self, scene: Scene, members: np.ndarray):
         inside = members[scene.owner]
@@ -151,13 +147,9 @@ class Alike(Part):
 
 
 class Mixed(Part):
-    """Bodies with a radius and all thinner bodies, which are compared with each other.
+    """Bodies with a radius, `thick` (n,) bool, and all thinner bodies, which are compared with each other.
 
-    ipctk inflates all primitives by one radius, so that it would compare most of the thin ones.
-
-    Args:
-        thick, thin: (n,) bool.
-    """
+    ipctk inflates all primitives by one radius, so that it would compare most of the thin ones."""
 
     def __init__(self, scene: Scene, thick: np.ndarray, thin: np.ndarray):
         super().__init__(scene, thick | thin)

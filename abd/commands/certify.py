@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 
 def add(commands) -> None:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "certify",
         help="check frames and swept paths of a run for intersections, with independent code",
@@ -26,7 +25,6 @@ def add(commands) -> None:
 
 
 def certify(arguments) -> int:
-    """Run the command."""
     found = certified(arguments.run, arguments.every)
     print(json.dumps(found.as_table(), allow_nan=False) if arguments.json else found)
     return 0 if found.ok else 1

@@ -29,10 +29,7 @@ def check(
     allow_code: bool = False,
     **import_options: Any,
 ) -> tuple[Scene, Model | None, list[Problem]]:
-    """Load a scene; return it, its compiled model (None if that fails) and all problems in file order.
-
-    Args:
-        as for `abd.load`.
+    """Load a scene as `abd.load`; return it, its compiled model (None if that fails) and all problems in file order.
 
     Raises:
         SceneError: the scene does not exist, is not a scene, or cannot be imported.

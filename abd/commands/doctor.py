@@ -14,7 +14,6 @@ _PACKAGES = ("numpy", "scipy", "warp-lang", "h5py", "pydantic", "trimesh", "rich
 
 
 def add(commands) -> None:
-    """Add the commands and their arguments."""
     parser = commands.add_parser(
         "warmup",
         help="compile all kernels, once per machine and version",

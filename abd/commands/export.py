@@ -10,7 +10,6 @@ from abd.export.formats import FORMATS
 
 
 def add_convert(commands) -> None:
-    """Add the command `convert` and its arguments."""
     parser = commands.add_parser(
         "convert",
         help="convert a robot or a stage to a scene file",
@@ -39,7 +38,6 @@ def convert(arguments) -> int:
 
 
 def add(commands) -> None:
-    """Add the command `export` and its arguments."""
     listed = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
     parser = commands.add_parser(
         "export",

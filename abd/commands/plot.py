@@ -8,7 +8,6 @@ from pathlib import Path
 
 
 def add(commands) -> None:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "plot",
         help="draw energies, momenta, gaps, joints, forces, iterations and times of one or two runs, or a sweep",
@@ -42,13 +41,7 @@ def plot(arguments) -> int:
 
 
 def draw_all(runs: list[str | Path], suffix: str = "svg", out: str | Path | None = None) -> Iterator[Path]:
-    """Draw all figures for which one or two runs have data; yield the written files.
-
-    Args:
-        runs: directories of runs.
-        suffix: svg, png or pdf.
-        out: folder of the figures, by default the directory of the first run.
-    """
+    """Draw all figures for which one or two runs have data, by default next to the first; yield the written files."""
     from abd.io.plots import FIGURES, draw
     from abd.io.trajectory import Trajectory
 

@@ -16,7 +16,6 @@ MOST_PICTURES = 1_000_000
 
 
 def add(commands) -> None:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "render",
         help="make a film or a picture of a run, without a display",
@@ -61,14 +60,7 @@ def camera_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = None):
-    """Return the camera of a scene with changes from the command line.
-
-    Args:
-        saved: table of the scene; text: keys and values as in TOML, separated by commas.
-
-    Raises:
-        SceneError: unknown keys or values.
-    """
+    """Return the camera of a scene with changes by keys and values as in TOML, separated by commas; unknown ones are errors."""
     from abd.scene.schema.schema import CameraSpec
     from abd.scene.schema.tables import table
 
@@ -82,7 +74,6 @@ def view_of(saved: dict, text: str, follow: str | None, orbit: float | None = No
 
 
 def render(arguments) -> int:
-    """Run the command."""
     import numpy as np
 
     from abd.io.progress import progress_bar

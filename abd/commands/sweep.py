@@ -10,7 +10,6 @@ from abd.commands.arguments import count, device_argument, length_arguments, ove
 
 
 def add(commands) -> None:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "sweep",
         help="run a scene with many parameter values in parallel",

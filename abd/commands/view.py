@@ -14,7 +14,6 @@ from abd.pictures import PictureError
 
 
 def add(commands) -> None:
-    """Add the command and its arguments."""
     parser = commands.add_parser(
         "view",
         help="show a run or a scene in the browser",
@@ -54,7 +53,6 @@ def serve(host: str, port: int):
 
 
 def view(arguments) -> int:
-    """Run the command."""
     from abd.io.trajectory import Trajectory, trajectory_path
 
     source = Path(arguments.source)

@@ -76,10 +76,7 @@ class StepRecord:
 class Constants:
     """Constants of a scene in its steps.
 
-    Attributes:
-        model, data, motion: of the bodies; touching: their contacts, those of present bodies.
-        system: joints; resolved: (R,) bool, springs with the trapezoidal rule.
-    """
+    motion: of the bodies; touching: contacts of present bodies; resolved: (R,) bool, springs with the trapezoidal rule."""
 
     model: Model
     data: BodyData

@@ -17,13 +17,9 @@ class ExportError(AbdError):
 
 @dataclass(frozen=True)
 class Format:
-    """One format.
+    """One format: module with ``write(scenery, path) -> list of notes``, file suffixes, the default first, and text for the help.
 
-    Attributes:
-        module: module with ``write(scenery, path) -> list of notes``.
-        suffixes: file suffixes, the default first; an empty suffix is a folder of files.
-        meaning: text for the help.
-    """
+    An empty suffix is a folder of files."""
 
     module: str
     suffixes: tuple[str, ...]
@@ -48,16 +44,12 @@ class Exported:
 
 
 def export(run: str | Path, to: str, out: str | Path | None = None) -> Exported:
-    """Write a run in another format.
+    """Write a run, its directory or trajectory file, in one of `FORMATS`.
 
-    Args:
-        run: directory of the run, or its trajectory file.
-        to: one of `FORMATS`.
-        out: file, for obj a folder; default: in the run's directory. An existing one is replaced.
+    out: file, for obj a folder; default: in the run's directory. An existing one is replaced.
 
     Raises:
-        ExportError: an unknown format, a wrong suffix, or a library that is not installed.
-        TrajectoryError: there is no such run.
+        ExportError: an unknown format, a wrong suffix, or a library that is not installed. TrajectoryError: no such run.
     """
     from abd.export.scenery import Scenery
     from abd.io.trajectory import Trajectory, trajectory_path

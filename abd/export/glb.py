@@ -63,12 +63,9 @@ def write(scenery: Scenery, path: Path) -> list[str]:
 
 
 class _Writer:
-    """Writes the binary part and collects its JSON document.
+    """Writes the binary part, and collects its JSON document.
 
-    Attributes:
-        frames: written frames.
-        strain, distance: largest lost strain, and the largest displacement of a vertex by it [m].
-    """
+    frames: written frames; strain, distance: largest lost strain, and the largest displacement of a vertex by it [m]."""
 
     def __init__(self, stream, scenery: Scenery):
         self.stream, self.scenery = stream, scenery

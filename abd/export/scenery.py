@@ -41,13 +41,9 @@ STRUTS = ("rod", "rope", "spring")
 
 @dataclass(frozen=True)
 class Figure:
-    """A shape.
+    """Mesh of a shape, with vertices on a crease once per side; two-sided if it is `open`.
 
-    Attributes:
-        vertices: (v, 3) [m]; triangles: (f, 3); normals: (v, 3) unit vectors. Vertices on a crease occur once per side.
-        balls: (b, 3), rods: (r, 2, 3), radius: the exact shape, if it consists of balls and rods.
-        open: whether the triangles are two-sided.
-    """
+    balls (b, 3), rods (r, 2, 3) and radius are the exact shape, if it consists of balls and rods."""
 
     vertices: np.ndarray
     triangles: np.ndarray
@@ -189,10 +185,7 @@ class Scenery:
 
 
 def distinct_colors(colors: np.ndarray, most: int = MOST_COLORS) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct colours (c, 4) of colours (n, 4), and the index of each.
-
-    They are rounded to 8 bits, or coarser if more than `most` remain.
-    """
+    """Distinct colours (c, 4) of colours (n, 4), rounded to 8 bits or, if more than `most`, coarser; and the index of each."""
     step = 1
     while True:
         levels = np.round(255.0 * colors / step).astype(int)

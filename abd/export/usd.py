@@ -26,10 +26,7 @@ Gf, Sdf, Tf, Usd, UsdUtils, Vt = (
     required(f"pxr.{name}", "usd", "usd-core", "export to USD") for name in ("Gf", "Sdf", "Tf", "Usd", "UsdUtils", "Vt")
 )
 SAVED_BYTES = 1 << 25
-"""Bytes of poses after which the layer is saved.
-
-USD searches unsaved values for duplicates, which is slow beyond the cache; each save rewrites the table of contents.
-"""
+"""Bytes of poses after which the layer is saved: USD searches unsaved values for duplicates, which is slow beyond the cache."""
 ROOT, BODIES, JOINTS, SHAPES = "/World", "/World/Bodies", "/World/Joints", "/Shapes"
 
 

@@ -13,12 +13,9 @@ MANY_VERTICES = 2e8
 
 
 class WholeMesh:
-    """One mesh of all things and markers.
+    """One mesh of all things and markers: triangles (f, 3) of parts (`Scenery.parts`) with colors (p, 4).
 
-    Attributes:
-        parts: the things and markers (`Scenery.parts`); triangles: (f, 3); colors: (p, 4).
-        vertex_starts, triangle_starts: (p + 1,) offsets of the vertices and triangles of the parts.
-    """
+    vertex_starts, triangle_starts: (p + 1,) offsets of the vertices and triangles of the parts."""
 
     def __init__(self, scenery: Scenery, frames: int):
         self.parts = scenery.parts()

@@ -44,11 +44,7 @@ def block_hash(before: bytes, block: dict[str, np.ndarray], frames: int) -> byte
 def hashes(file: h5py.File, frames: int, values: Callable[[int, int], dict]) -> Iterator[tuple[int, int, bytes, bytes]]:
     """Yield the first frame, the end, the hash and the stored hash of every block of the first frames.
 
-    Later blocks, whose frames were never counted, are not read: a killed process may have left them incomplete.
-
-    Args:
-        values: (start, end) -> values of these frames.
-    """
+    Later blocks, which may be incomplete after a crash, are not read. values: (start, end) -> values of these frames."""
     last, start, block = seed(file), 0, 0
     ends, stored = file["chain/frames"], file["chain/hash"]
     while start < frames:

@@ -31,11 +31,7 @@ class CheckpointError(AbdError):
 
 
 def to_bytes(values: dict) -> bytes:
-    """Serialise a checkpoint.
-
-    Raises:
-        CheckpointError: a value that is neither an array of plain numbers, a number, a string, None, nor a dictionary.
-    """
+    """Serialise arrays of plain numbers, numbers, strings, None and dictionaries; `CheckpointError` for other values."""
     arrays: list[bytes] = []
     contents = json.dumps(_describe(values, "", arrays), separators=(",", ":")).encode()
     return b"".join([_LENGTH.pack(len(contents)), contents, *arrays])
@@ -105,11 +101,7 @@ def write_slot(group, content: bytes) -> None:
 
 
 def read_slots(group) -> dict:
-    """Return the newest complete checkpoint of an HDF5 group.
-
-    Raises:
-        CheckpointError: neither slot holds a complete checkpoint.
-    """
+    """Return the newest complete checkpoint of an HDF5 group; `CheckpointError` without any."""
     found = [record for record in (_read(group[name]) for name in ("slot0", "slot1")) if record is not None]
     if not found:
         raise CheckpointError("the trajectory holds no complete checkpoint, so the run cannot be resumed")

@@ -101,9 +101,7 @@ def growth(dataset: h5py.Dataset, rows: int) -> int:
 def reserve(file: h5py.File, count: int) -> None:
     """Reserve `count` bytes and `SPARE` behind the end of an open file, all of which has been flushed.
 
-    Raises:
-        DiskFull: the file system, the quota or the limit on files has no space; the file is as it was.
-    """
+    Raises `DiskFull` if the file system, the quota or the limit on files has no space; the file is as it was."""
     if count <= 0 or file.driver != "sec2":  # other drivers write to memory
         return
     try:

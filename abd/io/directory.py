@@ -27,11 +27,7 @@ def new_directory(scene: str, parent: Path = RUNS) -> Path:
 
 
 def latest_directory(scene: str) -> Path:
-    """Return `runs/<scene>-<k>` with the largest existing k.
-
-    Raises:
-        DirectoryError: no such directory exists.
-    """
+    """Return `runs/<scene>-<k>` with the largest existing k; `DirectoryError` without any."""
     taken = _numbered(RUNS, scene)
     if not taken:
         raise DirectoryError(f"there is no run of '{scene}' under {RUNS} to resume; give its directory with --out")

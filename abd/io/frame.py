@@ -71,10 +71,7 @@ class InitialReport(SolverRow):
 
 
 def initial_report(model: Model, state: State, initial_contacts: InitialContacts) -> InitialReport:
-    """Return energies, momenta and errors of a state by the definitions.
-
-    Contacts are those that the simulation found; joint energy is what the first step counts.
-    """
+    """Return energies, momenta and errors of a state by the definitions; joint energy is what the first step counts."""
     time = longest(state.time)
     read = initial_readings(model, state.q, state.qd, time)
     linear, angular = momenta(model, state.q, state.qd)
@@ -121,12 +118,7 @@ class Frame:
 
 
 class FrameReader:
-    """Reads frames from a simulation.
-
-    Args:
-        sim: a `Simulation`. Its present sensors are written at every frame, whatever their own interval.
-        contacts: whether contact points are written.
-    """
+    """Reads frames from a `Simulation`: all present sensors, whatever their own interval, and contact points if requested."""
 
     def __init__(self, sim, contacts: bool = False):
         self.sim, self.contacts = sim, contacts
@@ -138,8 +130,7 @@ class FrameReader:
         """Return the frame of the present state; the next step may start before the frame is complete.
 
         Args:
-            report: the `StepReport` of the last step.
-            row: statistics of the steps since the previous frame.
+            report: of the last step; row: statistics of the steps since the previous frame.
             path: states on the path from the previous frame, if that is a step before.
         """
         read = self.sim.state.to_host()

@@ -244,11 +244,7 @@ def _draw_stages(runs: list[Run], axes) -> None:
 
 
 def draw(trajectories: Sequence[Trajectory], name: str, path: Path) -> bool:
-    """Draw one of `FIGURES` of one or two runs into a file; the suffix is the format (.svg, .png, .pdf).
-
-    Returns:
-        False without data for the figure; no file is written then.
-    """
+    """Draw one of `FIGURES` into a .svg, .png or .pdf file; returns False, without a file, if there is no data for it."""
     # Without date and random identifiers the same run gives the same file.
     metadata = {"Date": None} if path.suffix == ".svg" else {"CreationDate": None} if path.suffix == ".pdf" else None
     with rc_context({"svg.hashsalt": "abd"}):

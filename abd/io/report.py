@@ -14,6 +14,7 @@ import numpy as np
 from abd.errors import AbdError, StepFailure
 from abd.io.frame import STORED, SolverRow
 from abd.model import Kind, Model
+from abd.version import __version__
 
 _PACKAGES = ("numpy", "scipy", "warp-lang", "h5py")
 
@@ -88,10 +89,7 @@ def total_energy(energy: dict[str, float]) -> float:
 def run_report(
     tally: Tally, model: Model, device: str, failure: StepFailure | None = None, linear_solver: dict | None = None
 ) -> dict:
-    """Return the content of report.json, ready for JSON: infinite and undefined numbers are None.
-
-    `linear_solver`: name, reason and size of the last solver (`abd.backends.linear.linear`).
-    """
+    """Return the content of report.json, ready for JSON: infinite and undefined numbers are None."""
     steps = max(tally.steps, 1)
     # the energy balance has no entry for the work of prescribed bodies
     drift = None if Kind.KINEMATIC in model.bodies.kind else tally.energy_drift
@@ -132,11 +130,7 @@ def run_report(
 
 
 def read_json(path: Path) -> dict:
-    """Return the dictionary in a JSON file of a run or a sweep.
-
-    Raises:
-        AbdError: the file cannot be read, or has no dictionary.
-    """
+    """Return the dictionary in a JSON file of a run or a sweep; `AbdError` if it cannot be read or has none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -159,8 +153,6 @@ def finite(value):
 
 def versions() -> dict[str, str]:
     """Versions of the interpreter and of the packages that compute a run, without importing them."""
-    from abd.version import __version__
-
     found = {"python": platform.python_version(), "abd": __version__}
     for name in _PACKAGES:
         try:

@@ -124,9 +124,7 @@ class Messages(logging.Handler):
 def observed(observers: list[Observer]) -> Iterator[Callable[[], bool]]:
     """Pass log messages to observers, and close them at the end.
 
-    Yields:
-        function that returns whether Ctrl-C or SIGTERM was received, so that the current step finishes; the second stops at once.
-    """
+    Yields a function that returns whether Ctrl-C or SIGTERM was received, so that the step finishes; the second stops at once."""
     received: list[int] = []
 
     def receive(number: int, _) -> None:
@@ -172,11 +170,7 @@ class Recorder:
 
     @classmethod
     def resumed(cls, sim, path: Path, every: int, steps: int, attributes: dict) -> Recorder:
-        """Restore the simulation from the checkpoint of a trajectory, and continue the trajectory.
-
-        Raises:
-            ResumeError: the trajectory belongs to another scene.
-        """
+        """Restore the simulation from the checkpoint of a trajectory, and continue it; `ResumeError` if of another scene."""
         with Trajectory(path) as old:
             if old.attributes["digest"] != attributes["digest"] or old.attributes["every"] != every:
                 raise ResumeError(
@@ -227,17 +221,12 @@ def run(
     observers: Iterable[Observer] = (),
     simulate: Callable,
 ) -> Outcome:
-    """Run a scene and write its directory.
+    """Run a scene, compiled to a model, and write its directory.
 
     Args:
-        scene: the `Scene`, written resolved to scene.toml.
-        model: the compiled scene.
-        directory: must not contain a run, unless `resume` continues it or `overwrite` replaces it.
-        device: see `abd.Simulation`.
+        directory: must not contain a run, unless `resume` continues it, bit for bit, or `overwrite` replaces it.
         steps: total number of steps, including those of a resumed run; default: the scene's.
-        resume: continue from the checkpoint in the directory; the result equals an uninterrupted run bit for bit.
-        observers: receive every step.
-        simulate: (model, device) -> `abd.Simulation`.
+        observers: receive every step; simulate: (model, device) -> `abd.Simulation`.
 
     Raises:
         SceneError, DirectoryError, ResumeError, DeviceError: the run did not start. OSError: writing failed.

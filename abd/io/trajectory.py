@@ -33,10 +33,7 @@ class TrajectoryError(AbdError):
 
 @dataclass(frozen=True)
 class StoredMesh:
-    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,).
-
-    `closed`: whether the triangles bound a volume.
-    """
+    """Surface in the user's mesh frame: vertices (v, 3) [m], triangles (f, 3), edges (e, 2), points (p,)."""
 
     name: str
     vertices: np.ndarray
@@ -170,10 +167,7 @@ class Trajectory:
             raise self._damaged(error) from error
 
     def blocks(self, frames: int) -> Iterator[dict[str, np.ndarray]]:
-        """Yield all values of the first frames in blocks of about 16 MiB for `TrajectoryWriter`.
-
-        `frames` may exceed `len(self)` if a checkpoint confirms these frames.
-        """
+        """Yield all values of the first frames, also uncounted ones that a checkpoint confirms, in blocks of about 16 MiB."""
         names = self._series_names
         row_bytes = sum(self._file[name][0].nbytes for name in names)
         portion = max(1, (1 << 24) // row_bytes)
@@ -202,11 +196,7 @@ class Trajectory:
 
     def contacts(self, frame: int) -> dict[str, np.ndarray]:
         """Points of contact of one frame, -1 being the last: pair (c, 2), point (c, 3), normal (c, 3), gap (c,) and force (c, 3)
-        on the first body, as in `abd.api.contact_view.Contacts`.
-
-        Raises:
-            TrajectoryError: the run did not write contacts (`output.contacts`).
-        """
+        on the first body, as in `abd.api.contact_view.Contacts`; `TrajectoryError` without contacts (`output.contacts`)."""
         if not self.has_contacts:
             raise TrajectoryError(f"{self.path} contains no contacts: run the scene with -o output.contacts=true")
         at = range(self._frames)[frame]
@@ -218,11 +208,7 @@ class Trajectory:
         return list(_series(self._file, "/"))
 
     def verify(self, frames: int | None = None) -> None:
-        """Compare the constants and the first `frames` frames (default: all) with their hashes.
-
-        Raises:
-            TrajectoryError: a hash differs.
-        """
+        """Compare the constants and the first `frames` frames (default: all) with their hashes, or raise `TrajectoryError`."""
         count = self._frames if frames is None else frames
         try:
             for name in self._series_names:

@@ -39,15 +39,12 @@ DEPTH = 4
 
 
 class TrajectoryWriter:
-    """Writes a new trajectory file.
+    """Writes a new trajectory file of a model.
 
     Args:
         path: the file; an existing one is replaced when the new one contains its first frames.
-        model: the scene.
-        blocks: first frames, path -> values (k, ...); at least one block.
-        checkpoint: of the last of these frames.
-        frames: expected number of frames, for the chunk size; not a limit.
-        attributes: attributes of the file: scene, device, digest.
+        blocks: first frames, path -> values (k, ...); at least one block. checkpoint: of the last of these frames.
+        frames: expected number of frames, for the chunk size; attributes: of the file: scene, device, digest.
     """
 
     def __init__(
@@ -168,14 +165,10 @@ class TrajectoryWriter:
 
 
 class FrameQueue:
-    """Passes frames from a simulation to a writer, in order, while the next step runs.
+    """Passes frames from a simulation to a writer, in order; errors of its thread are raised by the next call.
 
-    Args:
-        writer: of the trajectory; only the queue uses it while it is open.
-        in_thread: write in a thread, and take a frame's positions from the device only when the next frame comes, so that
-            neither the copy nor the disk stalls a step; without, every frame is handed over at once.
-
-    Errors of the thread are raised by the next call.
+    in_thread: write in a thread, and take a frame's positions from the device only when the next frame comes, so that neither
+        the copy nor the disk stalls a step; without, every frame is handed over at once.
     """
 
     def __init__(self, writer: TrajectoryWriter, in_thread: bool):

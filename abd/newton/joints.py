@@ -19,23 +19,15 @@ SAME = 1e-5
 """Largest sine between parallel axes, in single precision."""
 
 
-def joint_tables(newton, model, body_q, joint_q, names: list[str], enforcement: str, out) -> list[dict]:
-    """Return tables of the joints with constraints.
+class Joints:
+    """The arrays of a model's joints.
 
     Args:
-        body_q: (n, 7) poses of the bodies; joint_q: coordinates near which their angles are counted.
+        body_q: (n, 7) poses of the bodies; joint_q: coordinates near which their angles are counted; names: of the bodies.
         out: receives coordinates, drives, notes, and `single`, the joints of one coordinate.
     """
-    if not model.joint_count:
-        return []
-    source = _Source(newton, model, body_q, joint_q, names, enforcement, out)
-    return [table for k in range(model.joint_count) if (table := source.table(k)) is not None]
 
-
-class _Source:
-    """The arrays of a model's joints."""
-
-    def __init__(self, newton, model, body_q, joint_q, names, enforcement, out):
+    def __init__(self, newton, model, body_q, joint_q, names: list[str], enforcement: str, out):
         self.types, self.modes, self.body_q = newton.JointType, newton.JointTargetMode, body_q
         self.model, self.q, self.names, self.enforcement, self.out = model, joint_q, names, enforcement, out
         self.labels = unique_names([str(label) or f"joint_{k}" for k, label in enumerate(model.joint_label)])

@@ -50,14 +50,9 @@ def enlarged(table: dict, margin: float) -> dict:
 
 
 def shape_collider(kind: str, label: str, scale: np.ndarray, source, place: np.ndarray) -> Collider:
-    """Return the collider of a shape at a pose (4, 4), with its sizes (3,) [m] or its source.
+    """Return the collider of a shape at a pose (4, 4), with its sizes (3,) [m] or its source; `ModelError` if not supported.
 
-    Args:
-        kind: name of the type in Newton's `GeoType`; label: name of the shape for messages.
-
-    Raises:
-        ModelError: the type is not supported.
-    """
+    kind: name of the type in Newton's `GeoType`; label: name of the shape for messages."""
     out, (a, b, _) = Collider("", place), scale.tolist()
     match kind:
         case "SPHERE":

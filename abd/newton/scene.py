@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from abd.newton.joints import joint_tables
+from abd.newton.joints import Joints
 from abd.newton.model_values import ModelError, enlarged, plane_keys, shape_collider, transform_matrix, unique_names
 from abd.scene.compile.records import and_more
 from abd.scene.importers.compound import Collider, keys
@@ -49,9 +49,7 @@ def translate(
 ) -> Translated:
     """Return the scene of a model whose bodies are at `body_q` (n, 7) with the velocities `body_qd` (n, 6).
 
-    Raises:
-        ModelError: a shape, a joint or gravity that a scene cannot have.
-    """
+    Raises `ModelError` for a shape, a joint or gravity that a scene cannot have."""
     scene = Scene("newton", gravity=_gravity(model), solver={"dt": dt, **solver})
     out = Translated(scene)
     materials = _Materials(scene, model, out)
@@ -84,9 +82,10 @@ def translate(
         scene.add_body(names[k], **table)
     shapes.add_static(scene, materials, max(1, int(model.world_count)))
     materials.add_notes()
-    for table in joint_tables(newton, model, body_q, joint_q, names, enforcement, out):
-        kind, name, parent, child = (table.pop(key) for key in ("type", "name", "parent", "child"))
-        scene.add_joint(kind, name, parent, child, **table)
+    if model.joint_count:
+        joints = Joints(newton, model, body_q, joint_q, names, enforcement, out)
+        for table in filter(None, map(joints.table, range(model.joint_count))):
+            scene.add_joint(**table)
     _add_mimics(model, scene, out)
     for pair in shapes.filters(names):
         scene.add_contact_filter(*pair)

@@ -21,12 +21,9 @@ OUTLIER_DISTANCE = 8.0
 
 @dataclass(frozen=True)
 class Lens:
-    """A camera at one instant.
+    """A camera at one instant, of a picture in pixels; `parallel` for parallel projection, as for the sun.
 
-    Attributes:
-        eye: (3,) position [m]; axes: (3, 3) rows right, up, forward.
-        scale: pixels per unit of tangent (perspective), or per metre (parallel).
-        width, height: of the picture in pixels; parallel: parallel projection, as for the sun.
+    eye: (3,) position [m]; axes: (3, 3) rows right, up, forward; scale: pixels per unit of tangent, or per metre if parallel.
     """
 
     eye: np.ndarray
@@ -143,11 +140,9 @@ def axes_of(forward: np.ndarray) -> np.ndarray:
 
 
 def _visible_bounds(cast: Cast, moment: Moment) -> tuple[np.ndarray, np.ndarray]:
-    """Points (k, 3) and radii (k,) that must be visible at one instant.
+    """Points (k, 3) and radii (k,) that must be visible at one instant: corners of the bounding boxes of bodies.
 
-    These are the corners of the bounding boxes of all bodies that have a surface or can move. Bodies far from all
-    others, and ground much larger than the moving bodies, are excluded.
-    """
+    Bodies far from all others, and ground much larger than the moving bodies, are excluded."""
     middle, radius = cast.bounding_balls(moment.transform)
     chosen = ~cast.is_plane & np.isfinite(middle).all(axis=1)
     moves = chosen & (cast.kind != "static")

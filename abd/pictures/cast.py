@@ -85,11 +85,7 @@ class Cast:
 
     @classmethod
     def of(cls, name: str, bodies: Bodies | Trajectory, kind: Sequence[str], meshes: Sequence, joints: list[JointGroup]) -> Cast:
-        """Return the drawn objects of a run or a scene; bodies with the same mesh and radius share one shape.
-
-        Args:
-            bodies: their names, mesh, radius, plane and color; meshes: in the mesh frames of the bodies.
-        """
+        """Return the drawn objects of a run or a scene, of which bodies with the same mesh and radius share one shape."""
         has = np.flatnonzero(bodies.mesh >= 0)
         keys = np.stack([bodies.mesh[has].astype(float), bodies.radius[has]], axis=1)
         used, index = np.unique(keys, axis=0, return_inverse=True) if len(has) else (np.zeros((0, 2)), has)
@@ -105,11 +101,7 @@ class Cast:
         return len(self.names)
 
     def index(self, name: str) -> int:
-        """Index of a body.
-
-        Raises:
-            PictureError: there is no body of this name; the message suggests similar names.
-        """
+        """Index of a body; a `PictureError` suggests names if there is none of this name."""
         names = list(self.names)
         if name not in names:
             from abd.scene.schema.findings import did_you_mean
@@ -135,10 +127,7 @@ class Cast:
 
     @cached_property
     def boxes(self) -> np.ndarray:
-        """(n + 1, 2, 3) corners of the bounding boxes in the mesh frames [m].
-
-        NaN for bodies without a surface and, in the last row, for the world.
-        """
+        """(n + 1, 2, 3) corners of the bounding boxes in the mesh frames [m]; NaN without a surface, and for the world, last."""
         return np.array([*(one.box for one in self.shapes), np.full((2, 3), np.nan)])[np.append(self.shape, -1)]
 
     @cached_property
@@ -166,11 +155,7 @@ class Moment:
 
 
 class Recorded:
-    """A recorded trajectory; frames are read on demand.
-
-    Attributes:
-        cast: constant part; trajectory: the file; time: (T,) [s].
-    """
+    """A recorded trajectory with its constant part `cast`; frames are read on demand."""
 
     def __init__(self, trajectory: Trajectory):
         self.trajectory, self.time = trajectory, trajectory.time

@@ -40,14 +40,9 @@ def frames_of(time: np.ndarray, fps: float, speed: float) -> np.ndarray:
 
 
 class Studio:
-    """Draws frames of a run, which all fit into the picture.
+    """Draws frames of a run, which all fit into the picture, with joints and contacts if requested.
 
-    Args:
-        view: the camera; size: width and height in pixels; joints, contacts: whether they are drawn.
-
-    Attributes:
-        shown: number of pictures that show a body, a joint or an arrow.
-    """
+    shown: number of pictures that show a body, a joint or an arrow."""
 
     def __init__(
         self,
@@ -93,9 +88,7 @@ class Studio:
 def write(path: Path, studio: Studio, kind: str, fps: float, report: Callable[[int], None] | None = None) -> None:
     """Write an "mp4", a "gif", or a "png" of the first frame; on failure no file remains.
 
-    Raises:
-        MissingLibrary: the library for mp4 is not installed. PictureError: the size or the rate is not possible.
-    """
+    Raises `MissingLibrary` without the library for mp4, `PictureError` if the size or the rate is not possible."""
     writer = {"mp4": _write_mp4, "gif": _write_gif, "png": _write_png}[kind]
     with replacing(path) as part:
         writer(part, studio, fps, report)

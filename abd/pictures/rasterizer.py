@@ -44,9 +44,7 @@ NEAREST = 1e-4
 class _Items:
     """Items drawn at one instant, in the world: triangles first, then rods.
 
-    Attributes:
-        corners, normals: (g, 3, 3); two_sided: (g,); rods: (r, 2, 3); radii: (r,); colors: (g + r, 4) sRGB and opacity.
-    """
+    corners, normals: (g, 3, 3); two_sided: (g,); rods: (r, 2, 3); radii: (r,); colors: (g + r, 4) sRGB and opacity."""
 
     corners: np.ndarray
     normals: np.ndarray
@@ -59,10 +57,7 @@ class _Items:
 class Rasterizer:
     """Draws frames of one cast; not thread-safe.
 
-    Args:
-        cast: drawn objects; camera: view.
-        joints: whether joints are drawn; contacts: length of arrows per force [m/N], None for no arrows.
-    """
+    joints: whether joints are drawn; contacts: length of arrows per force [m/N], None for no arrows."""
 
     def __init__(self, cast: Cast, camera: Camera, joints: bool = True, contacts: float | None = None):
         start_warp()
@@ -159,11 +154,8 @@ def _draw(lens: Lens, eye: cover.Eye, items: _Items, planes: wp.array, nearest: 
 
 
 def _projected(eye: cover.Eye, corners: np.ndarray, two_sided: np.ndarray, nearest: float) -> tuple[np.ndarray, ...]:
-    """Triangles (g, 3, 3) in camera axes that may be visible, clipped behind the eye.
-
-    Returns:
-        their indices (k,), columns, rows and nearness of corners (k, 3, 3), and boxes of samples (k, 4).
-    """
+    """Indices (k,) of triangles (g, 3, 3) in camera axes that may be visible, clipped behind the eye; columns, rows and
+    nearness of corners (k, 3, 3); and boxes of samples (k, 4)."""
     owner, depth = np.arange(len(corners)), corners[..., 2] - nearest
     if not eye.parallel and depth.min(initial=0.0) < 0.0:
         least, most = _extremum(np.minimum, depth), _extremum(np.maximum, depth)

@@ -75,11 +75,7 @@ def skin(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Vertices (v, 3) [m] and triangles (f, 3) of the surface around a mesh: moved faces, tubes about edges and balls.
 
-    Hidden parts inside are kept.
-
-    Args:
-        vertices: (v, 3) [m]; triangles: (f, 3); loose: (c, 2) edges of no triangle; points: (p,) of no edge; radius: [m].
-    """
+    Hidden parts inside are kept. loose: (c, 2) edges of no triangle; points: (p,) of no edge."""
     faces, sharp = offset_faces(vertices, triangles, radius)
     edges = np.concatenate([sharp, loose])
     middles = np.unique(np.concatenate([edges.ravel(), points])).astype(int)
@@ -142,10 +138,9 @@ def _tubes(ends: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def corner_normals(corners: np.ndarray) -> np.ndarray:
-    """(f, 3, 3) unit normals at the corners (f, 3, 3) of triangles; zeros for a face without area.
+    """(f, 3, 3) unit normals at the corners (f, 3, 3) of triangles: area-weighted means over adjacent faces within `CREASE`.
 
-    They are area-weighted means over the adjacent faces within the angle of `CREASE`.
-    """
+    They are zero for a face without area."""
     count = len(corners)
     if count == 0:
         return np.zeros((0, 3, 3))
@@ -165,10 +160,7 @@ def corner_normals(corners: np.ndarray) -> np.ndarray:
 
 
 def creased(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mesh with separate vertices on each side of a crease: vertices (v, 3), triangles (f, 3), unit normals (v, 3).
-
-    Faces without area are removed.
-    """
+    """Vertices (v, 3), separate on each side of a crease, triangles (f, 3) of positive area, and unit normals (v, 3)."""
     corners = np.asarray(vertices, dtype=float)[triangles]
     normals = corner_normals(corners)
     sound = (np.linalg.norm(normals, axis=2) > 0.5).all(axis=1)

@@ -66,12 +66,7 @@ class Symbols:
 
 
 def symbols(cast: Cast, moment: Moment, joints: bool = True, contacts: float | None = None) -> Symbols:
-    """All symbols at one instant.
-
-    Args:
-        joints: whether joints, ropes and springs are drawn.
-        contacts: length of an arrow per force [m/N]; None for no arrows.
-    """
+    """All symbols at one instant, of joints if requested; contacts: length of arrows per force [m/N], None for none."""
     out = Symbols()
     _add_points(out, cast, moment)
     if joints:
@@ -140,10 +135,7 @@ def _add_joints(out: Symbols, group: JointGroup, active: np.ndarray, transform: 
 
 
 def _sizes(group: JointGroup, active: np.ndarray, cast: Cast) -> tuple[np.ndarray, np.ndarray]:
-    """Thinnest extent [m] of the smaller body (k,) at the active joints of a group, and lengths of pins (k,).
-
-    A pin is slightly longer than the extent of the smaller body along it.
-    """
+    """Thinnest extent (k,) [m] of the smaller body at the active joints of a group, and lengths (k,) of their pins."""
     ends = ((group.parent[active], group.parent_frame[active]), (group.child[active], group.child_frame[active]))
     extents = np.stack([np.ptp(cast.boxes[body], axis=1) for body, _ in ends])
     along = np.stack([np.einsum("ki,ki->k", e, np.abs(f[:, :3, 2])) for e, (_, f) in zip(extents, ends)])

@@ -38,11 +38,7 @@ Values = Sequence[Any] | Range
 
 def read_parameters(texts: Iterable[str]) -> dict[str, Values]:
     """Read parameters of the command line: ``key=a:b:n`` (n equidistant numbers, integers if all of them are and a and b are
-    written as such), ``key=a:b`` (a range to sample) or ``key=v1,v2``.
-
-    Raises:
-        SweepError: another text, or a repeated key.
-    """
+    written as such), ``key=a:b`` (a range to sample) or ``key=v1,v2``; `SweepError` for other texts or a repeated key."""
     parameters: dict[str, Values] = {}
     for text in texts:
         key, equals, values = (part.strip() for part in text.partition("="))

@@ -50,12 +50,7 @@ FIGURES = {
 class Job:
     """A run of a sweep for a worker.
 
-    Attributes:
-        scene: a scene, the path or name of one, or a function of the parameters that returns one.
-        point: parameters of the run; overrides: overrides of all runs.
-        folder: of the run.
-        measure: function of the run's folder that returns further columns.
-    """
+    scene, overrides, measure: see `sweep`; point: parameters of the run; folder: of the run."""
 
     scene: Scene | str | Path | Callable[..., Scene]
     point: dict[str, Any]
@@ -222,11 +217,7 @@ def _sensors(folder: Path) -> dict[str, float]:
 
 
 def _claim(out: Path, jobs: Sequence[Job]) -> None:
-    """Write the request of the sweep, or compare it with the one in the folder.
-
-    Raises:
-        SweepError: the folder contains another sweep. SceneError: no point gives a valid scene, as with a misspelt key.
-    """
+    """Write the request of the sweep; `SweepError` if the folder has another, `SceneError` if no point gives a valid scene."""
     from abd.scene.scene import load
 
     source = jobs[0].scene
@@ -261,11 +252,7 @@ def _check_points(scene: Scene, jobs: Sequence[Job]) -> None:
 
 
 def _finished(job: Job) -> dict[str, Any] | None:
-    """Return the row of a finished run, whose columns of `measure` are computed again; failed runs are repeated.
-
-    Raises:
-        SweepError: the run had another scene.
-    """
+    """Return the row of a finished run with new columns of `measure`, else None; `SweepError` if it had another scene."""
     path = job.folder / ROW
     row = read_json(path) if path.exists() else {}
     if row.get("status") != "done":

@@ -1,8 +1,7 @@
 """`LiveView`: a running simulation in the browser.
 
-The run has a pace: real time, slow motion or as fast as possible. Pictures take at most `PICTURE_FRACTION` of the stepping
-thread's time; their cost is measured. Without a browser no picture is sent. The stepping thread applies user actions
-(pulls, targets of drives) between two steps.
+Pictures take at most `PICTURE_FRACTION` of the stepping thread's time, and none are sent without a browser. The stepping thread
+applies user actions (pulls, targets of drives) between two steps.
 """
 
 from __future__ import annotations
@@ -44,11 +43,7 @@ ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint")
 
 
 class LiveView(Observer):
-    """Shows a running simulation in the browser, with pause, single steps and pulling of bodies.
-
-    Args:
-        server: `viser.ViserServer`; view: the camera.
-    """
+    """Shows a running simulation on a `viser.ViserServer`, with a pace, pause, single steps and pulling of bodies."""
 
     def __init__(self, server, view: CameraSpec):
         self.server, self.view, self._has_browser = server, view, False
@@ -248,11 +243,9 @@ class LiveView(Observer):
 
 
 class _Pull:
-    """Spring and damper between a point of a body and a target in the world.
+    """Spring ``f = k (x_target - x) - c v`` between a point of a body and a target in the world, with k = m w^2 and c = m w.
 
-    ``f = k (x_target - x) - c v`` with k = m w^2 and c = m w: half of critical damping. It is explicit, which is stable
-    for w h well below 2.
-    """
+    It is explicit, which is stable for w h well below 2."""
 
     def __init__(self, sim, body: int, point: np.ndarray, target: np.ndarray, strength: float):
         view = sim.bodies[sim.model.bodies.names[body]]

@@ -49,11 +49,7 @@ class DrawingControls:
 
 
 class Tables:
-    """Live tables of bodies and of joints.
-
-    Args:
-        tabs: tab group for the tables; cast: drawn objects.
-    """
+    """Live tables of bodies and of joints, in a tab group."""
 
     def __init__(self, server, tabs, cast: Cast):
         self.server, self.cast = server, cast
@@ -117,14 +113,7 @@ class Tables:
 
 
 class Plots:
-    """Energies and one coordinate over time, with a mark at the present.
-
-    Args:
-        energies: their names; coordinates: names "joint.coordinate" to choose from.
-
-    Attributes:
-        chosen: handle of the coordinate selection, None without coordinates.
-    """
+    """Energies over time, and one of the coordinates "joint.coordinate" that `chosen` selects; None without coordinates."""
 
     def __init__(self, server, tabs, energies: tuple[str, ...], coordinates: list[str]):
         self.energies, self.chosen, self._coordinate = energies, None, None
@@ -137,10 +126,7 @@ class Plots:
     def show(
         self, time: np.ndarray, energies: dict[str, np.ndarray], now: float, coordinate: np.ndarray | None = None
     ) -> None:
-        """Draw lines over time (T,) and a mark at the present on the first line of each plot.
-
-        Gravity is relative to its first value.
-        """
+        """Draw lines over time (T,), gravity from its first value, and a mark at the present on the first line of each plot."""
         if len(time) < 2:
             return
         kept = evenly_spaced(range(len(time)), POINTS)

@@ -32,14 +32,7 @@ INSTANCE_BYTES = 40
 
 
 class Player:
-    """Controls of a recorded run: play, scrub, speed, drawing options, followed body; tables and plots.
-
-    Args:
-        server: `viser.ViserServer`; run: the run; view: the camera.
-
-    Attributes:
-        frame: the frame on display.
-    """
+    """Controls of a recorded run on a `viser.ViserServer`: play, scrub, speed, drawing options, tables and plots."""
 
     def __init__(self, server, run: Recorded, view: CameraSpec):
         self.server, self.run, self.frame = server, run, 0
@@ -93,10 +86,7 @@ class Player:
         self._thread.join()
 
     def _update_clicks(self) -> None:
-        """Enable clicks on bodies; with many bodies, only while the run is paused.
-
-        With clicks enabled a browser sorts all moving bodies into a tree for every picture, which doubles its cost.
-        """
+        """Enable clicks on bodies; with many, only while the run is paused: sorting them doubles the cost of a picture."""
         is_disabled = self.play.value and len(self.run.cast) > MOST_CLICKABLE
         self.stage.on_click(None if is_disabled else self._choose)
         self._changed.set()
@@ -168,9 +158,7 @@ class Player:
 def write_page(server, run: Recorded, view: CameraSpec, path: Path, fps: float = 30.0) -> int:
     """Write a replay of at most `fps` frames per second of the run, within the memory limit; returns its number of frames.
 
-    Args:
-        server: a dedicated `viser.ViserServer`; run: the run; view: the camera.
-    """
+    server: a dedicated `viser.ViserServer`."""
     time, most = run.time, max(2, LARGEST_REPLAY // (INSTANCE_BYTES * max(len(run.cast), 1)))
     frames = evenly_spaced(range(len(time)), min(max(1, round(float(time[-1] - time[0]) * fps)) + 1, most))
     stage = _stage(server, run, view, frames)

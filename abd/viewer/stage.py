@@ -217,11 +217,7 @@ class _SymbolBatches:
         ]  # fmt: skip
 
     def _show(self, name: str, ends: np.ndarray, radius: np.ndarray, rgba: np.ndarray) -> None:
-        """Update a batch to segments (k, 2, 3).
-
-        The capacity is the next power of two, because the number of contacts changes with every picture. Unused
-        instances have zero size.
-        """
+        """Update a batch to segments (k, 2, 3); its capacity is a power of two, and unused instances have zero size."""
         handle, capacity = self._batches.get(name, (None, 0))
         count, span = len(ends), ends[:, 1] - ends[:, 0]
         if count > capacity:
@@ -256,11 +252,7 @@ def _instances(server, name: str, vertices: np.ndarray, triangles: np.ndarray, c
 
 
 def decomposed(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Positions (n, 3), quaternions (n, 4), scales (n, 3) of maps (n, 4, 4), and the remaining shear.
-
-    The last is the Frobenius norm (n,) of ``A - R diag(s)``: shear along the axes of the mesh, which an instance cannot
-    represent.
-    """
+    """Positions (n, 3), quaternions (n, 4), scales (n, 3) of maps (n, 4, 4), and Frobenius norms (n,) of their shear."""
     R, scales, shear = scaled_rotations(maps[:, :3, :3])
     return maps[:, :3, 3], quaternions(R), scales, np.sqrt(np.einsum("nij,nij->n", shear, shear))
 
