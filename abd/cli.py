@@ -154,11 +154,11 @@ def _bench(arguments) -> int:
 
     from abd.commands import bench
     from abd.io.progress import observer_for
-    from abd.io.run import Messages
+    from abd.io.run import messages
 
     # Programs parse standard output, so output of libraries goes to standard error.
     aside = contextlib.redirect_stdout(sys.stderr) if arguments.json else contextlib.nullcontext()
-    with aside, Messages([observer_for(quiet=False, machine=True)]):
+    with aside, messages([observer_for(quiet=False, machine=True)]):
         found = bench.bench(arguments.scenes, arguments.overrides, arguments.device, arguments.steps or bench.STEPS)
     rows = found["rows"]
     if arguments.json:

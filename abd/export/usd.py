@@ -20,7 +20,8 @@ from abd.colors import to_linear
 from abd.export.formats import ExportError
 from abd.export.scenery import Figure, Part, Scenery
 from abd.optional import required
-from abd.pictures.shapes import turned_from_z
+from abd.pictures.shapes import turned_from_z, unit
+from abd.rotations import pose
 
 Gf, Sdf, Tf, Usd, UsdUtils, Vt = (
     required(f"pxr.{name}", "usd", "usd-core", "export to USD") for name in ("Gf", "Sdf", "Tf", "Usd", "UsdUtils", "Vt")
@@ -172,24 +173,21 @@ class _Writer:
         if len(figure.balls) + len(figure.rods) == 0:
             self._mesh(f"{path}/mesh", figure)
         for k, ball in enumerate(figure.balls):
-            prim = self._prim(f"{path}/ball_{k}", "Sphere")
-            self._attribute(prim, "radius", "Double", figure.radius)
-            self._extent(prim, -np.full(3, figure.radius), np.full(3, figure.radius))
-            self._place(prim, ball, np.eye(3))
+            self._round(self._prim(f"{path}/ball_{k}", "Sphere"), figure.radius, ball, ball)
         for k, (one, other) in enumerate(figure.rods):
-            prim, length = self._prim(f"{path}/rod_{k}", "Capsule"), float(np.linalg.norm(other - one))
-            self._attribute(prim, "radius", "Double", figure.radius)
-            self._attribute(prim, "height", "Double", length)
+            prim = self._prim(f"{path}/rod_{k}", "Capsule")
+            self._attribute(prim, "height", "Double", float(np.linalg.norm(other - one)))
             self._attribute(prim, "axis", "Token", "Z", uniform=True)
-            half = np.array([figure.radius, figure.radius, figure.radius + 0.5 * length])
-            self._extent(prim, -half, half)
-            self._place(prim, 0.5 * (one + other), turned_from_z((other - one) / length))
+            self._round(prim, figure.radius, one, other)
 
-    def _place(self, prim, position: np.ndarray, rotation: np.ndarray) -> None:
-        matrix = np.eye(4)
-        matrix[:3, :3], matrix[3, :3] = rotation.T, position
+    def _round(self, prim, radius: float, one: np.ndarray, other: np.ndarray) -> None:
+        """Place a sphere, or a capsule between two points."""
+        self._attribute(prim, "radius", "Double", radius)
+        half = np.array([radius, radius, radius + 0.5 * float(np.linalg.norm(other - one))])
+        self._extent(prim, -half, half)
+        matrix = pose(turned_from_z(unit(other - one)), 0.5 * (one + other))
         if (matrix != np.eye(4)).any():
-            self._attribute(prim, "xformOp:transform", "Matrix4d", Gf.Matrix4d(matrix.tolist()))
+            self._attribute(prim, "xformOp:transform", "Matrix4d", Gf.Matrix4d(matrix.T.tolist()))
             self._attribute(prim, "xformOpOrder", "TokenArray", Vt.TokenArray(["xformOp:transform"]), uniform=True)
 
     def _extent(self, prim, low: np.ndarray, high: np.ndarray) -> None:

@@ -90,34 +90,29 @@ class Listener(Observer):
         return None if self.on_step is None else self.on_step(report)
 
 
-class Messages(logging.Handler):
+@contextmanager
+def messages(observers: list[Observer]) -> Iterator[None]:
     """Forward each distinct log message of the package, once per run, to the observers that take notes; without any, messages go
     where `logging` sends them."""
+    takers = [observer for observer in observers if type(observer).note is not Observer.note]
+    log, handler, forwarded = logging.getLogger("abd"), logging.Handler(), set()
 
-    def __init__(self, observers: list[Observer]):
-        super().__init__()
-        self.observers = [observer for observer in observers if type(observer).note is not Observer.note]
-        self.log = logging.getLogger("abd")
-        self._forwarded: set[str] = set()
-
-    def __enter__(self) -> Messages:
-        self.level_before = self.log.level
-        if self.observers:
-            self.log.setLevel(logging.INFO)
-            self.log.addHandler(self)
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.log.removeHandler(self)
-        self.log.setLevel(self.level_before)
-
-    def emit(self, record: logging.LogRecord) -> None:
+    def emit(record: logging.LogRecord) -> None:
         message = record.getMessage()
-        if message in self._forwarded:
-            return  # `abd bench` selects the device once per scene
-        self._forwarded.add(message)
-        for observer in self.observers:
-            observer.note(message)
+        if message not in forwarded:  # `abd bench` selects the device once per scene
+            forwarded.add(message)
+            for observer in takers:
+                observer.note(message)
+
+    handler.emit, level = emit, log.level
+    if takers:
+        log.setLevel(logging.INFO)
+        log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
 
 
 @contextmanager
@@ -138,7 +133,7 @@ def observed(observers: list[Observer]) -> Iterator[Callable[[], bool]]:
                 stack.callback(signal.signal, number, signal.signal(number, receive))
         for observer in observers:
             stack.callback(observer.close)
-        stack.enter_context(Messages(observers))
+        stack.enter_context(messages(observers))
         yield lambda: bool(received)
 
 

@@ -45,13 +45,7 @@ class Studio:
     shown: number of pictures that show a body, a joint or an arrow."""
 
     def __init__(
-        self,
-        run: Recorded,
-        frames: np.ndarray,
-        view: CameraSpec,
-        size: tuple[int, int],
-        joints: bool = True,
-        contacts: bool = True,
+        self, run: Recorded, frames: np.ndarray, view: CameraSpec, size: tuple[int, int], joints=True, contacts=True
     ):
         self.run, self.frames, self.joints = run, frames, joints
         moments = run.moments(evenly_spaced(frames, CAMERA_FRAMES))

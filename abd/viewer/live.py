@@ -17,7 +17,7 @@ import numpy as np
 
 from abd.io.run import Observer
 from abd.joint_list import JointList
-from abd.pictures.cast import Contacts, Moment, moment_of, of_model
+from abd.pictures.cast import Moment, moment_of, of_model
 from abd.pictures.symbols import force_scale
 from abd.scene.schema.schema import CameraSpec
 from abd.viewer.panels import DrawingControls, Plots, Tables
@@ -144,7 +144,7 @@ class LiveView(Observer):
         visible.
         """
         now = self.sim.contacts()
-        moment = replace(moment, contacts=Contacts(now.point, now.force))
+        moment = replace(moment, contacts=now)
         scale = force_scale(self.cast, [moment])
         if scale is not None:
             self._scale = scale if self._scale is None else self._scale * (scale / self._scale) ** SCALE_WEIGHT

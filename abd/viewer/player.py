@@ -22,6 +22,8 @@ from abd.viewer.stage import PANEL, RATE, Stage
 
 CAMERA_FRAMES = 12
 """Number of frames of a run that determine the camera position."""
+PLOT_PERIOD = 0.4
+"""Time between two updates of the plots while the run plays [s]."""
 SPEEDS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 MOST_CLICKABLE = 1000
 """Largest number of bodies that can be clicked while they move."""
@@ -56,7 +58,7 @@ class Player:
         if self.plots.chosen is not None:
             self.plots.chosen.on_update(lambda _: self._redraw())
         self._update_clicks()
-        self._plotted = (-1.0, "")
+        self._plotted, self._line = 0.0, ("", None)
         self._draw(0)
         self._thread = threading.Thread(target=self._loop, name="abd-player", daemon=True)
         self._thread.start()
@@ -97,8 +99,7 @@ class Player:
         self._changed.set()
 
     def _redraw(self) -> None:
-        self._plotted = (-1.0, "")
-        self.frame = -1
+        self._plotted, self.frame = 0.0, -1
         self._changed.set()
 
     def _choose(self, body: int) -> None:
@@ -141,18 +142,17 @@ class Player:
             lambda g, what: self.run.joint_series(g, what, frame),
             not self.play.value,
         )
-        self._plot(moment.time)
+        if not self.play.value or monotonic() - self._plotted > PLOT_PERIOD:
+            self._plot(moment.time)
 
     def _plot(self, now: float) -> None:
-        """Update the plots, a few times per second; the line of a coordinate is read when it is selected."""
+        """Update the plots; the line of a coordinate is read when it is selected."""
         chosen = self.plots.chosen.value if self.plots.chosen is not None else ""
-        if abs(monotonic() - self._plotted[0]) < 0.4 and self._plotted[1] == chosen and self.play.value:
-            return
-        if chosen and getattr(self, "_line", (None, None))[0] != chosen:
+        if chosen != self._line[0]:
             _, g, k, c = next(one for one in self._coordinates if one[0] == chosen)
             self._line = chosen, self.run.coordinate_series(g, k, c)
-        self._plotted = monotonic(), chosen
-        self.plots.show(self.run.time, self._energies, now, self._line[1] if chosen else None)
+        self._plotted = monotonic()
+        self.plots.show(self.run.time, self._energies, now, self._line[1])
 
 
 def write_page(server, run: Recorded, view: CameraSpec, path: Path, fps: float = 30.0) -> int:
