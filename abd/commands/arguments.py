@@ -72,13 +72,6 @@ def scene_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def scene_of(arguments):
-    """Load the scene that the arguments of a command name."""
-    from abd.scene.scene import load
-
-    return load(**scene_options(arguments))
-
-
 def scene_options(arguments) -> dict:
     """Return the arguments of `abd.load` among the arguments of a command."""
     names = "overrides", "allow_overlaps", "allow_code", "missing_meshes", "assets", "keyframe", "free_base"

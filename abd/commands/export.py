@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from abd.commands.arguments import scene_arguments, scene_of
+from abd.commands.arguments import scene_arguments, scene_options
 from abd.errors import SceneError
 from abd.export.formats import FORMATS
 
@@ -23,12 +23,14 @@ def add_convert(commands) -> None:
 
 def convert(arguments) -> int:
     """Write the scene and print notes on it."""
+    from abd.scene.scene import load
+
     out = Path(arguments.out)
     if out.suffix.lower() != ".toml":
         raise SceneError.of(f"'{out}' must end in .toml", value=str(out), remedy=f"write {out.stem}.toml")
     if out.exists() and not arguments.force:
         raise SceneError.of("file already exists", file=str(out), remedy="choose another name, or add --force")
-    scene = scene_of(arguments)
+    scene = load(**scene_options(arguments))
     scene.compile()
     scene.save(out)
     for note in scene.notes:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from abd.commands import certify, plot, view
-from abd.commands.arguments import scene_of
+from abd.commands.arguments import scene_options
 
 ROUNDING = 1e-6
 """Error of the energy, over the initial energy, below which it is not compared with the exchanged energy."""
@@ -23,8 +23,9 @@ def run_scene(arguments) -> int:
     from abd.io.directory import latest_directory, new_directory
     from abd.io.progress import observer_for
     from abd.io.run import Status, run
+    from abd.scene.scene import load
 
-    scene = scene_of(arguments)
+    scene = load(**scene_options(arguments))
     model = scene.started()  # free of intersections
     certifies = arguments.certify or scene.spec.output.certificate
     if certifies:

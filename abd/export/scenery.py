@@ -160,9 +160,8 @@ class Scenery:
 
     def _size(self, group: JointGroup, cast: Cast) -> float:
         """Size [m] of the smaller body at the first joint of a group, or a fraction of the scene's size without surfaces."""
-        ends = [int(body) for body in (group.parent[0], group.child[0]) if body != WORLD]
-        sizes = [2.0 * cast.shapes[cast.shape[body]].extent for body in ends if cast.shape[body] >= 0]
-        return min(sizes, default=0.02 * self.extent)
+        radii = [cast.radii[body] for body in (group.parent[0], group.child[0]) if body != WORLD]
+        return min((2.0 * float(one) for one in radii if one > 0.0), default=0.02 * self.extent)
 
     def _figure(self, key: tuple, figure: Figure) -> int:
         """Index of a figure, added if it is new."""

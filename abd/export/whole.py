@@ -42,12 +42,8 @@ class WholeMesh:
         """(v, 3) world positions [m] at the poses (m, 4, 4) of one frame, or velocities [m/s] from their derivatives."""
         out = np.empty((len(self), 3))
         for figure, carriers, places in self._groups:
-            at, parts = maps[carriers], np.empty((len(carriers), len(figure.vertices), 3))
-            local = np.column_stack([figure.vertices, np.ones(len(figure.vertices))]).T
-            for axis in range(3):
-                # one product per figure, (parts, 4) by (4, v)
-                parts[:, :, axis] = at[:, axis] @ local
-            out[places] = parts
+            at = maps[carriers]
+            out[places] = figure.vertices @ at[:, :3, :3].swapaxes(1, 2) + at[:, None, :3, 3]
         return out
 
 

@@ -158,7 +158,7 @@ def _projected(eye: cover.Eye, corners: np.ndarray, two_sided: np.ndarray, neare
     nearness of corners (k, 3, 3); and boxes of samples (k, 4)."""
     owner, depth = np.arange(len(corners)), corners[..., 2] - nearest
     if not eye.parallel and depth.min(initial=0.0) < 0.0:
-        least, most = _extremum(np.minimum, depth), _extremum(np.maximum, depth)
+        least, most = depth.min(axis=1), depth.max(axis=1)
         whole, crossing = np.flatnonzero(least >= 0.0), np.flatnonzero((least < 0.0) & (most >= 0.0))
         cut = [_cut(corners[g], depth[g]) for g in crossing]
         owner = np.concatenate([whole, np.repeat(crossing, [len(one) for one in cut]).astype(int)])
@@ -169,9 +169,7 @@ def _projected(eye: cover.Eye, corners: np.ndarray, two_sided: np.ndarray, neare
     area = (x[:, 1] - x[:, 0]) * (y[:, 2] - y[:, 0]) - (y[:, 1] - y[:, 0]) * (x[:, 2] - x[:, 0])
     facing = np.flatnonzero((area < 0.0) | two_sided[owner] & (area > 0.0))
     owner, x, y = owner[facing], x[facing], y[facing]
-    boxes = _boxes(
-        eye, _extremum(np.minimum, x), _extremum(np.maximum, x), _extremum(np.minimum, y), _extremum(np.maximum, y)
-    )
+    boxes = _boxes(eye, x.min(axis=1), x.max(axis=1), y.min(axis=1), y.max(axis=1))
     return owner, np.stack([x, y, nearness[facing]], axis=2), boxes
 
 
@@ -254,11 +252,6 @@ def _cofactors(maps: np.ndarray) -> np.ndarray:
     out = np.zeros(maps.shape)
     out[:, :3, :3] = np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], axis=2)
     return out * np.sign(np.linalg.det(maps[:, :3, :3]))[:, None, None]
-
-
-def _extremum(least: np.ufunc, values: np.ndarray) -> np.ndarray:
-    """(k,) minimum or maximum of values (k, 3); faster than a reduction along the short axis."""
-    return least(least(values[:, 0], values[:, 1]), values[:, 2])
 
 
 def _array(values: np.ndarray, kind) -> wp.array:
