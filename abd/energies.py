@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,12 +59,8 @@ class Work:
 
     def after(self, statistics: StepStatistics) -> Work:
         """Return the sum with the work of one more substep, without that of the integration."""
-        return Work(
-            self.external + statistics.external_work,
-            self.drive + statistics.drive_work,
-            self.friction + statistics.friction_work,
-            self.integration,
-        )
+        names = "external", "drive", "friction"
+        return replace(self, **{name: getattr(self, name) + getattr(statistics, f"{name}_work") for name in names})
 
     @property
     def done(self) -> float:

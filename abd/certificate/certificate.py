@@ -1,21 +1,18 @@
 """Independent certificate of a run: `abd certify RUN`.
 
-It reads trajectory.h5 only and uses no code of the solver: geometry is checked by `ipctk` (the reference library for
-contact), by exact predicates and by winding numbers. Checks in every K-th frame and in the last one:
+It reads trajectory.h5 only and uses no code of the solver: geometry is checked by `ipctk` (the reference library for contact),
+exact predicates and winding numbers. Checks in every K-th frame and in the last one:
 
 - finite values, increasing time, positive determinants of body maps;
-- no intersection between surfaces of different bodies, no body inside another's closed surface, every vertex on the
-  valid side of every half-space;
+- no intersection between surfaces of different bodies, no body inside another's closed surface or beyond a half-space;
 - every gap positive: distance less the radii of thick surfaces and less the minimum separation;
+- the swept path from the frame before (`abd.certificate.swept_paths`) through the states in `/paths`: ends of substeps, and
+  iterates of Newton's method along which a path was accepted; the number of unknown paths is reported;
 
 and in all frames: the step converged, reached the requested tolerance, and reported a positive gap.
 
-The swept paths between successive frames are also checked (`abd.certificate.swept_paths`), through the states in `/paths`: the
-ends of substeps, and iterates of Newton's method along which a path was accepted. The number of paths that are not recorded is
-reported (`Certificate`).
-
-Pairs of bodies that may overlap by the scene's rules are ignored: of one group, of different worlds, of materials
-without contact, of one contact filter, connected by a joint that permits overlap, and pairs without a dynamic body.
+Pairs of bodies that may overlap by the scene's rules are ignored: of one group, of different worlds, of materials without
+contact, of one contact filter, connected by a joint that permits overlap, and pairs without a dynamic body.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""GLB: binary glTF 2.0 in which every body is a node with animated translation, rotation and scale.
+"""GLB: binary glTF 2.0 (Khronos) in which every body is a node with animated translation, rotation and scale.
 
 A node has no shear. The map A of a body becomes ``R diag(s)`` (`abd.pictures.shapes.scaled_rotations`). The remainder
-``A - R diag(s)`` is lost; notes report it as a strain and as the largest displacement of a vertex. Scale is animated for
-bodies whose s differs from 1 by more than `SCALE_TOLERANCE`; constant values are not animated. glTF is y up: a root node
-rotates scenes whose z is up.
+``A - R diag(s)`` is lost; notes report it as a strain and as the largest displacement of a vertex. Constant values, and scales
+within `SCALE_TOLERANCE` of 1, are not animated. glTF is y up: a root node rotates scenes whose z is up.
 
-Format: Khronos glTF 2.0 specification. The binary part is written to a file of its own, body by body, and then appended
-to the JSON document, so that memory is bounded.
+The binary part is written to a file of its own, body by body, so that memory is bounded, and appended to the JSON document.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Drawn objects of an export: things with a shape and a colour, and their poses in every frame.
 
-Things are ordered: first the bodies (half-spaces as finite static squares), then *struts*, which connect two bodies:
-ropes, rods and springs. A strut is a shape along z from 0 to 1, scaled by its pose. *Markers* of joints are rigidly
-attached to a body and have no poses.
+Things are first the bodies (half-spaces as finite static squares), then *struts*, ropes, rods and springs between two bodies: a
+shape along z from 0 to 1, scaled by its pose. *Markers* of joints are rigidly attached to a body and have no poses.
 
-Poses (k, 4, 4) are affine maps from the shape to the world, shear included. They are read from the file in portions, by
-frames or by things, so that memory is bounded.
+Poses (k, 4, 4) are affine maps from the shape to the world, shear included, read from the file in portions of bounded size.
 """
 
 from __future__ import annotations

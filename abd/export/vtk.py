@@ -1,10 +1,8 @@
-"""VTKHDF for ParaView: moving surfaces as PolyData with time steps, written by h5py.
+"""VTKHDF 2.0 for ParaView: moving surfaces as temporal PolyData, written by h5py.
 
 Triangles are stored once, the points of every frame in single precision. Data: `velocity` [m/s] of the points; `body`
 (index of the body; ropes, springs and joints are numbered after the bodies) and `color` (red, green, blue, 0 to 255) of
 the triangles. Readers use `/VTKHDF`; `/names` has the names by this index.
-
-Format: VTK file formats, VTKHDF 2.0, temporal PolyData.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Serialised checkpoints and the two slots of a trajectory file that store them.
 
-A checkpoint is a dictionary of arrays, numbers, strings and further such dictionaries, as `Simulation.checkpoint()`
-returns it. Its bytes are a JSON table of contents followed by the raw memory of the arrays, so that reading gives back
-every bit, NaN payloads and signs of zero included.
+A checkpoint is a dictionary of arrays, numbers, strings and dictionaries, as `Simulation.checkpoint()` returns it. Its bytes are
+a JSON table of contents followed by the raw memory of the arrays, so that reading gives back every bit.
 
-A file holds two slots. Each write takes the older one, and every record carries a serial number and a checksum of its
-content. One slot therefore holds a complete checkpoint whenever the process is killed.
+Each write takes the older slot, with a serial number and a checksum, so that one slot holds a complete checkpoint whenever the
+process is killed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Growing HDF5 datasets with one row per frame, and disk space for them.
-
-Space is reserved before HDF5 writes: a write that fails in the middle leaves its file, and the process, unusable.
+"""Growing HDF5 datasets with one row per frame, and disk space for them, which is reserved before HDF5 writes: a write that
+fails in the middle leaves its file, and the process, unusable.
 
 A frame has any number of contacts, and of states on its path. `/contacts/<column>` and `/paths/<column>` hold those of all
 frames; the rows of frame t begin at `offset[t]` of the group and end before `offset[t + 1]`. A block of frames in memory has the

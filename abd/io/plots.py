@@ -38,18 +38,13 @@ class Run:
     style: str
 
     @property
-    def time(self) -> np.ndarray:
-        """(T,) times of the frames [s]."""
-        return self.trajectory.time
-
-    @property
     def joints(self) -> list[tuple[str, str, object]]:
         """Path, name and group of the joints, or of the copies of one."""
         return [(path, str(group.attrs["name"]), group) for path, group in self.trajectory.joint_groups()]
 
     def of_joint(self, path: str, what: str, columns: int) -> np.ndarray:
         """Return (T, copies, columns) values of a joint or of the copies of one."""
-        return self.trajectory.series(f"{path}/{what}").reshape(len(self.time), -1, columns)
+        return self.trajectory.series(f"{path}/{what}").reshape(len(self.trajectory), -1, columns)
 
     def label(self, text: str) -> str:
         """An entry of the legend."""
@@ -57,8 +52,8 @@ class Run:
 
     def line(self, axes, values: np.ndarray, label: str, **style) -> None:
         """Draw a line of values (T,), or of those after the first frame (T - 1,), over time."""
-        time = self.time[len(self.time) - len(values) :]
-        axes.plot(time, values, linestyle=self.style, linewidth=_WIDTH, label=self.label(label), **style)
+        time = self.trajectory.time
+        axes.plot(time[len(time) - len(values) :], values, linestyle=self.style, linewidth=_WIDTH, label=self.label(label), **style)
 
 
 def runs_of(trajectories: Sequence[Trajectory]) -> list[Run]:
@@ -128,7 +123,7 @@ def _draw_gaps(runs: list[Run], axes) -> None:
         d_hat = float(run.trajectory.solver_settings["d_hat"])
         axes.axhline(d_hat, color="0.6", linewidth=0.8, linestyle=run.style, label=run.label("largest activation"))
     axes.set_yscale("log")
-    time = np.concatenate([run.time for run in runs])
+    time = np.concatenate([run.trajectory.time for run in runs])
     axes.set_xlim(time.min(), max(time.max(), time.min() + 1e-9))
 
 
@@ -183,7 +178,7 @@ def _draw_wrenches(runs: list[Run], *both) -> None:
 def _draw_contacts(runs: list[Run], upper, lower) -> None:
     """Draw sum and largest of the contact forces, and number of contacts, of runs that have stored contacts."""
     for run in (run for run in runs if run.trajectory.has_contacts):
-        count = len(run.time)
+        count = len(run.trajectory)
         offset = run.trajectory.rows("contacts/offset", 0, count + 1).astype(int)
         force = np.linalg.norm(run.trajectory.rows("contacts/force", 0, int(offset[-1])).reshape(-1, 3), axis=1)
         of_frame = np.repeat(np.arange(count), np.diff(offset))

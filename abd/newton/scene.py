@@ -20,14 +20,12 @@ from abd.scene.scene import Scene
 
 @dataclass
 class Translated:
-    """A scene made of a model.
+    """A scene made of a model, with its bodies in order and static shapes behind, and notes on changes and ignored parts.
 
     Attributes:
-        scene: with a body for every body of the model, in order, and static shapes behind.
         coordinates: (joint name, coordinate, its place in Newton's joint_q, number of the degree of freedom) of joints with axes.
         drives: (joint name, coordinate, number of the coordinate's target, number of the degree of freedom, with a position).
         single: joints of one coordinate: number, name and coordinate.
-        notes: on changes and ignored parts.
     """
 
     scene: Scene

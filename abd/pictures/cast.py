@@ -1,7 +1,6 @@
 """Drawn objects: the constant part of a run or a scene (`Cast`), and one instant of it (`Moment`).
 
-Both come from a trajectory (`Recorded`), whose frames are read on demand, from a compiled scene (`of_model`), or from a
-running simulation.
+Both come from a trajectory (`Recorded`), from a compiled scene (`of_model`), or from a running simulation.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ class Cast:
     def bounding_balls(self, transform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Centres (n, 3) and radii (n,) of the bounding balls of the bodies [m]; radius 0 without a surface."""
         center = np.nan_to_num(self.boxes[:-1].mean(axis=1))
-        return np.einsum("nij,nj->ni", transform[:, :3, :3], center) + transform[:, :3, 3], self.radii.copy()
+        return np.einsum("nij,nj->ni", transform[:, :3, :3], center) + transform[:, :3, 3], self.radii
 
     @cached_property
     def radii(self) -> np.ndarray:

@@ -14,16 +14,11 @@ MOST_LINES = 8
 
 
 def draw_sweep(sweep: str | Path, column: str, suffix: str = "svg", out: str | Path | None = None) -> Path:
-    """Draw a column over the first parameter with numbers, one line for each value of the second; return the file.
+    """Draw a column over the first parameter with numbers, one line for each value of the second; return the file, by default
+    in the sweep's folder.
 
     Runs with the same values are averaged. With more than `MOST_LINES` values of the second, colours show the column.
-
-    Args:
-        sweep: folder of the sweep; column: of its table; suffix: svg, png or pdf; out: folder of the figure [the sweep's].
-
-    Raises:
-        SweepError: no such column, or no parameter with numbers.
-    """
+    Raises `SweepError` without such a column, or without a parameter with numbers."""
     pandas = required("pandas", "sweep", "pandas", "a table")
     from matplotlib.figure import Figure
 

@@ -37,10 +37,7 @@ class Things:
 
 @wp.struct
 class Light:
-    """The sun: direction, lens and its origin, shadow map of nearness, texel size [m], and blur radius [texels].
-
-    taps are points distributed evenly over a unit disc.
-    """
+    """The sun: direction, lens and its origin, shadow map, texel size [m], blur radius [texels], taps over a unit disc."""
 
     sun: wp.vec3
     eye: Eye
@@ -96,9 +93,7 @@ def normal_of(things: Things, g: int, p: wp.vec3, d: wp.vec3):
 def occlude(eye: Eye, things: Things, samples: Samples, step: int, reach: float, open_sky: wp.array2d(dtype=float)):
     """One row of the coarse picture: the visible fraction of the sky at every `step`-th sample.
 
-    Points within `reach` [m] above the tangent plane occlude by the sine of their elevation (Bavoil and Sainz 2008,
-    angle-based ambient occlusion in its simplest form).
-    """
+    Points within `reach` [m] above the tangent plane occlude by the sine of their elevation (Bavoil and Sainz 2008)."""
     row = wp.tid()
     y = row * step + step // 2
     for column in range(open_sky.shape[1]):
@@ -264,8 +259,7 @@ def shade(
 ):
     """One row of pixels, each the mean of per_pixel x per_pixel samples; samples of a common item are shaded once.
 
-    `tone` is the table of sRGB values of linear light up to `BRIGHTEST`.
-    """
+    `tone` is the table of sRGB values of linear light up to `BRIGHTEST`."""
     row = wp.tid()
     count = per_pixel * per_pixel
     last = float(tone.shape[0] - 1)
