@@ -52,8 +52,8 @@ class Run:
 
     def line(self, axes, values: np.ndarray, label: str, **style) -> None:
         """Draw a line of values (T,), or of those after the first frame (T - 1,), over time."""
-        time = self.trajectory.time
-        axes.plot(time[len(time) - len(values) :], values, linestyle=self.style, linewidth=_WIDTH, label=self.label(label), **style)
+        time = self.trajectory.time[len(self.trajectory) - len(values) :]
+        axes.plot(time, values, linestyle=self.style, linewidth=_WIDTH, label=self.label(label), **style)
 
 
 def runs_of(trajectories: Sequence[Trajectory]) -> list[Run]:

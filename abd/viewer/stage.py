@@ -161,15 +161,12 @@ class Stage:
             self._sheared.pop(body).remove()
         for place in apart:
             body = int(members[place])
-            moved = (vertices @ maps[place, :3, :3].T + maps[place, :3, 3]).astype(np.float32)
+            moved = vertices @ maps[place, :3, :3].T + maps[place, :3, 3]
             if body in self._sheared:
-                self._sheared[body].vertices = moved
+                self._sheared[body].vertices = moved.astype(np.float32)
             else:
-                self._sheared[body] = self.server.scene.add_mesh_simple(
-                    f"/sheared/{body}", moved, triangles.astype(np.uint32), color=tuple(_bytes(self.cast.colors[body, :3])),
-                    opacity=float(self.cast.colors[body, 3]) if self.cast.colors[body, 3] < 1.0 else None,
-                    side="double" if self.cast.shapes[k].open else "front",
-                )  # fmt: skip
+                rgba, is_open = self.cast.colors[body], self.cast.shapes[k].open
+                self._sheared[body] = _mesh(self.server, f"/sheared/{body}", moved, triangles, rgba, is_open)
         return apart
 
     def _planes(self) -> None:
@@ -207,14 +204,10 @@ class _SymbolBatches:
         self._show("cones", *(np.concatenate(parts) for parts in zip(nothing, *drawn.cones)))
         for handle in self._faces:
             handle.remove()
-        self._faces = [
-            self.server.scene.add_mesh_simple(
-                f"/surfaces/{k}", corners.reshape(-1, 3).astype(np.float32),
-                np.arange(3 * len(corners), dtype=np.uint32).reshape(-1, 3),
-                color=tuple(_bytes(rgba[0, :3])), opacity=float(rgba[0, 3]), side="double",
-            )
-            for k, (corners, rgba) in enumerate(drawn.triangles)
-        ]  # fmt: skip
+        self._faces = []
+        for k, (corners, rgba) in enumerate(drawn.triangles):
+            numbers = np.arange(3 * len(corners)).reshape(-1, 3)
+            self._faces.append(_mesh(self.server, f"/surfaces/{k}", corners.reshape(-1, 3), numbers, rgba[0], True))
 
     def _show(self, name: str, ends: np.ndarray, radius: np.ndarray, rgba: np.ndarray) -> None:
         """Update a batch to segments (k, 2, 3); its capacity is a power of two, and unused instances have zero size."""
@@ -248,6 +241,14 @@ def _instances(server, name: str, vertices: np.ndarray, triangles: np.ndarray, c
         name, vertices.astype(np.float32), triangles.astype(np.uint32), lod="off",
         batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)), batched_positions=np.zeros((count, 3)),
         batched_scales=np.zeros((count, 3), dtype=np.float32), **colors,
+    )  # fmt: skip
+
+
+def _mesh(server, name: str, vertices: np.ndarray, triangles: np.ndarray, rgba: np.ndarray, is_open: bool):
+    """Mesh of one colour (4,), seen from both sides if it is open."""
+    return server.scene.add_mesh_simple(
+        name, vertices.astype(np.float32), triangles.astype(np.uint32), color=tuple(_bytes(rgba[:3])),
+        opacity=float(rgba[3]) if rgba[3] < 1.0 else None, side="double" if is_open else "front",
     )  # fmt: skip
 
 

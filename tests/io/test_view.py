@@ -131,7 +131,7 @@ def test_planes_of_joints_have_their_own_colours(server, monkeypatch):
     drawn, add = [], server.scene.add_mesh_simple
     monkeypatch.setattr(server.scene, "add_mesh_simple", lambda *mesh, **keys: drawn.append(keys) or add(*mesh, **keys))
     Stage(server, cast, CameraSpec(), [moment]).show(moment)
-    assert [(*one["color"], one["opacity"]) for one in drawn] == [(255, 0, 0, 1.0), (0, 255, 0, 0.5)]
+    assert [(*one["color"], one["opacity"]) for one in drawn] == [(255, 0, 0, None), (0, 255, 0, 0.5)]
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-5])
