@@ -78,15 +78,10 @@ def measure(name: str, simulation: Simulation, steps: int) -> dict:
         "solver": facts.get("name", ""),
         "solver_facts": facts,
         "stages": {name: statistic(np.median, values) for name, values in stages.items()},
-        "memory": peak_memory(),
+        "memory": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10, 1),
         "device_memory": device_memory(simulation),
         "failure": failure,
     }
-
-
-def peak_memory() -> float:
-    """Largest resident memory of this process so far [MiB]."""
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10, 1)
 
 
 def device_memory(simulation: Simulation) -> float | None:

@@ -43,16 +43,7 @@ def warm_up(arguments) -> int:
 
 
 def doctor(_) -> int:
-    """Print the findings, one per line."""
-    found = findings()
-    width = max(len(topic) for topic, _ in found)
-    for topic, what in found:
-        print(f"{topic:<{width}}  {what}")
-    return 0
-
-
-def findings() -> list[tuple[str, str]]:
-    """Return (topic, finding) pairs."""
+    """Print pairs of a topic and a finding, one per line."""
     import warp as wp
 
     from abd.backends.device import cuda_support as cuda
@@ -84,4 +75,8 @@ def findings() -> list[tuple[str, str]]:
     steps = [remedy] if (remedy := cuda.cuda_remedy()) else []
     steps += [cuda.INSTALL] if cuda.cupy_problem() and cuda.INSTALL not in remedy else []
     found.append(("for a GPU", "; ".join(steps) or "all packages are installed"))
-    return [(topic, what) for topic, what in found if what]
+    found = [(topic, what) for topic, what in found if what]
+    width = max(len(topic) for topic, _ in found)
+    for topic, what in found:
+        print(f"{topic:<{width}}  {what}")
+    return 0

@@ -27,12 +27,14 @@ def write(scenery: Scenery, path: Path) -> list[str]:
     mesh = WholeMesh(scenery, len(scenery.time))
     colors, color = distinct_colors(mesh.colors, len(mesh.colors))
     faces = _faces(mesh, color)
-    places = decimals(scenery.extent)
+    places = int(np.clip(7 - np.floor(np.log10(scenery.extent)), 0, 15))
     width = max(5, len(str(max(len(scenery.time) - 1, 0))))
     with replacing(path) as part:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        (part / MATERIALS).write_text(_materials(colors), encoding="utf-8")
+        lines = "newmtl color_{}\nKd {:.6g} {:.6g} {:.6g}\nd {:.6g}\n"
+        materials = "".join(lines.format(k, *one) for k, one in enumerate(colors))
+        (part / MATERIALS).write_text(materials, encoding="utf-8")
         for frames, poses in scenery.by_frames():
             for frame, pose in zip(frames, poses):
                 heading = f"# {scenery.name}, t = {scenery.time[frame]:.9g} s\nmtllib {MATERIALS}\n"
@@ -42,11 +44,6 @@ def write(scenery: Scenery, path: Path) -> list[str]:
                     out.write(faces)
         shutil.rmtree(path, ignore_errors=True)
     return [f"{len(scenery.time)} files of {len(mesh)} vertices and {len(mesh.triangles)} triangles"]
-
-
-def decimals(extent: float) -> int:
-    """Number of decimals for a scene of this size [m]."""
-    return int(np.clip(7 - np.floor(np.log10(extent)), 0, 15))
 
 
 def vertex_lines(vertices: np.ndarray, places: int) -> bytes:
@@ -65,12 +62,6 @@ def _faces(mesh: WholeMesh, color: np.ndarray) -> bytes:
         blocks.append(f"o {name}\nusemtl color_{color[k]}\n")
         blocks += [f"f {a} {b} {c}\n" for a, b, c in (mesh.triangles[first:last] + 1).tolist()]
     return "".join(blocks).encode()
-
-
-def _materials(colors: np.ndarray) -> str:
-    """Materials of colours (c, 4)."""
-    lines = "newmtl color_{}\nKd {:.6g} {:.6g} {:.6g}\nd {:.6g}\n"
-    return "".join(lines.format(k, *color) for k, color in enumerate(colors))
 
 
 def _is_earlier_export(path: Path) -> bool:
