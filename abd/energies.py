@@ -50,7 +50,7 @@ class StepStatistics:
 @dataclass(slots=True)
 class Work:
     """Work since the start [J]: of external loads on bodies; of drives and forces on coordinates; of friction in contacts and
-    joints and of damping in joints; and of the integration, negative where it dissipates (`EnergyBalance`)."""
+    joints and of damping in joints; and of the integration, negative where it dissipates (`abd.step.step.Stepper`)."""
 
     external: float = 0.0
     drive: float = 0.0

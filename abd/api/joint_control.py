@@ -394,11 +394,11 @@ class JointControl:
         new = self._build()
         states = (stepper.q, stepper.qd, stepper.previous_q, stepper.previous_qd)
         coordinates = (self._coordinates.reader.table, self._coordinates.values)
-        stepper.set_joints(*transfer_memory(old, stepper.memory, stepper.applied, new, coordinates, states))
+        stepper.memory, stepper.applied = transfer_memory(old, stepper.memory, stepper.applied, new, coordinates, states)
         if stepper.forces.mean is not None:
             stepper.forces.mean = transfer_forces(old, stepper.forces.mean, new, len(self._model.joints))
         self._backend.rows.set_joints(new)
-        stepper.energy_balance.forget()
+        stepper.energy = None
         stepper.sleep.disturb()
         for index in indices:
             self._jump(index)

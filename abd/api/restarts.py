@@ -184,7 +184,7 @@ class StateChanges(KnownAttributes):
             "coordinates": self.coordinates.copy(),
             **changes_of(self),
             "work": asdict(self.stepper.work),
-            "energy": self.stepper.energy_balance.energy,
+            "energy": self.stepper.energy,
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -272,7 +272,7 @@ def _restore(sim: RunningSimulation, saved: dict[str, Any]) -> None:
     sim.stepper.restore(State(step=int(saved["step"]), **read_tables(saved["tables"]), **arrays, **times))
     sim._joint_coordinates.values = np.asarray(saved["coordinates"]).copy()
     sim.stepper.work = Work(**{name: float(work) for name, work in saved["work"].items()})
-    sim.stepper.energy_balance.energy = energy
+    sim.stepper.energy = energy
 
 
 def _times(sim: RunningSimulation, saved: dict[str, Any]) -> dict[str, PerBody]:

@@ -223,7 +223,7 @@ class Simulation(Runs, StateChanges):
         given = finite(gravity, (3,), "gravity [m/s^2]")
         self.model.settings.gravity.base[:] = given
         self.backend.loads.set_gravity(given)
-        self.stepper.energy_balance.forget()
+        self.stepper.energy = None
         self.stepper.modes.jump(np.ones(len(self.model.bodies), dtype=bool))
         self.stepper.sleep.disturb()
 

@@ -26,7 +26,7 @@ class StepReport:
     and rotors. "external_work" is the work since the start of loads on bodies and of drives and forces on coordinates.
     "friction_work" is the work of contact friction and of friction and damping in joints. "integration" is the remainder:
     energy that the integrator added (> 0) or removed (< 0) since the start, including inelastic impacts
-    (`abd.step.step.EnergyBalance`). The work of prescribed bodies and moving surfaces has no entry of its own.
+    (`abd.step.step.Stepper`). The work of prescribed bodies and moving surfaces has no entry of its own.
     ``rejections``: number of rejected substeps by reason, counted per world: "passed" (the swept path is not proven
     collision-free), "fast_contact" (bodies collided at high speed), or a reason of `StepFailure`; ``rejected_paths`` is the sum
     of the first two. ``indirect_paths``: number of substeps proven collision-free along the Newton

@@ -27,7 +27,7 @@ class Tally(SolverRow):
         steps, converged_steps: numbers of steps; newton_max, linear_max: largest numbers of iterations of a step.
         time: at the end [s]; wall_seconds: includes the readout of results.
         initial_energy, energy: total energy at the start and at the end [J] (`abd.io.frame.STORED`).
-        external_work, friction_work, integration: see `abd.step.step.EnergyBalance` [J].
+        external_work, friction_work, integration: see `abd.step.step.Stepper` [J].
         initial_potential: `initial_energy` without the kinetic energy [J].
         energy_scale: largest kinetic energy, or change of all other energies together, so far [J].
         broken: joint -> time [s] at which it broke.

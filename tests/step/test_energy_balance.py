@@ -1,4 +1,4 @@
-"""The energy balance of a run (`abd.step.step.EnergyBalance`), including losses and gains of the integration."""
+"""The energy balance of a run (`abd.step.step.Stepper`), including losses and gains of the integration."""
 
 import numpy as np
 import pytest
