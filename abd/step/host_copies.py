@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from abd.backends.protocol import Backend
@@ -25,20 +27,21 @@ class HostCopies:
 
     def forget_copies(self) -> None:
         """Drop all copies because the state has changed."""
-        self._present = self._previous = self._memory = self._applied = None
-        self._memory_changed = False
+        for name in ("present", "previous", "applied"):
+            self.__dict__.pop(name, None)
+        self._memory, self._memory_changed = None, False
 
-    @property
+    @cached_property
     def present(self) -> States:
-        if self._present is None:
-            self._present = self.backend.states.read_state()
-        return self._present
+        return self.backend.states.read_state()
 
-    @property
+    @cached_property
     def previous(self) -> States:
-        if self._previous is None:
-            self._previous = self.backend.states.read_previous()
-        return self._previous
+        return self.backend.states.read_previous()
+
+    @cached_property
+    def applied(self) -> Applied:
+        return self.backend.rows.applied_laws(self.memory)
 
     @property
     def q(self) -> np.ndarray:
@@ -59,7 +62,7 @@ class HostCopies:
     def set_velocity(self, velocity: np.ndarray) -> None:
         """Set the velocities (n, 12) after the last step."""
         self.backend.states.set_velocity(velocity)
-        self._present = self.q, velocity
+        self.present = self.q, velocity
 
     @property
     def memory(self) -> JointMemory:
@@ -76,9 +79,3 @@ class HostCopies:
         if self._memory_changed:
             self.backend.rows.load(self.memory)
             self._memory_changed = False
-
-    @property
-    def applied(self) -> Applied:
-        if self._applied is None:
-            self._applied = self.backend.rows.applied_laws(self.memory)
-        return self._applied

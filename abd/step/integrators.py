@@ -110,7 +110,7 @@ class Modes:
         self._may_turn_fast = self._smooth_scheme and bool(articulations.tumbling.any())
         self._moment = model.bodies.moment[articulations.tumbling]
         self._middle = self._moment.sum(axis=1) - np.sort(self._moment, axis=1)[:, 1]
-        self._scheme = self._modes = self._system = self.last = self._next_history = None  # cached from the last step
+        self._scheme = self._system = self._mode = self._mode_of = self._unchanged = self.last = None  # cached from the last step
         self._resolved = None, None
 
     @property
@@ -119,9 +119,8 @@ class Modes:
 
     @history.setter
     def history(self, history: np.ndarray) -> None:
-        self._history, self._jumped = history, bool(((history < 0) | (history == History.CHANGED_PENALTY)).any())
-        self._any_changed = bool((history >= History.CHANGED).any())
-        self._returning = self._smooth_scheme and bool((history == History.RETURNS).any())
+        self._history = history
+        self._is_special = bool(((history != History.NONE) & (history != History.USED)).any())
 
     @cached_property
     def _held(self) -> tuple[np.ndarray, np.ndarray]:
@@ -149,7 +148,7 @@ class Modes:
         `FAST_TURN`. fastest: largest |dA/dt| of a body [1/s]; turning: largest |L| / J_mid of one [rad/s]; state: returns
         q and qd (n, 12)."""
         out = contact
-        if self._jumped:
+        if self._is_special:
             out = out | (self.history < 0) | (self.history == History.CHANGED_PENALTY)
         if not self._may_turn_fast or longest(h) * fastest < FAST_TURN:
             return out
@@ -167,29 +166,27 @@ class Modes:
         return out | self.articulations.containing(turning_fast)
 
     def of(self, dissipative: np.ndarray) -> np.ndarray:
-        """Return (n,) the `Mode` of every body, `SMOOTH` if not dynamic; equal arguments return the same object."""
-        known, inputs = self._modes, (dissipative, self.history)
-        if known and known[0][0] is dissipative and known[0][1] is self.history:
-            return known[2]
-        key = [one.tobytes() for one in inputs]
-        mode = known[2] if known and known[1] == key else self._find_modes(dissipative)
-        self._modes = inputs, key, mode
-        return mode
-
-    def _find_modes(self, dissipative: np.ndarray) -> np.ndarray:
-        cases = [self.history == History.USED, self.history == History.STARTED]
-        smooth = np.select(cases, [Mode.SMOOTH, Mode.SECOND], Mode.FRESH)
-        dissipative = dissipative | (self.settings.integrator == "bdf1")
-        return np.where(self.articulations.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
+        """Return (n,) the `Mode` of every body, `SMOOTH` if not dynamic; the same object while it does not change."""
+        if self._mode is None or dissipative is not self._mode_of[0] or self.history is not self._mode_of[1]:
+            self._mode_of = dissipative, self.history
+            cases = [self.history == History.USED, self.history == History.STARTED]
+            smooth = np.select(cases, [Mode.SMOOTH, Mode.SECOND], Mode.FRESH)
+            dissipative = dissipative | (not self._smooth_scheme)
+            mode = np.where(self.articulations.dynamic, np.where(dissipative, Mode.DISSIPATIVE, smooth), Mode.SMOOTH)
+            if self._mode is None or not np.array_equal(mode, self._mode):
+                self._mode = mode
+        return self._mode
 
     def returning(self, dissipative: np.ndarray) -> np.ndarray:
         """Return (n,) bool, jointed bodies that return to generalized alpha."""
-        return (self.history == History.RETURNS) & ~dissipative if self._returning else self.articulations.none
+        if not self._is_special or not self._smooth_scheme:
+            return self.articulations.none
+        return (self.history == History.RETURNS) & ~dissipative
 
     @property
     def changed(self) -> np.ndarray:
         """(n,) bool, bodies of joints that have changed since the last step."""
-        return self.history >= History.CHANGED if self._any_changed else self.articulations.none
+        return self.history >= History.CHANGED if self._is_special else self.articulations.none
 
     def smooth(self, mode: np.ndarray) -> np.ndarray:
         """Return (n,) bool, bodies of a smooth scheme, which must not be in contact."""
@@ -231,17 +228,17 @@ class Modes:
     def became(self, mode: np.ndarray, system: JointSystem) -> None:
         """Update the history after an accepted step in these modes (n,)."""
         if system is not self._system:
-            self._system, self._sprung = system, self._find_sprung(system)
-            self.last = None
-        if mode is not self.last or self.history is not self._next_history or self._jumped:
-            smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
-            starts = smooth & (mode == Mode.FRESH) & self.articulations.jointed & ~self._sprung
-            cases = [starts, smooth, self.history < -1, self.history == History.CHANGED_PENALTY]
-            states = np.where(self.articulations.jointed, History.RETURNS, History.NONE)
-            left = np.select(cases, [History.STARTED, History.USED, self.history + 1, -1], states).astype(np.int32)
-            self.last, self._next_history = mode, self.history if np.array_equal(left, self.history) else left
-        if self.history is not self._next_history:
-            self.history = self._next_history
+            self._system, self._sprung, self._unchanged = system, self._find_sprung(system), None
+        if mode is self.last and self.history is self._unchanged:
+            return
+        smooth = self.articulations.dynamic & (mode != Mode.DISSIPATIVE)
+        starts = smooth & (mode == Mode.FRESH) & self.articulations.jointed & ~self._sprung
+        cases = [starts, smooth, self.history < -1, self.history == History.CHANGED_PENALTY]
+        states = np.where(self.articulations.jointed, History.RETURNS, History.NONE)
+        left = np.select(cases, [History.STARTED, History.USED, self.history + 1, -1], states).astype(np.int32)
+        self.last, self._unchanged = mode, self.history
+        if not np.array_equal(left, self.history):
+            self.history = left
 
     def resolved(self, system: JointSystem) -> np.ndarray:
         """Return (R,) bool, joint rows whose vibrations steps resolve (`abd.joints.rows.springs.resolved`)."""

@@ -18,20 +18,22 @@ from abd.backends.protocol import Backend
 from abd.errors import StepFailure
 from abd.potentials.integrators import longest
 from abd.step.friction_lag import balance, changed, loose_tolerance, residual_bound
-from abd.step.verdict import Verdicts, is_checked, islands_of
+from abd.step.verdict import IteratePath, is_checked, islands_of, of_iterate, of_path
 
 
 class Minimisation:
     """Minimisation of one substep of h [s], scalar or (n,), from the started iterate.
 
+    Args:
+        iterates: path through the iterates; smooth: (n,) bool, bodies of a smooth scheme, which must not come into contact.
+
     Attributes:
         lagged_again: whether one of a given number of laggings was at an iterate, so that its loads are not those of the end.
     """
 
-    def __init__(self, stepper, h: float | np.ndarray, verdicts: Verdicts, progress: Progress):
-        self.backend, self.settings, self.stiffness = stepper.backend, stepper.settings, stepper.stiffness
-        self.rebounds = stepper.rebounds
-        self.h, self.verdicts, self.progress, self.lagged_again = h, verdicts, progress, False
+    def __init__(self, stepper, h: float | np.ndarray, iterates: IteratePath, smooth: np.ndarray, progress: Progress):
+        self.stepper, self.backend, self.settings = stepper, stepper.backend, stepper.settings
+        self.h, self.iterates, self.smooth, self.progress, self.lagged_again = h, iterates, smooth, progress, False
 
     def solve(self) -> StepFailure | None:
         """Minimise, and lag friction again as often as the settings require.
@@ -72,22 +74,21 @@ class Minimisation:
         friction_tolerance = tolerance if friction_tolerance is None else friction_tolerance
         # the force balance matters only for the final tolerance
         bound = residual_bound(settings, h) if backend.touch.near and friction_tolerance <= settings.friction_tolerance else 0.0
-        touching = self.verdicts.read_touching()
-        if not iteration.begin(tolerance, friction_tolerance, h, settings.linear_tolerance, moving, loose, bound, touching):
+        if not iteration.begin(tolerance, friction_tolerance, h, settings.linear_tolerance, moving, loose, bound):
             return None
         for iterations in range(1, settings.max_newton + 1):
             status = iteration.run(progress)
             if backend.touch.may_collide:
-                self.verdicts.iterates.add(backend.states.copy_positions())
+                self.iterates.add(backend.states.copy_positions())
             if not status.moving:
                 return None
             progress.report_long(longest(h), lambda: float(iteration.speeds().max(initial=0.0)), tolerance)
-            failure = self.verdicts.of_iterate()
+            failure = of_iterate(self.stepper, h, self.smooth)
             if failure is None and is_checked(iterations):
-                failure = self.verdicts.path(iteration.unproven(h))
+                failure, _ = of_path(self.stepper, self.iterates, iteration.unproven(h), h)
             if failure is not None:
                 return failure
-            if (stiffened := self.stiffness.adapt(backend, status.gap, status.least)) is not None:
+            if (stiffened := self.stepper.stiffness.adapt(backend, status.gap, status.least)) is not None:
                 iteration.wake(stiffened)
         return not_converged(backend, settings.max_newton, status.open, iteration.speeds(), iteration.tolerances())
 
@@ -101,7 +102,7 @@ class Minimisation:
         frozen, current = backend.touch.friction_loads()
         pairs = changed(frozen, current, backend.steps.mobility(), settings, self.h)
         # impacts include the friction of all contacts of connected bodies
-        in_impact = self.rebounds.ahead(self.h) if len(pairs) else np.zeros(backend.n, dtype=bool)
+        in_impact = self.stepper.rebounds.ahead(self.h) if len(pairs) else np.zeros(backend.n, dtype=bool)
         pairs = pairs[~in_impact[pairs].any(axis=1)]
         chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)
         frictional = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.friction_bodies]))

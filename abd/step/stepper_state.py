@@ -14,7 +14,7 @@ from abd.contact.pair_law import PairParameters
 from abd.energies import InitialContacts, StepStatistics, Work
 from abd.errors import AbdError
 from abd.joints.coordinates.readings import JointReader, Readings
-from abd.joints.rows.forces import Applied, initial_laws
+from abd.joints.rows.forces import initial_laws
 from abd.joints.rows.system import HISTORY, JointMemory
 from abd.model import Model
 from abd.potentials.integrators import longest
@@ -134,7 +134,7 @@ class StepperState(HostCopies):
         fresh = state.joints is None
         self.memory = self.joints.fresh_memory(state.q, state.qd) if fresh else self._check_memory(copied(state.joints))
         initial = initial_laws(self.joints, self.memory, self.settings, self.time) if state.laws is None else None
-        self.set_joints(self.memory, initial or copied(state.laws))
+        self.applied = initial or copied(state.laws)
         if initial and (violated := self._violated(state.qd, self.memory)).any():
             self.modes.history = np.where(violated, -AFTER_JUMP, self.modes.history).astype(np.int32)
 
@@ -202,10 +202,6 @@ class StepperState(HostCopies):
             yield False
         finally:
             self.backend.states.abandon()
-
-    def set_joints(self, memory: JointMemory, applied: Applied) -> None:
-        """Set the memory of the joint rows, and their laws in the last substep."""
-        self.memory, self._applied = memory, applied
 
     def state(self) -> State:
         """Return a host copy of all that a continued run needs."""

@@ -23,7 +23,7 @@ from abd.joints.rows.forces import released_energies
 from abd.potentials.integrators import Scheme, Schemes, longest, row_weights
 from abd.step.newton import Minimisation
 from abd.step.stepper_state import StepperState
-from abd.step.verdict import ContactBegan, IteratePath, Verdicts
+from abd.step.verdict import ContactBegan, IteratePath, contact_began, of_path
 from abd.tables import copied
 from cuda_kernels.shared import slots
 from cuda_kernels.shared.bodies import RATE_OLD
@@ -100,7 +100,7 @@ class Substeps:
         turning = np.inf if stepper.statistics is None else stepper.statistics.turning
         dissipative = stepper.modes.dissipative(contact, h, stepper.fastest, turning, lambda: stepper.present)
         changed, returning = stepper.modes.changed, stepper.modes.returning(dissipative)
-        if changed is not stepper.none or (returning is not stepper.none and returning.any()):
+        if changed.any() or returning.any():
             self.unfitted = stepper.qd, stepper.memory
             rates = stepper.rows.drive_rates(stepper.time, h, stepper.previous_h)
             compliant = stepper.joints.compliant
@@ -115,8 +115,7 @@ class Substeps:
             if self._take_whole(rule, mode, progress):
                 return None
             self._store(progress)
-            verdicts = Verdicts(stepper, self.iterates, h, stepper.modes.smooth(mode))
-            failure = self._solve(rule, mode, verdicts, progress)
+            failure = self._solve(rule, mode, progress)
             if not isinstance(failure, ContactBegan):
                 break
             self._roll_back(progress)
@@ -124,9 +123,9 @@ class Substeps:
         if failure is not None:
             return failure
         with progress.time("swept path"):
-            failure = verdicts.path(self.backend.swept_paths.unproven(h))
+            failure, is_indirect = of_path(stepper, self.iterates, self.backend.swept_paths.unproven(h), h)
         if failure is None:
-            if verdicts.indirect:
+            if is_indirect:
                 progress.indirect_paths += 1
                 stepper.path.add_iterates(self.iterates.poses, stepper.q, stepper.qd, np.where(stepper.excluded, 0.0, h))
             with progress.time("end"):
@@ -161,15 +160,14 @@ class Substeps:
             self._finish(rule.h, mode, outcome.limited, outcome.statistics)
         return True
 
-    def _solve(
-        self, rule: Scheme | Schemes, mode: np.ndarray, verdicts: Verdicts, progress: Progress
-    ) -> StepFailure | None:
+    def _solve(self, rule: Scheme | Schemes, mode: np.ndarray, progress: Progress) -> StepFailure | None:
         """Minimise the incremental potential of a substep; return why it is rejected."""
         stepper, backend, settings, h = self.stepper, self.backend, self.settings, rule.h
         prescribed = stepper.prescribed
         target_poses = self._targets(h) if prescribed.any else None
         stepper.stiffness.begin()
-        minimisation = Minimisation(stepper, h, verdicts, progress)
+        smooth = stepper.modes.smooth(mode)
+        minimisation = Minimisation(stepper, h, self.iterates, smooth, progress)
         with progress.time("start"):
             stepper.load_memory()
             backend.steps.begin(rule, mode, settings.eps_v * h, target_poses)
@@ -178,10 +176,10 @@ class Substeps:
                 return failure
             self._start()
             stepper.stiffness.relax(backend, h)
-            self.iterates.begin()
+            self.iterates.poses = []
             if backend.touch.may_collide:
                 self.iterates.add(backend.states.copy_positions())
-        if (failure := stepper.fast_contacts.verdict(stepper, h) or verdicts.contact_began()) is not None:
+        if (failure := stepper.fast_contacts.verdict(stepper, h) or contact_began(stepper, smooth)) is not None:
             return failure
         if prescribed.any:
             nominal = prescribed.nominal(stepper.time, h)
@@ -193,7 +191,7 @@ class Substeps:
         stepper.lagged_again = minimisation.lagged_again
         if failure is not None and failure.reason == "joints":
             failure.args = (f"{failure}; the largest residual is that of '{stepper.rows.most_open()}'",)
-        began = verdicts.contact_began()
+        began = contact_began(stepper, smooth)
         if failure is not None and began is not None and failure.concerned is not None:
             began = began if (began.concerned & stepper.in_worlds_of(failure.concerned)).any() else None
         return began or failure or stepper.rows.turned(stepper.excluded) or stepper.fast_contacts.verdict(stepper, h)
@@ -254,8 +252,8 @@ class Substeps:
         stepper.time = stepper.time + h
         stepper.previous_h = h
         stepper.sleep.observe(backend, h)
-        stepper.warnings.check_turns(h, stepper.statistics.fastest, lambda: (stepper.q, stepper.qd, stepper.previous_q))
-        stepper.warnings.check_strain(stepper.statistics.orthogonality_error, lambda: stepper.q)
+        stepper.warnings.check_turns(stepper, h, stepper.statistics.fastest)
+        stepper.warnings.check_strain(stepper, stepper.statistics.orthogonality_error)
         constrained = backend.touch.touching() != 0 if stepper.statistics.contacts else stepper.none
         if limited is not None and limited.any():
             constrained = constrained | limited

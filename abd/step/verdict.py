@@ -28,11 +28,10 @@ from abd.backends.answers import UnprovenPaths
 from abd.backends.protocol import Backend, Pending
 from abd.contact.pair_law import thinnest_extents
 from abd.contact.path import between
-from abd.energies import StepStatistics, spin
+from abd.energies import spin
 from abd.errors import StepFailure
 from abd.joints.rows.sizes import half_length
 from abd.model import Kind, Model
-from abd.potentials.integrators import longest
 
 FINAL = ("blocked", "limits")
 """Failures that no shorter substep resolves."""
@@ -93,16 +92,10 @@ class FastContacts:
         self.names, self.dynamic = bodies.names, bodies.kind == Kind.DYNAMIC
         self.sizes = 2.0 * half_length(bodies.mass, bodies.moment)
         self.sizes[~self.dynamic | (self.sizes == 0.0)] = np.inf
-        sized = np.isfinite(self.sizes)
-        self._smallest, self._largest = self.sizes[sized].min(initial=np.inf), self.sizes[sized].max(initial=0.0)
-        self._lightest = bodies.mass[sized].min(initial=np.inf)
-        self._prescribed = bool((bodies.kind == Kind.KINEMATIC).any())
 
     def verdict(self, stepper, h: float | np.ndarray) -> PathNotFree | None:
         """Return the verdict on fast new contacts at the iterate of a substep of h [s], scalar or (n,)."""
-        backend, statistics = stepper.backend, stepper.statistics
-        if not self.is_possible(statistics, h):
-            return None
+        backend = stepper.backend
         touching = backend.touch.touching() != 0
         has_new = touching & self.dynamic & ~stepper.constrained
         if not has_new.any():
@@ -123,13 +116,6 @@ class FastContacts:
         found = UnprovenPaths(np.maximum(traversed - fraction, fraction), np.stack([i, j], axis=1))
         return PathNotFree(found, self.names, h, fast=True)
 
-    def is_possible(self, statistics: StepStatistics | None, h: float | np.ndarray) -> bool:
-        """Return whether the energy of the state allows a fast contact; this avoids readings of slow scenes."""
-        if statistics is None or self._prescribed:
-            return True
-        speed = np.sqrt(2.0 * statistics.kinetic / self._lightest) + statistics.fastest * self._largest
-        return bool(2.0 * longest(h) * speed > FAR * self._smallest)
-
 
 class IteratePath:
     """Poses of the bodies of one model along the iterates of a substep."""
@@ -140,9 +126,6 @@ class IteratePath:
         self._half_sizes = np.array(corners)[model.bodies.mesh] + model.bodies.radius[:, None]
         self._half_sizes[np.isfinite(model.bodies.plane[:, 3])] = np.inf
         self.poses: list[Pending] = []
-
-    def begin(self) -> None:
-        self.poses = []
 
     def add(self, q: Pending) -> None:
         """Add an iterate (n, 12), which is complete on the host when the path is needed."""
@@ -193,52 +176,31 @@ def _relative(q: np.ndarray, frame: np.ndarray, body: np.ndarray) -> np.ndarray:
     return np.linalg.solve(q[:, frame, 3:].reshape(*here.shape[:2], 3, 3), columns)
 
 
-class Verdicts:
-    """Verdicts on the iterates of one substep of h [s], scalar or (n,).
+def contact_began(stepper, smooth: np.ndarray) -> ContactBegan | None:
+    """Return the verdict on a smooth scheme of bodies (n,) bool in islands on whose bodies contacts, limits or ropes act."""
+    if not smooth.any():
+        return None
+    backend, articulations = stepper.backend, stepper.articulations
+    began = smooth & articulations.containing((backend.touch.touching() != 0) | backend.rows.limited())
+    if not began.any():
+        return None
+    return ContactBegan(smooth & articulations.containing(islands_of(backend, np.flatnonzero(began))))
 
-    Args:
-        smooth: (n,) bool, bodies of a smooth scheme, which must not come into contact.
 
-    Attributes:
-        iterates: path through the iterates, which replaces the direct path if it is close to it.
-        indirect: whether it did so for a pair in the last `path`.
-    """
+def of_iterate(stepper, h: float | np.ndarray, smooth: np.ndarray) -> StepFailure | None:
+    """Return the verdict on joints that turn too far, fast new contacts, and contacts in a smooth scheme (n,) bool."""
+    rows, contacts = stepper.rows, stepper.fast_contacts
+    return rows.turned(stepper.excluded) or contacts.verdict(stepper, h) or contact_began(stepper, smooth)
 
-    def __init__(self, stepper, iterates: IteratePath, h: float | np.ndarray, smooth: np.ndarray):
-        self.stepper, self.iterates, self.h, self.smooth = stepper, iterates, h, smooth
-        self.indirect = False
 
-    def read_touching(self) -> bool:
-        """Return whether `of_iterate` needs the bodies in contact."""
-        stepper = self.stepper
-        return bool(self.smooth.any()) or stepper.fast_contacts.is_possible(stepper.statistics, self.h)
-
-    def of_iterate(self) -> StepFailure | None:
-        """Return the verdict on joints that turn too far, fast new contacts, and contacts in a smooth scheme."""
-        stepper = self.stepper
-        return stepper.rows.turned(stepper.excluded) or stepper.fast_contacts.verdict(stepper, self.h) or self.contact_began()
-
-    def contact_began(self) -> ContactBegan | None:
-        """Return the verdict on bodies of a smooth scheme in the islands of those on which contacts, limits or ropes act."""
-        if not self.smooth.any():
-            return None
-        backend = self.stepper.backend
-        articulations = self.stepper.articulations
-        began = self.smooth & articulations.containing((backend.touch.touching() != 0) | backend.rows.limited())
-        if not began.any():
-            return None
-        return ContactBegan(self.smooth & articulations.containing(islands_of(backend, np.flatnonzero(began))))
-
-    def path(self, found: UnprovenPaths) -> PathNotFree | None:
-        """Return the verdict on pairs whose direct arc is not proven collision-free."""
-        self.indirect = False
-        if not len(found):
-            return None
-        stepper = self.stepper
-        indirect = self.iterates.follows_arc(found.pairs.astype(int), stepper.q, stepper.qd, self.h)
-        self.indirect = bool(indirect.any())
-        found = UnprovenPaths(found.fraction[~indirect], found.pairs[~indirect])
-        return PathNotFree(found, stepper.model.bodies.names, self.h) if len(found) else None
+def of_path(stepper, iterates: IteratePath, found: UnprovenPaths, h: float | np.ndarray) -> tuple[PathNotFree | None, bool]:
+    """Return the verdict on pairs whose direct arc is not proven collision-free, and whether the path through the iterates
+    replaces an arc."""
+    if not len(found):
+        return None, False
+    indirect = iterates.follows_arc(found.pairs.astype(int), stepper.q, stepper.qd, h)
+    found = UnprovenPaths(found.fraction[~indirect], found.pairs[~indirect])
+    return PathNotFree(found, stepper.model.bodies.names, h) if len(found) else None, bool(indirect.any())
 
 
 def islands_of(backend: Backend, bodies: np.ndarray) -> np.ndarray:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 import numpy as np
 
+from abd.energies import spin
 from abd.model import Model
 from abd.potentials.integrators import longest
-from abd.rotations import axial, rotation_vectors
+from abd.rotations import rotation_vectors
+from abd.step.host_copies import HostCopies
 
 _log = logging.getLogger(__name__)
 
@@ -19,8 +20,6 @@ JOINTED_STRAIN = 1e-5
 """The same for a body with joints, because mechanisms depend on its rigidity."""
 REPEAT_FACTOR = 10.0
 """Growth of the strain that repeats the warning: a larger load needs a larger kappa."""
-CHECK_INTERVAL = 10
-"""Steps between checks while a body with a higher limit has the largest strain."""
 JAMMED_STRAIN = 1e-2
 """Strain beyond which a drive probably works against a mechanism that cannot move."""
 SUGGESTED_STRAIN = 1e-6
@@ -41,63 +40,39 @@ class Warnings:
 
     def reset(self) -> None:
         self._factor, self._turn_warned = 1.0, False
-        self._checked, self._steps = 0.0, 0
-        self._smallest_limit = float(self._limits.min(initial=FREE_STRAIN))
 
-    def check_strain(self, largest: float, state: Callable[[], np.ndarray]) -> None:
-        """Warn about a state (n, 12) with the largest strain `largest`."""
-        self._steps += 1
-        if not largest > self._factor * self._smallest_limit or (self._steps < CHECK_INTERVAL and not largest > self._checked):
+    def check_strain(self, copies: HostCopies, largest: float) -> None:
+        """Warn about a state with the largest strain `largest`. Under a given load, strain is inverse to kappa."""
+        if not largest > self._factor * self._limits.min(initial=FREE_STRAIN):
             return
-        q = state()
-        over = strains(q) / self._limits
-        worst = int(over.argmax())
-        if not over[worst] > self._factor:
-            # a body within its limit hides others: check again at a larger strain, or after some steps
-            self._checked, self._steps = 2.0 * largest, 0
+        A = copies.q[:, 3:].reshape(-1, 3, 3)
+        strains = np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2))
+        worst = int((strains / self._limits).argmax())
+        over, strain = float(strains[worst] / self._limits[worst]), strains[worst]
+        if not over > self._factor:
             return
-        self._factor = REPEAT_FACTOR * float(over[worst])
-        _log.warning("%s", strain_warning(self.model, q, worst))
+        self._factor = REPEAT_FACTOR * over
+        name, kappa, jam = self.model.bodies.names[worst], self.model.bodies.kappa[worst], ""
+        if strain > JAMMED_STRAIN and len(self.model.joints):
+            jam = "; or a drive without effort works against a limit or a mechanism that cannot move"
+        _log.warning(
+            "%s strains by %.2g (|A A^T - 1|), its kappa is %.2g Pa; kappa = %.2g would limit it to %g%s",
+            name, strain, kappa, kappa * strain / SUGGESTED_STRAIN, SUGGESTED_STRAIN, jam,
+        )  # fmt: skip
 
-    def check_turns(
-        self, h: float | np.ndarray, fastest: float, states: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]
-    ) -> None:
+    def check_turns(self, copies: HostCopies, h: float | np.ndarray, fastest: float) -> None:
         """Warn once about a body that turns by more than 1 rad in a step of h [s], scalar or (n,).
 
         Forces and contacts are evaluated at the ends of its path only, and on chords it is braked.
-
-        Args:
-            fastest: largest |dA/dt| of a body [1/s]: sqrt(2) times the angular velocity of a rigid one, on chords 1.2 times at
-                1 rad; states: returns positions, velocities, and positions before the step (n, 12).
+        fastest: largest |dA/dt| of a body [1/s]: sqrt(2) times the angular velocity of a rigid one, on chords 1.2 times at 1 rad.
         """
         if self._turn_warned or longest(h) * fastest < 1.0:
             return
-        q, qd, previous = states()
-        A, before = (one[:, 3:].reshape(-1, 3, 3) for one in (q, previous))
-        rate = np.linalg.norm(axial(qd[:, 3:].reshape(-1, 3, 3) @ A.transpose(0, 2, 1)), axis=1)
+        A, before = (q[:, 3:].reshape(-1, 3, 3) for q in (copies.q, copies.previous_q))
         turned = np.linalg.norm(rotation_vectors(A @ before.transpose(0, 2, 1)), axis=1)
-        turn = np.maximum(h * rate, turned)
+        turn = np.maximum(h * np.linalg.norm(spin(copies.q, copies.qd), axis=1), turned)
         if turn.max() > 1.0:
             self._turn_warned = True
             worst = int(turn.argmax())
             dt = np.broadcast_to(h, len(turn))[worst] / turn[worst]
             _log.warning("%s turns by %.2g rad in a step; use solver.dt = %.1g", self.model.bodies.names[worst], turn[worst], dt)
-
-
-def strains(q: np.ndarray) -> np.ndarray:
-    """Return (n,) strains |A A^T - 1|_F of bodies at q (n, 12)."""
-    A = q[:, 3:].reshape(-1, 3, 3)
-    return np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2))
-
-
-def strain_warning(model: Model, q: np.ndarray, worst: int) -> str:
-    """Return the warning about body `worst` at q (n, 12). Under a given load, strain is inverse to kappa."""
-    strain = strains(q)
-    name, kappa = model.bodies.names[worst], model.bodies.kappa[worst]
-    jam = ""
-    if strain[worst] > JAMMED_STRAIN and len(model.joints):
-        jam = "; or a drive without effort works against a limit or a mechanism that cannot move"
-    return (
-        f"{name} strains by {strain[worst]:.2g} (|A A^T - 1|), its kappa is {kappa:.2g} Pa; "
-        f"kappa = {kappa * strain[worst] / SUGGESTED_STRAIN:.2g} would limit it to {SUGGESTED_STRAIN:g}{jam}"
-    )

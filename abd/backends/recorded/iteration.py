@@ -46,7 +46,7 @@ class Iteration:
         self.graphs: Graphs = backend.graphs
         c = self.control = new_control(d, capacity, backend.islands.counts)
         self.search = Search(backend, c)
-        # the host reads the status, and the bodies in contact if it needs them, as one array
+        # the host reads the status, and the bodies in contact, as one array
         self._memory = d.zeros(control.STATUS + (capacity + 1) // 2, wp.float64)
         self.status = self._memory[: control.STATUS]
         flags = self._memory.ptr + 8 * control.STATUS
@@ -65,7 +65,7 @@ class Iteration:
     def begin(
         self, tolerance: float, friction_tolerance: float, h: float | np.ndarray, tightest: float,
         moving: np.ndarray | None = None,
-        loose: float | np.ndarray = 0.0, residual_bound: float | np.ndarray = 0.0, touching: bool = False,
+        loose: float | np.ndarray = 0.0, residual_bound: float | np.ndarray = 0.0,
     ) -> bool:  # fmt: skip
         """Begin a minimisation; return whether a body is awake.
 
@@ -79,10 +79,9 @@ class Iteration:
                 by at most this [m/s], scalar or (n,).
             residual_bound: islands with listed pairs of bodies converge only where the residual before the last direction was at
                 most this [m/s], scalar or (n,), or the direction is next to zero; 0 for no such bound.
-            touching: whether `Touch.touching` is called after every iteration.
         """
         b, c, write = self.backend, self.control, self.device.write
-        self._reads_touching = touching and not b.touch.is_empty
+        self._reads_touching = not b.touch.is_empty
         flags = np.zeros(control.FLAGS, dtype=np.int32)
         write(c.at, numbers(tolerance, friction_tolerance, longest(h), tightest))
         self.device.fill(self.sleeping)

@@ -225,7 +225,7 @@ class WholeStep:
         b.iteration.set_flag(control.STALE)
 
     def _iterate(self) -> None:
-        """Run an iteration; turns and limits of any iterate reject the step, as in `abd.step.verdict.Verdicts.of_iterate`."""
+        """Run an iteration; turns and limits of any iterate reject the step, as in `abd.step.verdict.of_iterate`."""
         b, launch = self.backend, self.device.launch
         b.iteration.iterate()
         launch(kernels.end_iteration, 1, b.iteration.control, self.settings.max_newton, self.state)
