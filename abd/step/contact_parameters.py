@@ -2,15 +2,14 @@
 
 A pair has its own activation distance, at most that of its bodies, if it
 
-- starts within that distance: ``a = gap``. The force at the start is zero, whatever the step is; under load the gap decreases
-  until the barrier balances it;
-- becomes active by an impact: ``a = min(a, gap)`` at the end of the impact's substep. The barrier then stores no energy, so
-  only restitution causes a rebound. It returns to its value before, `home`, at `RELAXATION` times the tolerance velocity.
+- starts within that distance: ``a = gap``. The force at the start is zero; under load the gap decreases until the barrier
+  balances it;
+- becomes active by an impact: ``a = min(a, gap)`` at the end of the impact's substep, so that the barrier stores no energy. It
+  returns to its value before, `home`, at `RELAXATION` times the tolerance velocity.
 
-A pair has a force factor if its load exceeds what the logarithmic barrier carries at a small gap. The factor increases if a small
-gap does not open, or if collisions limit a step to zero. Forces of pairs with small gaps then grow to those needed at
-`TIGHT_GAP`, by a factor of 2 to `LARGEST_GROWTH` at once. The factor fades in time once the gap is large.
-A pair that separates beyond both activation distances uses the common parameters. Pairs do not depend on contacts elsewhere.
+The force factor of a pair increases if a small gap does not open, or if collisions limit a step to zero: forces then grow to
+those needed at `TIGHT_GAP`, by a factor of 2 to `LARGEST_GROWTH` at once. The factor fades in time once the gap is large.
+A pair that separates beyond both activation distances uses the common parameters.
 """
 
 from __future__ import annotations

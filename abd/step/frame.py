@@ -2,12 +2,10 @@
 
     while a world has not reached the end of the frame:
         take one substep of the worlds that can be minimised together
-        rejected:  restore the state; shorten the substeps of the failed worlds
+        rejected (`abd.step.verdict`):  restore the state; shorten the substeps of the failed worlds
         accepted:  advance; the next substeps may be longer
 
-A substep is rejected for an island that does not converge, a swept path that is not proven collision-free, a fast new contact, or
-a joint that turns too far (`abd.step.verdict`). Worlds do not interact: each has the results it would have without the others. A
-world that fails stays where the frame began.
+Each world has the results it would have without the others. A world that fails stays where the frame began.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.progress import Progress
-from abd.by_bodies import PerBody, among
+from abd.by_bodies import among
 from abd.errors import StepFailure
 from abd.model import Kind
 from abd.state import merged
@@ -104,10 +102,7 @@ class Frame:
             self._reject(failure, list(self.sizes), progress)
         while pending := {number: one for number, one in self.sizes.items() if one.left}:
             group = self._group(pending)
-            failure = self._take(group, progress)
-            if failure is None:
-                self._accept(group)
-            else:
+            if (failure := self._take(group, progress)) is not None:
                 self._reject(failure, group, progress)
         self._end()
         return max((one.taken for one in self.sizes.values()), default=1)
@@ -146,12 +141,12 @@ class Frame:
         stepper = self.stepper
         mask = np.isin(self.world_of, group)
         included = self.movers & mask & ~stepper.off
-        others = self.movers & ~included & ~stepper.off
-        before = stepper.state() if others.any() else None
+        before = stepper.state() if (self.movers & ~included & ~stepper.off).any() else None
         stepper.exclude((self.movers & ~included) | stepper.off)
         time, previous = stepper.time, stepper.previous_h
         stepper.time, stepper.previous_h = among(time, mask), among(previous, mask)
-        failure = self.substeps.attempt(self._lengths(group, mask), progress)
+        length = self._by_bodies({number: self.sizes[number].length for number in group}, stepper.settings.dt)
+        failure = self.substeps.attempt(among(length, mask), progress)
         if failure is not None:
             stepper.time, stepper.previous_h = time, previous
             return failure
@@ -160,35 +155,18 @@ class Frame:
         if before is not None or (fraction[included] < 1.0).any():
             self.forces.add(stepper.forces, fraction)
         if before is not None:
-            self._merge_worlds(before, mask)
-        return None
-
-    def _accept(self, group: list[int]) -> None:
-        """Count a substep of a group of worlds, and store its end unless it is that of the frame."""
-        length = self._by_bodies({number: self.sizes[number].length for number in group}, 0.0)
+            stepper.restore(merged(stepper.joints, before, stepper.state(), mask))
         for number in group:
             self.sizes[number].accept()
         if any(one.left for one in self.sizes.values()):
-            self.stepper.path.add_end(self.stepper.q, self.stepper.qd, length)
-
-    def _lengths(self, group: list[int], mask: np.ndarray) -> PerBody:
-        """Return the lengths of the next substeps [s]."""
-        lengths = {number: self.sizes[number].length for number in group}
-        if len(set(lengths.values())) == 1:
-            return lengths[group[0]]
-        return among(self._by_bodies(lengths, self.stepper.settings.dt), mask)
+            stepper.path.add_end(stepper.q, stepper.qd, np.where(mask, length, 0.0))
+        return None
 
     def _by_bodies(self, values: dict[int, float], default: float) -> np.ndarray:
         """Return (n,) values of the bodies' worlds, by number of the world."""
         numbers = self.stepper.worlds.numbers
         each = np.array([values.get(int(number), default) for number in numbers])
         return each[np.searchsorted(numbers, self.world_of)]
-
-    def _merge_worlds(self, before, mask: np.ndarray) -> None:
-        """Merge the new state of chosen bodies (n,) bool with the state `before` of the others."""
-        stepper = self.stepper
-        after = stepper.state()
-        stepper.restore(merged(stepper.joints, before, after, mask))
 
     def _reject(self, failure: StepFailure, group: list[int], progress: Progress) -> None:
         """Shorten the substeps of the failed worlds; stop worlds whose failure is final.
@@ -198,7 +176,8 @@ class Frame:
         """
         if failure.reason == "memory":
             raise failure
-        self._keep_start()
+        if self.begin is None:
+            self.begin = self.stepper.state(), self.stepper.work, self.stepper.statistics
         bodies = failure.concerned
         concerned = group if bodies is None else [number for number in group if bodies[self.world_of == number].any()]
         if (bodies is None or not concerned) and len(group) > 1:
@@ -231,11 +210,6 @@ class Frame:
             raise self.stopped[0][1]
         stepper.restore(merged(stepper.joints, stepper.state(), state, self.world_of == number))
         stepper.path.take_back(self.world_of == number, state.q)
-
-    def _keep_start(self) -> None:
-        """Keep the state, work and statistics at the start of the frame, before its first substep."""
-        if self.begin is None:
-            self.begin = self.stepper.state(), self.stepper.work, self.stepper.statistics
 
     def _end(self) -> None:
         stepper = self.stepper

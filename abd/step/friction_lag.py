@@ -1,18 +1,13 @@
 """Lagging of friction within a step: a second one where loads change, or laggings until forces balance.
 
-Friction is lagged at the start of a step, with the normal forces of that state. A new contact thus has no friction. A pair of
-bodies has *changed* if
+Friction is lagged at the start of a step, with the normal forces of that state. A pair of bodies has *changed* if
 
 - its load ``mu lambda`` differs from the lagged one by more than half of the larger one, and
 - the difference may change the velocity of one of its bodies by more than gravity does in half a step, and by more than `eps_v`
   and ten times the tolerance.
 
-Smaller changes are taken into account in the next step. For a contact that had less than a tenth of its load, a tenth of the load
-and of the velocity suffices: a body that is set down has friction from its first step in contact. The error of the second lagging
-is not corrected later: its load is taken from a converged state (`loose_tolerance`).
-
-An island is lagged again if one of its pairs has changed. Contacts that are connected with an impact do not count: impacts add
-their friction (`abd.step.impacts`). Other islands keep their state and their lagged loads.
+A tenth of the load and of the velocity suffices for a contact that had less than a tenth of its load: a body that is set down has
+friction from its first step in contact. The load of the second lagging is that of a converged state (`loose_tolerance`).
 
 With ``friction_iterations = -1``, Newton's method and lagging alternate until a lagging leaves a converged state. The iteration
 cycles where a larger load makes the next one smaller by as much, or where contact points jump from one feature to another.
@@ -58,20 +53,15 @@ def least_change(settings, h: float | np.ndarray, is_new: np.ndarray) -> tuple[n
 def residual_bound(settings, h: float | np.ndarray) -> float | np.ndarray:
     """Return the bound of residual forces on a body in contact, as a change of velocity [m/s].
 
-    The force of a stiff contact is undetermined within Newton's displacement tolerance; below the bound it is exact enough for
-    friction and read-outs. An island that misses only this bound gets `BOUND_GROWTH` times it in the next iteration
-    (`cuda_kernels.shared.step`).
-    h: step [s], scalar or (n,)."""
-    least = np.maximum(settings.friction_tolerance, UNBALANCED * h * float(np.linalg.norm(settings.gravity)))
-    return least if isinstance(h, np.ndarray) else float(least)
+    The force of a stiff contact is undetermined within Newton's tolerance. An island that misses only this bound gets
+    `BOUND_GROWTH` times it in the next iteration (`cuda_kernels.shared.step`). h: step [s], scalar or (n,)."""
+    return np.maximum(settings.friction_tolerance, UNBALANCED * h * float(np.linalg.norm(settings.gravity)))
 
 
 def loose_tolerance(settings, h: float | np.ndarray) -> float | np.ndarray:
-    """Return the speed [m/s] to which a step of h [s], scalar or (n,), must converge before loads are compared.
-
-    It is the smallest relevant change of velocity."""
-    least = least_change(settings, h, np.full(np.shape(h), True))[0]
-    return least if isinstance(h, np.ndarray) else float(least)
+    """Return the smallest relevant change of velocity [m/s], to which a step of h [s], scalar or (n,), must converge before loads
+    are compared."""
+    return least_change(settings, h, np.full(np.shape(h), True))[0]
 
 
 def changed(

@@ -57,7 +57,11 @@ class JointRows:
         row = self.backend.rows.begin_joints(ch2, time, self.model.settings.eps_v)
         if row is None:
             return None
-        return StepFailure("limits", self._limit_message(row, float(self.backend.rows.joint_memory().history[slots.VALUE, row])))
+        laws, x = self.backend.system.row_laws, float(self.backend.rows.joint_memory().history[slots.VALUE, row])
+        side, unit, bound = "below" if laws.sign[row] > 0.0 else "above", "rad" if laws.rotary[row] else "m", laws.bound[row]
+        name = f"joint '{self.model.joints[laws.joint[row]].name}', {laws.name[row]}"
+        message = f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start within the range, or widen it"
+        return StepFailure("limits", message)
 
     def open_couplings(self, memory: JointMemory) -> np.ndarray:
         """Return (n,) bool, bodies of couplings that a state with this memory violates and the first step closes.
@@ -196,13 +200,6 @@ class JointRows:
         return joints[
             int(np.where(exact, open_by(self.model, self.backend.states.read_positions()).max(axis=1), -1.0).argmax())
         ].name
-
-    def _limit_message(self, row: int, x: float) -> str:
-        row_laws = self.backend.system.row_laws
-        side = "below" if row_laws.sign[row] > 0.0 else "above"
-        name = f"joint '{self.model.joints[row_laws.joint[row]].name}', {row_laws.name[row]}"
-        unit, bound = "rad" if row_laws.rotary[row] else "m", row_laws.bound[row]
-        return f"{name} = {x:.6g} {unit} is {side} its limit {bound:.6g} {unit}; start within the range, or widen it"
 
 
 def jumps(before: T, after: T, usual: float) -> bool:

@@ -1,12 +1,9 @@
 """Newton's method on the incremental potential, one substep of the integrator.
 
-    repeat  an iteration: gradient and Hessian, a direction, a line search without collisions along it
+    repeat  an iteration (`abd.backends.recorded.iteration`), without collisions along its path
             stiffen contacts with a small gap
     until   the largest vertex displacement of a full step, over h, is at most the tolerance, exact joints are closed, and
             forces on bodies in contact balance (`abd.step.friction_lag`)
-
-Every iterate is free of intersections. `abd.backends.recorded.iteration` runs an iteration. Failures are returned
-(`abd.step.verdict`).
 """
 
 from __future__ import annotations

@@ -102,15 +102,13 @@ class Prescribed:
         return np.array([affine_state(motions[int(body)](of_body(time, body))) for body in self.bodies]).reshape(-1, 12)
 
     def minimise(
-        self, backend, start: np.ndarray, target_poses: np.ndarray, nominal: np.ndarray, resolution: PerBody, unit: float,
-        minimise_step,
-    ) -> StepFailure | None:  # fmt: skip
+        self, backend, start: np.ndarray, target_poses: np.ndarray, time: PerBody, h: float, unit: float, minimise_step
+    ) -> StepFailure | None:
         """Run `minimise_step` until every target is reached, as far as contacts allow.
 
         Args:
-            start, target_poses: (k, 12) states at the beginning of the step and prescribed for its end.
-            nominal: (k,) length of the prescribed motion in the step [m]; resolution: largest distance of a body from its target
-                by the step's tolerance [m], scalar or (n,); unit: penalty at the start of a step (`Scheme.penalty`).
+            start, target_poses: (k, 12) states at the beginning of the step of h [s] from `time` [s] and prescribed for its end.
+            unit: penalty at the start of a step (`Scheme.penalty`).
 
         Returns:
             the failure of a minimisation, or ``blocked`` with the bodies and their missing distance [m].
@@ -121,12 +119,13 @@ class Prescribed:
         travel = np.maximum(_missing(target_poses, start), 1e-12)
         if self.may_lag:
             # the penalty of one nominal step for any distance limits the force
+            nominal = _missing(self.target_poses(time + h), self.target_poses(time))
             stride, is_late = np.maximum(self.stride[bodies], nominal), travel > 1e-9
             self.stride = self.stride.copy()
             self.stride[bodies] = stride
             penalty = unit * float(np.clip(stride[is_late] / travel[is_late], 1e-2, 1.0).min(initial=1.0))
             backend.target_poses.set_penalty(penalty, lp, lA)
-        allowed = np.maximum(REACHED_FRACTION * travel, np.broadcast_to(resolution, n)[bodies])
+        allowed = np.maximum(REACHED_FRACTION * travel, np.broadcast_to(self.model.settings.tolerance * h, n)[bodies])
         is_near = False
         for _ in range(LARGEST_UPDATES):
             self._snap(backend, target_poses, LAST_GAP_FRACTION if is_near else GAP_FRACTION)
@@ -170,10 +169,6 @@ class Prescribed:
             "clear their path, or let them lag with solver.kinematic_block = 'lag'",
             bodies=names,
         )
-
-    def nominal(self, time: PerBody, h: float) -> np.ndarray:
-        """Return (k,) distances between the targets for `time` and for `time` + h."""
-        return _missing(self.target_poses(time + h), self.target_poses(time))
 
     def _snap(self, backend, target_poses: np.ndarray, gap_fraction: float) -> None:
         """Set bodies on their targets where the arc to them is collision-free, and hold them there.

@@ -182,9 +182,8 @@ class Substeps:
         if (failure := stepper.fast_contacts.verdict(stepper, h) or contact_began(stepper, smooth)) is not None:
             return failure
         if prescribed.any:
-            nominal = prescribed.nominal(stepper.time, h)
             failure = prescribed.minimise(
-                backend, start_poses, target_poses, nominal, settings.tolerance * h, rule.penalty, minimisation.solve
+                backend, start_poses, target_poses, stepper.time, h, rule.penalty, minimisation.solve
             )
         else:
             failure = minimisation.solve()

@@ -1,20 +1,14 @@
 """Reasons to reject a substep. Each verdict is a `StepFailure` that is returned, not raised; `abd.step.frame` acts on it.
-Backends raise a `StepFailure` where they cannot compute an iteration; `abd.step.substep` returns it likewise.
 
-**Swept path.** Iterates never intersect, but the path through them may lead around another body: a fast body may end up behind an
-obstacle. The arcs from the state to the converged iterate (`abd.contact.path.between`) are therefore proven collision-free by
-conservative advancement. Otherwise the substep is repeated up to the first collision, or with a quarter of its length. Most
-rejected paths are found before Newton's method has converged: the path is also checked after 8, 16, 32 ... iterations.
+**Swept path.** Iterates never intersect, but a fast body may end up behind an obstacle. The arcs from the state to the converged
+iterate (`abd.contact.path.between`) are therefore proven collision-free by conservative advancement, also after 8, 16, 32 ...
+iterations. Otherwise the path through the iterates, whose arcs are collision-free, replaces the direct arc if it is close to it:
+for each pair of bodies with an unproven arc and every iterate, there must be a parameter of the arc at which the bodies have
+nearly the same relative pose. The part of the smaller body that the arc takes into the bounding box of the larger one is
+displaced there by at most `TUBE` of the thinner one's thickness. A path farther away may have led around the other body.
 
-**Path through the iterates.** Continuous collision detection keeps each arc between two iterates collision-free, hence the path
-through all of them. The path replaces the direct arc from the state to the last iterate if it is close to it. For each pair of
-bodies with an unproven direct arc and every iterate, there must be a parameter of the arc at which the bodies have nearly the
-same relative pose: the part of the smaller body that the arc takes into the bounding box of the larger one is displaced by at
-most `TUBE` of the thinner one's thickness. A path farther away may have led around the other body.
-
-**Fast new contact.** An impact acts at the end of its substep, with the attitudes of the bodies there. If bodies without
-contact come into contact and move relative to each other by more than `FAR` sizes of the smaller one, the substep is
-shortened.
+**Fast new contact.** An impact acts at the end of its substep, with the attitudes of the bodies there. Bodies that come into
+contact must not move relative to each other by more than `FAR` sizes of the smaller one.
 
 **Contact began.** Contact, a limit or a rope acts on the articulation of a body with a smooth scheme: the substep is repeated
 with implicit Euler there.

@@ -18,6 +18,8 @@ import scipy.sparse as sparse
 import scipy.sparse.linalg
 
 from abd.joints.rows.rigid_rows import RigidRows
+from abd.model import Bodies
+from abd.potentials import free_motion
 
 COLUMNS = 16
 """Right-hand sides that SuperLU solves at once: with hundreds it takes more than ten times as long."""
@@ -56,24 +58,16 @@ class Mobility:
 
     @classmethod
     def of(
-        cls,
-        mass: np.ndarray,
-        inertia: np.ndarray,
-        rows: RigidRows,
-        J: sparse.csr_matrix,
-        slack: np.ndarray,
-        pairs: np.ndarray,
+        cls, bodies: Bodies, q: np.ndarray, rows: RigidRows, J: sparse.csr_matrix, slack: np.ndarray, pairs: np.ndarray,
         seeds: np.ndarray,
-    ) -> Mobility:
+    ) -> Mobility:  # fmt: skip
         """Return the mobility of all bodies connected with the pairs `seeds`; their pairs are `chosen`, sorted by components.
 
         Args:
-            mass: (n,) [kg]; inertia: (n, 3, 3) about the centres of mass, world axes [kg m^2].
-            rows: its `movable` and `basis` are the allowed motions of each body; J: (R, 6 n) constraints by (v; w);
-                slack: (R,) the diagonal of C.
-            pairs: (k, 2) bodies.
+            q: (n, 12); rows: its `movable` and `basis` are the allowed motions of each body; pairs: (k, 2) bodies.
+            J: (R, 6 n) constraints by (v; w); slack: (R,) the diagonal of C.
         """
-        n, movable, body = len(mass), rows.movable, J.indices // 6
+        n, movable, body = len(q), rows.movable, J.indices // 6
         row = np.repeat(np.arange(J.shape[0]), np.diff(J.indptr))
         # the nodes are bodies and, after them, joint rows: components are connected through bodies that move
         ends = np.concatenate([pairs, np.stack([body, n + row], axis=1)])
@@ -86,7 +80,7 @@ class Mobility:
         chosen_labels = np.unique(of_pair[seeds])
         chosen = np.flatnonzero(np.isin(of_pair, chosen_labels))
         chosen = chosen[np.argsort(of_pair[chosen], kind="stable")]
-        blocks = _blocks(mass, inertia, rows.basis, movable & np.isin(label[:n], chosen_labels))
+        blocks = _blocks(bodies, q, rows.basis, np.flatnonzero(movable & np.isin(label[:n], chosen_labels)))
         free = sparse.bsr_matrix((blocks, np.arange(n), np.arange(n + 1)), shape=(6 * n, 6 * n)).tocsr()
         reached = np.isin(label[n:], chosen_labels)
         J, slack = J[reached].tocsr(), slack[reached]
@@ -145,16 +139,16 @@ class Mobility:
         return A
 
 
-def _blocks(mass: np.ndarray, inertia: np.ndarray, basis: np.ndarray, reached: np.ndarray) -> np.ndarray:
-    """Return (n, 6, 6) inverse mass matrices within the motions `basis` (n, 6, 6), zero for bodies that are not reached."""
-    out = np.zeros((len(mass), 6, 6))
-    bodies = np.flatnonzero(reached)
+def _blocks(bodies: Bodies, q: np.ndarray, basis: np.ndarray, some: np.ndarray) -> np.ndarray:
+    """Return (n, 6, 6) inverse mass matrices of some bodies within the motions `basis` (n, 6, 6), zero for others."""
+    out, mass = np.zeros((len(q), 6, 6)), bodies.mass[some]
+    inertia = free_motion.inertia(q[some, 3:].reshape(-1, 3, 3), bodies.moment[some])
     # the radius of gyration as unit of length makes the rank independent of the size of a body
-    radius = np.sqrt(np.trace(inertia[bodies], axis1=1, axis2=2) / np.where(mass[bodies] > 0.0, 2.0 * mass[bodies], 1.0))
-    unit = np.ones((len(bodies), 6))
+    radius = np.sqrt(np.trace(inertia, axis1=1, axis2=2) / np.where(mass > 0.0, 2.0 * mass, 1.0))
+    unit = np.ones((len(some), 6))
     unit[:, 3:] = np.where(radius > 0.0, radius, 1.0)[:, None]
-    M = np.zeros((len(bodies), 6, 6))
-    M[:, :3, :3], M[:, 3:, 3:] = mass[bodies, None, None] * np.eye(3), inertia[bodies]
-    M = basis[bodies] @ (M / (unit[:, :, None] * unit[:, None, :])) @ basis[bodies].transpose(0, 2, 1)
-    out[bodies] = np.linalg.pinv(M, rcond=1e-13, hermitian=True) / (unit[:, :, None] * unit[:, None, :])
+    M = np.zeros((len(some), 6, 6))
+    M[:, :3, :3], M[:, 3:, 3:] = mass[:, None, None] * np.eye(3), inertia
+    M = basis[some] @ (M / (unit[:, :, None] * unit[:, None, :])) @ basis[some].transpose(0, 2, 1)
+    out[some] = np.linalg.pinv(M, rcond=1e-13, hermitian=True) / (unit[:, :, None] * unit[:, None, :])
     return out

@@ -71,17 +71,17 @@ class Rebounds:
         fresh = is_fresh, self._fresh_limits(limits, twists)
         self.impact_pairs = contacts.pairs[fresh[0]]
         pairs = ImpactPairs.joined(contacts, limits)
-        _, is_seed = self.restitution.impacts(pairs, step, h, np.concatenate(fresh))
+        is_seed = self.restitution.impacts(pairs, step, h, np.concatenate(fresh)).is_seed
         if not is_seed.any():
             return None
         in_impact = np.isin(np.arange(n), pairs.pairs[is_seed]) & self.restitution.dynamic
         patch, places = patches(points, in_impact)
         pairs = ImpactPairs.joined(points.summed(patch, places), limits)
-        impacts, is_seed = self.restitution.impacts(pairs, step, h, np.append(fresh[0][pair[places]], fresh[1]))
-        if not is_seed.any():  # parts of a contact that turns may open before it does
+        pairs = replace(pairs, friction=self._friction(pairs, after[0], h))
+        impacts = self.restitution.impacts(pairs, step, h, np.append(fresh[0][pair[places]], fresh[1]))
+        if not impacts.is_seed.any():  # parts of a contact that turns may open before it does
             return None
-        impacts = replace(impacts, impact_pairs=replace(pairs, friction=self._friction(pairs, after[0], h)))
-        rebound = self.restitution.rebound(impacts, is_seed, step, joints, backend.sweep)
+        rebound = self.restitution.rebound(impacts, step, joints, backend.sweep)
         if rebound is not None:
             rebound = replace(rebound, rotor_energy=self._set_velocity(rebound.velocity, rebound.velocity - after[1]))
         return rebound
@@ -134,22 +134,16 @@ class Rebounds:
         key, pair = np.unique(keys(points.pairs, len(q)), return_inverse=True)
         points = points[~cancelled(points.size, pair, len(key))[pair]]
         contacts, pair = _by_pair(points, len(q))
-        fresh, arrives = self._new_contacts(contacts, twists, h)
+        closing = _closing(contacts, twists)
+        closes = closing > 2.0 * self.settings.tolerance
+        if not closes.any():
+            return points, contacts, pair, closes
+        is_new, arrives = new_contacts(self.backend, contacts.pairs, closing * np.broadcast_to(h, len(q))[contacts.pairs[:, 0]])
+        fresh, arrives = closes & is_new, closes & arrives
         if arrives.any():
             points, fresh = points[~arrives[pair]], fresh[~arrives]
             contacts, pair = _by_pair(points, len(q))
         return points, contacts, pair, fresh
-
-    def _new_contacts(self, contacts: ImpactPairs, twists: np.ndarray, h: PerBody) -> tuple[np.ndarray, np.ndarray]:
-        """Return (k,) bool, pairs that became active in a substep of h [s] and close with twists (n, 6), and (k,) bool, those of
-        them that have only just reached their activation distance."""
-        closing = _closing(contacts, twists)
-        fresh, arrives = (np.zeros(len(contacts), dtype=bool) for _ in range(2))
-        closes = np.flatnonzero(closing > 2.0 * self.settings.tolerance)
-        if len(closes):
-            pairs, lengths = contacts.pairs[closes], np.broadcast_to(h, len(twists))
-            fresh[closes], arrives[closes] = new_contacts(self.backend, pairs, closing[closes] * lengths[pairs[:, 0]])
-        return fresh, arrives
 
     def _fresh_limits(self, limits: ImpactPairs, twists: np.ndarray) -> np.ndarray:
         """Return (k,) bool, limits without a barrier force when the step began, and ropes, if they close with twists (n, 6)."""

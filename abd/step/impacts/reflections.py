@@ -124,15 +124,11 @@ class Blocks:
         """Return (w,) bool, blocks with chosen pairs (k,)."""
         return np.logical_or.reduceat(chosen, self.starts[:-1])
 
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Return (w,) sums of values (k,) in the order of the pairs."""
-        return np.bincount(self.number, weights=values, minlength=self.count)
-
     def places(self, components: np.ndarray) -> np.ndarray:
         """Return (m,) blocks of components (m,), w without a block."""
         at = np.minimum(np.searchsorted(self.labels, components), self.count - 1)
         return np.where(self.labels[at] == components, at, self.count)
 
-    def sums_at(self, places: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def sums(self, places: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return (w,) sums of values (m,) of the blocks at `places` (m,), in their order."""
         return np.bincount(places, weights=values, minlength=self.count + 1)[: self.count]

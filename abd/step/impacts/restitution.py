@@ -1,4 +1,4 @@
-"""Restitution of impacts, added to the velocities once a step has converged.
+"""Restitution of impacts, added to the velocities once a step has converged (docs/theory.md).
 
 A step is inelastic: at its end, bodies with an impact between them move together. For every patch k of the contact of two bodies
 (`abd.step.impacts.patches`), every joint limit and taut rope (`ImpactPairs.of_limits`), P_k is its impulse in the step as a pair
@@ -11,27 +11,22 @@ They start from the velocities w = v before the step. Each pass reflects the clo
     w+ = w + W sum_k r_k P_k,     r_k >= 0,     P_k . w+ + e_k P_k . w >= 0,     one of both zero,
 
 until none closes; pairs at rest may close as before, ``P_k . w+ >= min(0, P_k . v)``. Where all e_k are 0, one pass takes all
-pairs. W is the inverse of the mass matrix of the rigid motions that joints, fixed degrees of freedom, and drives and brakes
-without effort limit allow (`abd.step.impacts.mobility`). Compliant rows are constraints if the step does not resolve their
-vibration. An impact thus propagates through a row of touching balls pair by pair, and the last one leaves; a plank that falls
-flat on two posts hits both at once.
-A pass adds no energy if the e_k are equal: it is the inelastic solution of the pairs, plus the fraction e of its impulses.
-With u_k the ``P_k . w`` after the last pass, the velocities v' at the end of the step become
+pairs. W is the inverse mass matrix of the rigid motions that joints, and drives and brakes without effort limit, allow
+(`abd.step.impacts.mobility`). Compliant rows are constraints if the step does not resolve their vibration. A pass adds no energy
+if the e_k are equal: it is the inelastic solution of the pairs, plus the fraction e of its impulses. With u_k the ``P_k . w``
+after the last pass, the velocities v' at the end of the step become
 
     v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs with an impact, s_k >= -1,
                                       P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
-                                      P_k . v+ >= min(0, P_k . v)    for others, s_k >= 0,
+                                      P_k . v+ >= min(0, P_k . v)    for others, s_k >= 0.
 
-so that other forces of the step remain. An impact ends in the step in which contact first acts, even if it transferred little
-momentum: the remaining gap is not closed. The second line removes the velocity with which a compressed contact opens, the third
-keeps the supports of a body with an impact, but permits the slow closing of facets of a body that rolls. The impulses are rigid
-ones, which excite no strain. Contacts that graze, and those that joints and drives hold, have no impact
-(`abd.step.impacts.grazing`).
+The second line removes the velocity with which a compressed contact opens, the third keeps the supports of a body with an impact,
+but permits the slow closing of facets of a body that rolls. Contacts that graze, and those that joints and drives hold, have no
+impact (`abd.step.impacts.grazing`).
 
-Friction acts with the added impulses, at the centres of the contacts on the surfaces of both bodies, against their slip.
-With the friction of the step it is at most ``mu (1 + s_k) |P_k|``. Other forces act on v for the part of the step before the
-impact: they change the velocities by ``v' - v - W I``, with the impulses I of contacts and their friction in the step. The added
-twists of connected bodies are scaled where they would increase their energy by more than the work of drives.
+Friction with the added impulses is at most ``mu (1 + s_k) |P_k|`` with that of the step. Other forces act on v for the part of
+the step before the impact: they change the velocities by ``v' - v - W I``, with the impulses I of contacts and their friction in
+the step. The added twists of connected bodies are scaled where they would increase their energy by more than the work of drives.
 """
 
 from __future__ import annotations
@@ -101,6 +96,7 @@ class Impacts(Table):
         opens: (k,) largest ``P_k . v`` with which contacts may open [J]; closing, left: (k,) ``P_k . v`` at the beginning and at
             the end of the step.
         least: (k,) smallest closing speed of an impact [m/s]; fresh: (k,) bool, pairs that became active in the step.
+        is_seed: (k,) bool, pairs with an impact or pushed apart.
     """
 
     impact_pairs: ImpactPairs
@@ -109,6 +105,7 @@ class Impacts(Table):
     left: np.ndarray
     least: np.ndarray
     fresh: np.ndarray
+    is_seed: np.ndarray
 
 
 class Restitution:
@@ -139,15 +136,8 @@ class Restitution:
         length = np.broadcast_to(h, len(jumps))
         return Step(before, after, self.twists(*before), self.twists(*after), jumps, length)
 
-    def impacts(
-        self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray, fresh: np.ndarray
-    ) -> tuple[Impacts, np.ndarray]:
-        """Return the pairs as `Impacts`, and (k,) bool, pairs with an impact or pushed apart.
-
-        Args:
-            h: length of the step [s], scalar or (n,).
-            fresh: (k,) bool, pairs that became active in the step: plastic ones have impacts above 2 tolerance.
-        """
+    def impacts(self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray, fresh: np.ndarray) -> Impacts:
+        """Return the possible impacts of a step of h [s], scalar or (n,); fresh: (k,) bool, pairs that became active in it."""
         size, fall, least = impact_pairs.size, self._fall(impact_pairs, h), self.least(impact_pairs, h, fresh)
         closing, left = impact_pairs.power(step.then), impact_pairs.power(step.now)
         closing += np.where(fresh, impact_pairs.power(step.changes), 0.0)
@@ -155,7 +145,7 @@ class Restitution:
         opens = np.maximum(closing, 0.0)
         is_fast = (self.speeds(step.before[1], step.after[1]) > self.settings.tolerance)[impact_pairs.pairs].any(axis=1)
         is_seed = is_fast & ((closing < -least * size) | (left - opens > opening * size))
-        return Impacts(impact_pairs, opens, closing, left, least, fresh), is_seed
+        return Impacts(impact_pairs, opens, closing, left, least, fresh, is_seed)
 
     def least(self, pairs: ImpactPairs, h: float | np.ndarray, fresh: np.ndarray) -> np.ndarray:
         """Return (k,) smallest closing speeds of an impact [m/s] in a step of h [s], scalar or (n,); fresh: as in `Impacts`."""
@@ -167,36 +157,26 @@ class Restitution:
         lengths = np.broadcast_to(h, len(self.dynamic))[pairs.pairs[:, 0]]
         return lengths * float(np.linalg.norm(self.settings.gravity))
 
-    def rebound(
-        self, impacts: Impacts, is_seed: np.ndarray, step: Step, system: JointSystem, sweep: Sweep
-    ) -> Rebound | None:
+    def rebound(self, impacts: Impacts, step: Step, system: JointSystem, sweep: Sweep) -> Rebound | None:
         """Return the velocities after the impacts of a step, and their impulses; None if joints are too many for impacts.
 
-        is_seed: (k,) bool, pairs with an impact or pushed apart; sweep: as `abd.potentials.sweeps.swept`."""
+        sweep: as `abd.potentials.sweeps.swept`."""
         q, qd = step.after
         of = self.model.bodies.world[impacts.impact_pairs.pairs[:, 0]]
         order = np.argsort(of, kind="stable")
-        order = order[np.isin(of[order], of[is_seed])]
-        impacts, of, is_seed = impacts[order], of[order], is_seed[order]
+        order = order[np.isin(of[order], of[impacts.is_seed])]
+        impacts, of = impacts[order], of[order]
         self._update_rows(system, q)
         # the factor of joints must cover all connected pairs, hence one world at a time with joints
         groups = [of == world for world in np.unique(of)] if len(self._constraints) else [np.ones(len(of), dtype=bool)]
-        out, work, J = qd.copy(), np.zeros(2), self._jacobian(q, self._constraints)
-        impulses, reactions = [], []
-        for group in groups:
-            found = self._rebound_of(impacts[group], is_seed[group], step, sweep, J)
-            if found is not None:
-                twists, works, of_pairs, of_joints = found
-                moved = np.flatnonzero((twists != 0.0).any(axis=1))
-                out[moved, :3] += twists[moved, :3]
-                turned = free_motion.rates(q[moved, 3:].reshape(-1, 3, 3), twists[moved, 3:])
-                out[moved, 3:] += turned.reshape(-1, 9)
-                work += works
-                impulses.append(of_pairs)
-                reactions.append(of_joints)
-        if not impulses:
+        J = self._jacobian(q, self._constraints)
+        found = [one for group in groups if (one := self._rebound_of(impacts[group], step, sweep, J)) is not None]
+        if not found:
             return None
-        return Rebound(out, *work.tolist(), Impulses.joined(*impulses), reactions)
+        twists, work, impulses, reactions = zip(*found, strict=True)
+        return Rebound(
+            qd + _rates(q, sum(twists)), *np.sum(work, axis=0).tolist(), Impulses.joined(*impulses), list(reactions)
+        )  # fmt: skip
 
     def fitted(
         self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float],
@@ -225,7 +205,8 @@ class Restitution:
         work, reactions = 0.0, []
         for world in np.unique(self.model.bodies.world[bodies]):
             chosen = np.flatnonzero(bodies & (self.model.bodies.world == world))
-            mobility = self._mobility(q, np.arange(len(chosen)), np.stack([chosen, chosen], axis=1), J, slack)
+            pairs, seeds = np.stack([chosen, chosen], axis=1), np.arange(len(chosen))
+            mobility = Mobility.of(self.model.bodies, q, rows, J, slack, pairs, seeds)
             if mobility.jointed:
                 impulses = mobility.fit(twists, speeds[mobility.reached])
                 change = mobility.free @ (mobility.J.T @ impulses)
@@ -235,26 +216,29 @@ class Restitution:
                 reactions.append(functools.partial(self._reactions, mobility, held[mobility.reached], impulses))
         if not changes.any():
             return None
-        twists = changes.reshape(-1, 6)
-        turned = free_motion.rates(q[:, 3:].reshape(-1, 3, 3), twists[:, 3:])
-        return qd + np.concatenate([twists[:, :3], turned.reshape(-1, 9)], axis=1), work, reactions
+        return qd + _rates(q, changes.reshape(-1, 6)), work, reactions
 
     def _rebound_of(
-        self, impacts: Impacts, is_seed: np.ndarray, step: Step, sweep: Sweep, J: sparse.csr_matrix
+        self, impacts: Impacts, step: Step, sweep: Sweep, J: sparse.csr_matrix
     ) -> tuple[np.ndarray, tuple[float, float], Impulses, Callable[[], Reactions]] | None:
         """Return the twists (n, 6) that impacts of sorted worlds add, the work of friction and of drives [J], and the impulses of
-        pairs and joints; None if they are too many.
-
-        is_seed: (k,) bool, pairs with an impact or pushed apart; J: (R, 6 n) of the constraints."""
+        pairs and joints; None if they are too many. J: (R, 6 n) of the constraints."""
         q, now = step.after[0], step.now.ravel()
-        mobility = self._mobility(q, np.flatnonzero(is_seed), impacts.impact_pairs.pairs, J, self._slack)
+        pairs, seeds = impacts.impact_pairs.pairs, np.flatnonzero(impacts.is_seed)
+        mobility = Mobility.of(self.model.bodies, q, self._rows, J, self._slack, pairs, seeds)
         impacts = impacts[mobility.chosen]
         part, opens, size = impacts.impact_pairs, impacts.opens, impacts.impact_pairs.size
-        P, moving = part.rows(len(q)), self._surface_twists(q)
+        surface = np.einsum("nij,nj->ni", q[:, 3:].reshape(-1, 3, 3), self.model.bodies.surface_velocity)
+        P, moving = part.rows(len(q)), np.pad(surface, ((0, 0), (0, 3))).ravel()  # twists of the surfaces relative to the bodies
         friction = ImpactFriction.of(part, q, step.then.ravel() + moving, step.changes.ravel(), impacts.fresh)
         rows = sparse.vstack([P, friction.rows], format="csr")
         if mobility.coupling_size(rows) > LARGEST_COUPLING:
-            self._warn_too_many(mobility, len(part.pairs))
+            if not self._warned:
+                self._warned = True
+                _log.warning(
+                    "impacts of %d jointed bodies with %d contact pairs are inelastic: the system is too large for restitution",
+                    int(mobility.joined.sum()), len(part),
+                )  # fmt: skip
             return None
         blocks, A_all = Blocks.of(mobility.of_pairs), mobility.pair_matrix(rows)
         of_step = P.T @ np.ones(len(part)) + friction.rows.T @ friction.cones.spent.ravel()
@@ -281,8 +265,8 @@ class Restitution:
         lost = left + s * (P @ moved) + friction.power(now + moving, prescribed, impulses, len(part))
         impulse = P.T @ s + friction.rows.T @ impulses
         added = mobility.apply(impulse)
-        of_drives = blocks.sums_at(drives, (mobility.reactions(impulse) * (mobility.J @ now))[driven])
-        fraction = self._within_energy(step, mobility, blocks, of_drives - blocks.sums(lost), added)
+        of_drives = blocks.sums(drives, (mobility.reactions(impulse) * (mobility.J @ now))[driven])
+        fraction = self._within_energy(step, mobility, blocks, of_drives - blocks.sums(blocks.number, lost), added)
         scale, of_pair = np.append(fraction, 0.0)[np.repeat(blocks.places(mobility.of_bodies), 6)], blocks.each(fraction)
         pair, slips = friction.cones.pair, [friction.rows @ (one + moving) for one in (now + scale * added, now)]
         limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
@@ -326,19 +310,6 @@ class Restitution:
         np.add.at(out, (place[each.row[on_child]], each.col[on_child] % 6), each.data[on_child])
         return Reactions(joint, out)
 
-    def _surface_twists(self, q: np.ndarray) -> np.ndarray:
-        """Return (6 n,) twists of the surface material relative to bodies in states q (n, 12)."""
-        v = np.einsum("nij,nj->ni", q[:, 3:].reshape(-1, 3, 3), self.model.bodies.surface_velocity)
-        return np.pad(v, ((0, 0), (0, 3))).ravel()
-
-    def _warn_too_many(self, system: Mobility, pairs: int) -> None:
-        if not self._warned:
-            self._warned = True
-            _log.warning(
-                "impacts of %d jointed bodies with %d contact pairs are inelastic: the system is too large for restitution",
-                int(system.joined.sum()), pairs,
-            )  # fmt: skip
-
     def _impact_powers(self, impacts: Impacts, change: np.ndarray) -> np.ndarray:
         """Return normal powers (k,) at the impact; other forces act until it, and change them by `change` (k,) in a step."""
         change = np.where(np.abs(change) > NEGLIGIBLE * np.abs(impacts.closing), change, 0.0)
@@ -365,17 +336,17 @@ class Restitution:
         def product(twists: np.ndarray, before: tuple[np.ndarray, ...], after: tuple[np.ndarray, ...]) -> np.ndarray:
             """Return (w,) products of twists and changes of momenta of bodies and rotors."""
             change = self._momenta(*after, some) - self._momenta(*before, some)
-            out = blocks.sums_at(places, np.sum(twists.reshape(-1, 6)[some] * change, axis=1))
+            out = blocks.sums(places, np.sum(twists.reshape(-1, 6)[some] * change, axis=1))
             if rotors.any():
                 rates = [(mobility.J @ v)[rotors] for v in (twists, after[1] - before[1])]
-                out += blocks.sums_at(of_rotors, rates[0] * rates[1] / mobility.slack[rotors])
+                out += blocks.sums(of_rotors, rates[0] * rates[1] / mobility.slack[rotors])
             return out
 
         (q_0, _), (q_1, _), still = step.before, step.after, np.zeros(len(now))
         start, end, c = (0.5 * product(v, (q, still), (q, v)) for q, v in ((q_0, then), (q_1, now), (q_1, added)))
         most = start + product(now, (q_0, then), (q_1, now)) + given
         for q, sign in ((q_0, 1.0), (q_1, -1.0)):
-            most += sign * blocks.sums_at(places, elastic_energies(self.model, q, some))
+            most += sign * blocks.sums(places, elastic_energies(self.model, q, some))
         # T(now + x added) = end + x (b + x c)
         b, most = product(added, (q_1, still), (q_1, now)), np.maximum(most, end)
         root = np.sqrt(np.maximum(b * b + 4.0 * c * (most - end), 0.0))
@@ -387,10 +358,6 @@ class Restitution:
         v, w = np.split(twists.reshape(-1, 6)[some], 2, axis=1)
         inertia = free_motion.inertia(q[some, 3:].reshape(-1, 3, 3), self.model.bodies.moment[some])
         return np.concatenate([self.model.bodies.mass[some, None] * v, np.einsum("nij,nj->ni", inertia, w)], axis=1)
-
-    def _inertia(self, q: np.ndarray) -> np.ndarray:
-        """Return (n, 3, 3) inertias about the centres of mass, world axes [kg m^2]."""
-        return free_motion.inertia(q[:, 3:].reshape(-1, 3, 3), self.model.bodies.moment)
 
     def twists(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Return (n, 6) twists in world axes, those with the momenta of qd for dynamic bodies."""
@@ -417,12 +384,6 @@ class Restitution:
         chosen = self._constraints = np.flatnonzero(held | (inertia > 0.0))
         self._slack, self._driven, self._built_for = slack[chosen], roles[chosen] == Role.DRIVE, system
 
-    def _mobility(
-        self, q: np.ndarray, seeds: np.ndarray, pairs: np.ndarray, J: sparse.csr_matrix, slack: np.ndarray
-    ) -> Mobility:
-        """Return the mobility of all bodies connected with the pairs `seeds` under constraints J (R, 6 n) with a slack (R,)."""
-        return Mobility.of(self.model.bodies.mass, self._inertia(q), self._rows, J, slack, pairs, seeds)
-
     def _jacobian(self, q: np.ndarray, rows: np.ndarray) -> sparse.csr_matrix:
         """Return (R, 6 n) Jacobian of joint rows (R,) by twists (v; w)."""
         if not len(rows):
@@ -430,3 +391,7 @@ class Restitution:
         units = np.tile([1.0 / self._rows.length] * 3 + [1.0] * 3, len(q))
         return (self._rows.jacobian(q)[rows] @ sparse.diags(units)).tocsr()
 
+
+def _rates(q: np.ndarray, twists: np.ndarray) -> np.ndarray:
+    """Return (n, 12) velocities of the rigid motions with twists (n, 6) in states q (n, 12)."""
+    return np.concatenate([twists[:, :3], free_motion.rates(q[:, 3:].reshape(-1, 3, 3), twists[:, 3:]).reshape(-1, 9)], axis=1)
