@@ -24,8 +24,6 @@ class StepStatistics:
             linearisation [N].
         contacts: active ones; smallest_gap: infinite without candidates.
         fastest: largest |dA/dt|_F [1/s].
-        turning: largest |L| / J_mid of a dynamic body [rad/s], with the spin L [kg m^2/s] and the middle moment of inertia J_mid;
-            infinite if it is not known.
     """
 
     kinetic: float
@@ -44,7 +42,6 @@ class StepStatistics:
     contacts: int
     smallest_gap: float
     fastest: float
-    turning: float = np.inf
 
 
 @dataclass(slots=True)

@@ -110,15 +110,10 @@ class ContactStiffness:
         np.minimum.at(before, islands, self.gap)
         chosen = ((gaps < TIGHT_GAP) & (gaps <= before)) | ((steps < BLOCKED_STEP) & (gaps < 1.0))
         self.gap = np.where(gaps < TIGHT_GAP, gaps, np.inf)[islands]
-        return self._stiffen(backend, chosen, gaps) if chosen.any() else None
-
-    def _stiffen(self, backend, chosen: np.ndarray, tightest: np.ndarray) -> np.ndarray:
-        """Multiply the forces of the pairs with small gaps in chosen islands; return (islands,) bool, islands that have any.
-
-        chosen: (islands,) bool; tightest: (islands,) smallest gaps [activations]."""
-        pairs, gaps = backend.touch.pair_gaps()
-        mobile, islands = backend.inactive.mobile, backend.islands.host
-        of = islands[np.where(mobile[pairs[:, 0]], pairs[:, 0], pairs[:, 1])]
+        if not chosen.any():
+            return None
+        tightest, (pairs, gaps) = gaps, backend.touch.pair_gaps()
+        of = islands[np.where(backend.inactive.mobile[pairs[:, 0]], pairs[:, 0], pairs[:, 1])]
         tight = chosen[of] & (gaps < np.maximum(TIGHT_GAP, 2.0 * tightest[of]))
         # far below its activation the force is proportional to 1 / gap; powers of two are insensitive to rounding of the gap
         missing = np.ceil(np.log2(TIGHT_GAP / np.maximum(tightest[of[tight]], 1e-300)))

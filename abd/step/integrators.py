@@ -73,13 +73,6 @@ class Articulations:
         found[self._components[mobile]] = True
         return found[self._components]
 
-    def touching(self, bodies: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-        """Return (n,) bool, the dynamic bodies that joints, couplings and the contacts of pairs of bodies (k, 2) connect with the
-        dynamic bodies among `bodies` (n,) bool."""
-        between = self._components[pairs[self.dynamic[pairs].all(axis=1)]]
-        label = connected_labels(self._count, between)[self._components]
-        return np.isin(label, label[bodies & self.dynamic]) & self.dynamic
-
 
 def _coupled_components(model: Model, ends: np.ndarray) -> np.ndarray:
     """Return (n,) component of every body by joints with bodies `ends` (j, 2), -1 for the world, and by couplings.
@@ -139,22 +132,18 @@ class Modes:
         return self._scheme
 
     def dissipative(
-        self, contact: np.ndarray, h: float | np.ndarray, fastest: float, turning: float,
-        state: Callable[[], tuple[np.ndarray, np.ndarray]],
-    ) -> np.ndarray:  # fmt: skip
+        self, contact: np.ndarray, h: float | np.ndarray, fastest: float, state: Callable[[], tuple[np.ndarray, np.ndarray]]
+    ) -> np.ndarray:
         """Return (n,) bool, bodies that implicit Euler integrates in a step of h [s], scalar or (n,).
 
         These are bodies with active `contact` (n,) at the start, bodies after a jump, and jointed bodies that turn further than
-        `FAST_TURN`. fastest: largest |dA/dt| of a body [1/s]; turning: largest |L| / J_mid of one [rad/s]; state: returns
-        q and qd (n, 12)."""
+        `FAST_TURN`. fastest: largest |dA/dt| of a body [1/s]; state: returns q and qd (n, 12)."""
         out = contact
         if self._is_special:
             out = out | (self.history < 0) | (self.history == History.CHANGED_PENALTY)
         if not self._may_turn_fast or longest(h) * fastest < FAST_TURN:
             return out
         tumbling, (held, axis) = self.articulations.tumbling, self._held
-        if not len(held) and 1.001 * longest(h) * turning < FAST_TURN:  # beyond rounding
-            return out
         q, qd = state()
         w = spin(q, qd)
         A, rate, h = q[:, 3:].reshape(-1, 3, 3), qd[:, 3:].reshape(-1, 3, 3), np.broadcast_to(h, len(q))

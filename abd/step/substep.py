@@ -97,8 +97,7 @@ class Substeps:
         if jumping := drives + stepper.prescribed.jumping(stepper, h):
             stepper.modes.jump(jumping, constraints=True)
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
-        turning = np.inf if stepper.statistics is None else stepper.statistics.turning
-        dissipative = stepper.modes.dissipative(contact, h, stepper.fastest, turning, lambda: stepper.present)
+        dissipative = stepper.modes.dissipative(contact, h, stepper.fastest, lambda: stepper.present)
         changed, returning = stepper.modes.changed, stepper.modes.returning(dissipative)
         if changed.any() or returning.any():
             self.unfitted = stepper.qd, stepper.memory

@@ -21,7 +21,7 @@ wp.set_module_options(OPTIONS)
 SMALLEST_VALUE = wp.constant(wp.float64(-wp.inf))
 """Largest value of an empty set."""
 
-BODY_FIGURES = 14
+BODY_FIGURES = 13
 BodyFigures = wp.types.vector(length=BODY_FIGURES, dtype=wp.float64)
 BODY_SUMS = 10
 """kinetic; linear momentum, 3; angular momentum, 3; gravity; elastic; work: then strain, residual force, |dA/dt|, |L| / J_mid."""
@@ -72,8 +72,7 @@ def body_statistics(
     """Compute sums over the dynamic bodies (`BODY_SUMS`), and largest values of all bodies.
 
     The work is that of the present forces and torques along the path from `before`, with rates `earlier` there
-    (`abd.energies.external_work`). Largest values are the strain, the gradient of the centre of mass, |dA/dt|_F, and
-    |L| / J_mid of dynamic bodies, with the spin L and the middle moment of inertia J_mid."""
+    (`abd.energies.external_work`). Largest values are the strain, the gradient of the centre of mass, and |dA/dt|_F."""
     chunk = wp.tid() + first
     s = BodyFigures()
     for k in range(CHUNK):
@@ -91,19 +90,11 @@ def body_statistics(
                 p = pose.p[b]
                 v = triple(velocity, b, 0)
                 spin = m * wp.cross(p, v)
-                L = wp.vec3d()
                 energy = m * wp.dot(v, v)
                 for c in range(3):
                     d = column(D, c)
                     energy = energy + moment[c] * wp.dot(d, d)
-                    turning = moment[c] * wp.cross(column(A, c), d)
-                    L = L + turning
-                    spin = spin + turning
-                low = wp.min(moment[0], moment[1])
-                high = wp.max(moment[0], moment[1])
-                middle = low + high + moment[2] - wp.max(low, wp.min(high, moment[2]))
-                if middle > ZERO:
-                    s[13] = wp.max(s[13], wp.length(L) / middle)
+                    spin = spin + moment[c] * wp.cross(column(A, c), d)
                 s[0] = s[0] + HALF * energy
                 for r in range(3):
                     s[1 + r] = s[1 + r] + m * v[r]

@@ -56,9 +56,6 @@ class Rebounds:
         (q_0, v_0), after = self.copies.previous, self.copies.present
         then, earlier = (v_0, v_0) if before is None else before
         before = q_0, then
-        # excluded bodies must not supply energy
-        if (inactive := self.articulations.dynamic & ~backend.inactive.mobile).any():
-            before = tuple(np.where(inactive[:, None], end, begin) for begin, end in zip(before, after, strict=True))
         if not (has_contact & (self.restitution.speeds(before[1], after[1]) > self.settings.tolerance)).any():
             return None
         step = self.restitution.step(before, after, then - earlier, h)
@@ -107,14 +104,12 @@ class Rebounds:
         return friction_points(pair, *lagged, q, self.backend.at.eps[pair[:, 0].astype(int)], self.settings.eps_v)
 
     def ahead(self, h: PerBody) -> np.ndarray:
-        """Return (n,) bool, the bodies that joints and contacts connect with contacts that will have an impact.
-
-        They are those at the iterate of a substep of h [s], scalar or (n,)."""
+        """Return (n,) bool, the articulations of contacts at the iterate of a substep of h [s] that will have an impact."""
         then, q = self.restitution.twists(*self.copies.present), self.backend.states.read_positions()
         _, contacts, _, fresh = self._contacts(h, q, then)
         least = self.restitution.least(contacts, h, fresh)
         bodies = np.isin(np.arange(len(then)), contacts.pairs[_closing(contacts, then) > least])
-        return self.articulations.touching(bodies, contacts.pairs)
+        return self.articulations.containing(bodies)
 
     def _contacts(
         self, h: PerBody, q: np.ndarray, twists: np.ndarray

@@ -18,8 +18,6 @@ Sweep = Callable[..., np.ndarray]
 
 LARGEST_PASSES = 300
 """Largest number of passes; pairs that still close after them have no restitution."""
-CLOSING = 1e-7
-"""Smallest closing speed over the fastest one."""
 SIMULTANEOUS = 0.1
 """Smallest closing speed of a simultaneous impact, over the fastest one; slower pairs wait for a later pass."""
 JAMMED = 100.0
@@ -37,11 +35,10 @@ def reflect(sweep: Sweep, A, power, slow, e, least, size, blocks: Blocks) -> tup
         e: (k,) restitution of pairs that close faster than `least` (k,) [m/s]; size: (k,) of the impulses [N s].
     """
     in_impact, power = np.zeros(len(power), dtype=bool), power.copy()
-    threshold = -CLOSING * blocks.each(np.maximum(blocks.largest(np.abs(power) / size), SMALLEST_SPEED)) * size
     is_active = blocks.each(blocks.any(e != 0.0))
     for _ in range(LARGEST_PASSES):
         fastest = blocks.each(blocks.largest(-power / size))
-        rows = is_active & (power < np.minimum(threshold, -SIMULTANEOUS * fastest * size))
+        rows = is_active & (power < -SIMULTANEOUS * fastest * size)
         is_impact = rows & (power < -least * size)
         is_active = blocks.each(blocks.any(is_impact))
         rows &= is_active

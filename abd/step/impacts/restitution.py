@@ -143,8 +143,7 @@ class Restitution:
         closing += np.where(fresh, impact_pairs.power(step.changes), 0.0)
         opening = np.where(impact_pairs.is_contact, np.maximum(OPENING * fall, 2.0 * self.settings.tolerance), 0.0)
         opens = np.maximum(closing, 0.0)
-        is_fast = (self.speeds(step.before[1], step.after[1]) > self.settings.tolerance)[impact_pairs.pairs].any(axis=1)
-        is_seed = is_fast & ((closing < -least * size) | (left - opens > opening * size))
+        is_seed = (closing < -least * size) | (left - opens > opening * size)
         return Impacts(impact_pairs, opens, closing, left, least, fresh, is_seed)
 
     def least(self, pairs: ImpactPairs, h: float | np.ndarray, fresh: np.ndarray) -> np.ndarray:

@@ -105,5 +105,4 @@ class Readings:
             contacts=int(contact[1]),
             smallest_gap=gap,
             fastest=max(body[12], 0.0),
-            turning=max(body[13], 0.0),
         )
