@@ -26,10 +26,8 @@ HALVINGS = 20
 """Largest number of halvings of a frame that make all swept paths collision-free."""
 SHORTER = 0.25, 0.875
 """Smallest and largest ratio of a repeated substep to the rejected one."""
-LAST_PART = 8
-"""No last substep of a frame is shorter than 1 / `LAST_PART` of the one before."""
 GROWTH = 2
-"""Largest ratio of a substep to the one before in its frame, except for the last: `LAST_PART` permits 2.25 for that."""
+"""Largest ratio of a substep to the one before in its frame."""
 
 
 class SubstepSizes:
@@ -57,8 +55,6 @@ class SubstepSizes:
         self.taken += 1
         self.left -= self.next
         self.next = min(self.left, GROWTH * self.next)
-        if LAST_PART * (self.left - self.next) < self.next:
-            self.next = self.left
 
     def shorten(self, fraction: float, least: int = 1) -> bool:
         """Shorten the substep to a fraction of it within `SHORTER`; return False if fewer than `least` ticks would be left."""

@@ -36,8 +36,8 @@ REACHED_FRACTION = 1e-3
 """Largest missing fraction of a step's displacement if the arc to the target is blocked (as in rigid-ipc)."""
 RATE_STEP = 1e-3
 """Step of the differences that determine velocities of motions, over the length of the substep."""
-GAP_FRACTION, LAST_GAP_FRACTION = 0.5, 0.05
-"""Fractions of a small gap that must remain after a move to the target, and after a last move within the tolerance."""
+GAP_FRACTION = 0.5
+"""Fraction of a small gap that must remain after a move to the target."""
 
 
 class Prescribed:
@@ -126,9 +126,8 @@ class Prescribed:
             penalty = unit * float(np.clip(stride[is_late] / travel[is_late], 1e-2, 1.0).min(initial=1.0))
             backend.target_poses.set_penalty(penalty, lp, lA)
         allowed = np.maximum(REACHED_FRACTION * travel, np.broadcast_to(self.model.settings.tolerance * h, n)[bodies])
-        is_near = False
         for _ in range(LARGEST_UPDATES):
-            self._snap(backend, target_poses, LAST_GAP_FRACTION if is_near else GAP_FRACTION)
+            self._snap(backend, target_poses)
             if (failure := minimise_step()) is not None:
                 return failure
             q = backend.target_poses.read_prescribed()
@@ -137,11 +136,7 @@ class Prescribed:
             open_bodies = bodies[distant]
             if (missing[distant] <= allowed[distant]).all():
                 self.late = open_bodies[:0]
-                if is_near or self.may_lag or not distant.any():
-                    return None
-                # the distance is within the tolerance; try once more with a smaller remaining gap
-                is_near = True
-                continue
+                return None
             remaining = float(missing.max())
             stalls = stalls + 1 if remaining > LEAST_PROGRESS * closest else 0
             if stalls == LARGEST_STALLS:
@@ -170,15 +165,15 @@ class Prescribed:
             bodies=names,
         )
 
-    def _snap(self, backend, target_poses: np.ndarray, gap_fraction: float) -> None:
+    def _snap(self, backend, target_poses: np.ndarray) -> None:
         """Set bodies on their targets where the arc to them is collision-free, and hold them there.
 
-        Moves that leave less than a fraction `gap_fraction` of a small gap wait for later passes: a held body cannot relax.
+        Moves that leave less than `GAP_FRACTION` of a small gap wait for later passes: a held body cannot relax.
         """
         distant = self.bodies[_missing(target_poses, backend.target_poses.read_prescribed()) > 0.0]
-        if len(distant) and not self._move(backend, distant, gap_fraction) and len(distant) > 1:
+        if len(distant) and not self._move(backend, distant) and len(distant) > 1:
             for body in distant:
-                self._move(backend, body, gap_fraction)
+                self._move(backend, body)
         # an arc ends within rounding of its target
         missing = _missing(target_poses, backend.target_poses.read_prescribed())
         reached = missing <= 1e-14 * (1.0 + np.abs(target_poses).max(axis=1))
@@ -193,12 +188,12 @@ class Prescribed:
         marks[chosen] = True
         return marks
 
-    def _move(self, backend, chosen: np.ndarray, gap_fraction: float) -> bool:
+    def _move(self, backend, chosen: np.ndarray) -> bool:
         """Move the chosen bodies along their arcs to their targets if that leaves a sufficient gap; return whether it did."""
         alpha = backend.arcs.aim_at_targets(self._mask(chosen))
         if not (alpha == 1.0).all():
             return False
-        least_gap = gap_fraction * min(_smallest_gap(backend), 1.0)
+        least_gap = GAP_FRACTION * min(_smallest_gap(backend), 1.0)
         backend.arcs.move(alpha)
         if _smallest_gap(backend) >= least_gap:
             return True
