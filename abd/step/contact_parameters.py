@@ -42,15 +42,6 @@ SMALLEST_ACTIVATION = 1e-3
 """Smallest activation distance after an impact, over that of the bodies."""
 
 
-def starting_parameters(law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> PairParameters:
-    """Return parameters of the pairs of bodies (k, 2) that start within their activation distance; gaps: (k,) [activations]."""
-    usual = law.regular(*pairs.T)
-    within = (gaps > 0.0) & (gaps < 1.0)
-    key, first = np.unique(law.keys(*pairs[within].T), return_index=True)
-    activation = (gaps * usual)[within][first]
-    return PairParameters(key, activation, np.ones(len(key)), activation)
-
-
 def find_parameters(backend, bodies: np.ndarray | None = None) -> tuple[InitialContacts, np.ndarray]:
     """Set the parameters of pairs in an initial state, of all pairs or of those with one of `bodies`.
 
@@ -62,7 +53,11 @@ def find_parameters(backend, bodies: np.ndarray | None = None) -> tuple[InitialC
     touch.set_pair_parameters(kept)
     touch.list_contacts()
     touching = touch.touching()
-    found = starting_parameters(law, *touch.pair_gaps(exact=True))
+    pairs, gaps = touch.pair_gaps(exact=True)
+    within = (gaps > 0.0) & (gaps < 1.0)
+    key, first = np.unique(law.keys(*pairs[within].T), return_index=True)
+    activation = (gaps[within] * law.regular(*pairs[within].T))[first]
+    found = PairParameters(key, activation, np.ones(len(key)), activation)
     if bodies is not None:
         found = found[np.isin(law.bodies_of(found.key), bodies).any(axis=0)]
     if len(found):

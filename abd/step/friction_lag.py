@@ -31,8 +31,6 @@ CHANGE, CHANGE_OF_NEW = 0.5, 0.1
 """Smallest relative change of a load that causes a second lagging: usually, and of a new contact."""
 UNBALANCED = 0.05
 """Residual force on a body in contact before the last direction, over its weight."""
-BALANCED_LAGGINGS = 30
-"""Laggings at the final tolerance after which the balance fails as not converged."""
 WINDOW, CONTRACTION = 4, 0.5
 """Laggings in which the smallest change must decrease by the second factor."""
 BALANCED_ITERATIONS = 100
@@ -99,12 +97,12 @@ def balance(
         the failure of a minimisation, or of a balance that was not reached.
     """
     friction_tolerance, mobility = settings.friction_tolerance, backend.steps.mobility()
-    tolerance, exact, newton = FIRST_TOLERANCE * friction_tolerance, 0, 0
+    tolerance, newton = FIRST_TOLERANCE * friction_tolerance, 0
     changes: list[float] = []
     for lagging in count():
         if lagging:
             frozen, current = backend.touch.friction_loads()
-            if exact:
+            if newton:
                 change = np.abs(current.load - frozen.of(current.pairs))
                 changes.append(float((mobility[current.pairs].max(axis=1) * change).max(initial=0.0)))
             backend.touch.lag_friction()
@@ -118,9 +116,9 @@ def balance(
             progress.tolerance = max(progress.tolerance, part.tolerance)
             return None
         if tolerance == friction_tolerance:
-            exact, newton = exact + 1, newton + part.newton
-        if exact == BALANCED_LAGGINGS or newton > max(BALANCED_ITERATIONS, settings.max_newton) or not _shrink(changes):
-            message = f"friction and contact forces did not balance in {exact} laggings, {newton} iterations, to the tolerance"
+            newton += part.newton
+        if newton > max(BALANCED_ITERATIONS, settings.max_newton) or not _shrink(changes):
+            message = f"friction and contact forces did not balance in {lagging + 1} laggings"
             return StepFailure("not_converged", message)
         tolerance = max(friction_tolerance, TOLERANCE_FACTOR * part.tolerance)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from abd.backends.progress import Progress, not_converged
-from abd.backends.protocol import Backend
 from abd.errors import StepFailure
 from abd.potentials.integrators import longest
 from abd.step.friction_lag import balance, changed, loose_tolerance, residual_bound
@@ -101,7 +100,8 @@ class Minimisation:
         # impacts include the friction of all contacts of their articulations
         in_impact = self.stepper.rebounds.ahead(self.h) if len(pairs) else np.zeros(backend.n, dtype=bool)
         pairs = pairs[~in_impact[pairs].any(axis=1)]
-        chosen, reached = islands_of(backend, pairs.ravel()), _reached(backend)
+        chosen = islands_of(backend, pairs.ravel())
+        reached = np.where(backend.inactive.mobile, backend.iteration.reached()[backend.islands.host], 0.0)  # [m/s]
         frictional = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.friction_bodies]))
         if (early := chosen & ~frictional).any() and (failure := self.minimise(friction_tolerance, moving=early)) is not None:
             return failure
@@ -111,8 +111,3 @@ class Minimisation:
             self.lagged_again = True
             backend.touch.lag_friction(chosen & ~in_impact)
         return self.minimise(tolerance, friction_tolerance, moving=remaining) if remaining.any() else None
-
-
-def _reached(backend: Backend) -> np.ndarray:
-    """Return (n,) vertex speeds [m/s] with which the islands of mobile bodies have converged, 0 for other bodies."""
-    return np.where(backend.inactive.mobile, backend.iteration.reached()[backend.islands.host], 0.0)

@@ -144,7 +144,9 @@ class Prescribed:
             closest = min(closest, remaining)
             if self.may_lag:
                 break
-            _add_force(backend.constants, open_bodies, penalty, (q - target_poses)[distant], lp, lA)
+            delta, weight = (q - target_poses)[distant], penalty * backend.constants.weight[open_bodies, None]
+            lp[open_bodies] -= weight * delta[:, :3]
+            lA[open_bodies] -= (weight * backend.constants.spread[open_bodies, None])[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
             penalty = min((STALLED_GROWTH if stalls else GROWTH) * penalty, LARGEST_PENALTY * unit)
             backend.target_poses.set_penalty(penalty, lp, lA)
             backend.iteration.evaluate()
@@ -218,13 +220,6 @@ def _weighted_pose(motion: Callable[[float], np.ndarray], weights: np.ndarray, t
 def _smallest_gap(backend) -> float:
     """Return the smallest gap at the iterate [activations]."""
     return float(backend.touch.island_gaps().min(initial=np.inf))
-
-
-def _add_force(constants, bodies: np.ndarray, penalty: float, delta: np.ndarray, lp: np.ndarray, lA: np.ndarray) -> None:
-    """Add the forces of a penalty on bodies (k,) at distances (k, 12) from their targets to the multipliers lp and lA."""
-    weight = penalty * constants.weight[bodies, None]
-    lp[bodies] -= weight * delta[:, :3]
-    lA[bodies] -= (weight * constants.spread[bodies, None])[:, :, None] * delta[:, 3:].reshape(-1, 3, 3)
 
 
 def _missing(target_poses: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -28,7 +28,6 @@ from abd.step.integrators import AFTER_JUMP, Articulations, Modes
 from abd.step.joint_rows import JointRows
 from abd.step.prescribed import Prescribed
 from abd.step.sleep import Sleep
-from abd.step.verdict import FastContacts
 from abd.step.warnings import Warnings
 from abd.tables import copied
 
@@ -58,7 +57,6 @@ class StepperState(HostCopies):
         articulations = self.articulations = Articulations(model)
         self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
         self.modes, self.warnings = Modes(model, articulations), Warnings(model, articulations.jointed)
-        self.fast_contacts = FastContacts(model)
         self.rows = JointRows(model, articulations, self)
         self.rebounds, self.forces = Rebounds(model, articulations, self), FrameForces(self)
         self.path = FramePath()

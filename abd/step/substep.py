@@ -23,7 +23,7 @@ from abd.joints.rows.forces import released_energies
 from abd.potentials.integrators import Scheme, Schemes, longest, row_weights
 from abd.step.newton import Minimisation
 from abd.step.stepper_state import StepperState
-from abd.step.verdict import ContactBegan, IteratePath, contact_began, of_path
+from abd.step.verdict import ContactBegan, IteratePath, contact_began, fast_contact, of_path
 from abd.tables import copied
 from cuda_kernels.shared import slots
 from cuda_kernels.shared.bodies import RATE_OLD
@@ -59,14 +59,8 @@ class Substeps:
                 stepper.set_velocity(velocity)
         return failure
 
-    def _store(self, progress: Progress) -> None:
-        """Store what a minimisation changes, except the state, for `_roll_back`."""
-        stepper, backend = self.stepper, self.backend
-        memory = copied(stepper.memory) if stepper.joints.followers else None
-        self.stored = backend.pair_law.own, stepper.prescribed.stride, memory, progress.tolerance
-
     def _roll_back(self, progress: Progress) -> None:
-        """Restore the state before the substep."""
+        """Restore the state before the substep, with what a minimisation has `stored`."""
         stepper, backend = self.stepper, self.backend
         stepper.stepped = False
         backend.states.abandon()
@@ -113,7 +107,8 @@ class Substeps:
             mode = stepper.modes.of(dissipative)
             if self._take_whole(rule, mode, progress):
                 return None
-            self._store(progress)
+            memory = copied(stepper.memory) if stepper.joints.followers else None
+            self.stored = self.backend.pair_law.own, stepper.prescribed.stride, memory, progress.tolerance
             failure = self._solve(rule, mode, progress)
             if not isinstance(failure, ContactBegan):
                 break
@@ -141,9 +136,8 @@ class Substeps:
         whole, single = backend.whole, settings.friction_iterations == 1 or not backend.friction.enabled
         if whole is None or not single or isinstance(rule, Schemes) or stepper.excluded is not stepper.none or not whole.serves():
             return False
-        may_sleep = stepper.sleep.enabled and stepper.sleep.may_sleep(stepper.joints).any()
         contacts = stepper.constrained.any() if stepper.statistics is None else stepper.statistics.contacts
-        if may_sleep or contacts:
+        if contacts or stepper.sleep.may_sleep(stepper.joints).any():
             return False
         stepper.load_memory()
         stepper.stiffness.begin()
@@ -163,7 +157,10 @@ class Substeps:
         """Minimise the incremental potential of a substep; return why it is rejected."""
         stepper, backend, settings, h = self.stepper, self.backend, self.settings, rule.h
         prescribed = stepper.prescribed
-        target_poses = self._targets(h) if prescribed.any else None
+        target_poses = None
+        if prescribed.any:  # inactive bodies stay
+            poses, bodies = prescribed.target_poses(stepper.time + h), prescribed.bodies
+            target_poses = np.where(stepper.excluded[bodies, None], stepper.q[bodies], poses)
         stepper.stiffness.begin()
         smooth = stepper.modes.smooth(mode)
         minimisation = Minimisation(stepper, h, self.iterates, smooth, progress)
@@ -173,12 +170,14 @@ class Substeps:
             start_poses = backend.target_poses.read_prescribed() if prescribed.any else None
             if (failure := stepper.rows.begin(rule.ch2, stepper.time + h)) is not None:
                 return failure
-            self._start()
+            may_sleep = stepper.sleep.may_sleep(stepper.joints)
+            moving = np.select([may_sleep, stepper.constrained], [STAY, WITHOUT_FORCES], WITH_FORCES)
+            backend.start.run(moving, may_sleep)
             stepper.stiffness.relax(backend, h)
             self.iterates.poses = []
             if backend.touch.may_collide:
                 self.iterates.add(backend.states.copy_positions())
-        if (failure := stepper.fast_contacts.verdict(stepper, h) or contact_began(stepper, smooth)) is not None:
+        if (failure := fast_contact(stepper, h) or contact_began(stepper, smooth)) is not None:
             return failure
         if prescribed.any:
             failure = prescribed.minimise(
@@ -192,20 +191,7 @@ class Substeps:
         began = contact_began(stepper, smooth)
         if failure is not None and began is not None and failure.concerned is not None:
             began = began if (began.concerned & stepper.in_worlds_of(failure.concerned)).any() else None
-        return began or failure or stepper.rows.turned(stepper.excluded) or stepper.fast_contacts.verdict(stepper, h)
-
-    def _start(self) -> None:
-        """Move the iterate from q_n to the start of Newton's method (`abd.backends.recorded.start`)."""
-        stepper = self.stepper
-        may_sleep = stepper.sleep.may_sleep(stepper.joints)
-        moving = np.select([may_sleep, stepper.constrained], [STAY, WITHOUT_FORCES], WITH_FORCES)
-        self.backend.start.run(moving, may_sleep)
-
-    def _targets(self, h: float) -> np.ndarray:
-        """Return (k, 12) states prescribed for the end of a substep; inactive bodies stay."""
-        stepper = self.stepper
-        bodies = stepper.prescribed.bodies
-        return np.where(stepper.excluded[bodies, None], stepper.q[bodies], stepper.prescribed.target_poses(stepper.time + h))
+        return began or failure or stepper.rows.turned(stepper.excluded) or fast_contact(stepper, h)
 
     def _finish(
         self, h: PerBody, mode: np.ndarray, limited: np.ndarray | None, statistics: StepStatistics | None = None

@@ -78,37 +78,30 @@ def is_checked(iterations: int) -> bool:
     return rest == 0 and times & (times - 1) == 0
 
 
-class FastContacts:
-    """Finds fast new contacts in a scene."""
-
-    def __init__(self, model: Model):
-        bodies = model.bodies
-        self.names, self.dynamic = bodies.names, bodies.kind == Kind.DYNAMIC
-        self.sizes = 2.0 * half_length(bodies.mass, bodies.moment)
-        self.sizes[~self.dynamic | (self.sizes == 0.0)] = np.inf
-
-    def verdict(self, stepper, h: float | np.ndarray) -> PathNotFree | None:
-        """Return the verdict on fast new contacts at the iterate of a substep of h [s], scalar or (n,)."""
-        backend = stepper.backend
-        touching = backend.touch.touching() != 0
-        has_new = touching & self.dynamic & ~stepper.constrained
-        if not has_new.any():
-            return None
-        pairs = np.asarray(backend.touch.candidate_pairs(), dtype=int).reshape(-1, 2)
-        i, j = pairs[touching[pairs].all(axis=1) & has_new[pairs].any(axis=1)].T
-        q, v = stepper.q, stepper.qd[:, :3]
-        turning = backend.readings.vertex_speeds() - np.linalg.norm(v, axis=1)
-        length = np.broadcast_to(h, len(q))[i]
-        whole = length * np.linalg.norm(v[i] - v[j], axis=1)
-        motion, short = whole + length * (turning[i] + turning[j]), FAR * np.minimum(self.sizes[i], self.sizes[j])
-        is_far = motion > short
-        if not is_far.any():
-            return None
-        i, j, whole, fraction = i[is_far], j[is_far], whole[is_far], short[is_far] / motion[is_far]
-        moved = (backend.states.read_positions() - q)[:, :3]
-        traversed = np.minimum(np.linalg.norm(moved[i] - moved[j], axis=1) / np.where(whole > 0.0, whole, np.inf), 1.0)
-        found = UnprovenPaths(np.maximum(traversed - fraction, fraction), np.stack([i, j], axis=1))
-        return PathNotFree(found, self.names, h, fast=True)
+def fast_contact(stepper, h: float | np.ndarray) -> PathNotFree | None:
+    """Return the verdict on fast new contacts at the iterate of a substep of h [s], scalar or (n,)."""
+    backend, bodies, touching = stepper.backend, stepper.model.bodies, stepper.backend.touch.touching() != 0
+    dynamic = bodies.kind == Kind.DYNAMIC
+    has_new = touching & dynamic & ~stepper.constrained
+    if not has_new.any():
+        return None
+    sizes = 2.0 * half_length(bodies.mass, bodies.moment)
+    sizes[~dynamic | (sizes == 0.0)] = np.inf
+    pairs = np.asarray(backend.touch.candidate_pairs(), dtype=int).reshape(-1, 2)
+    i, j = pairs[touching[pairs].all(axis=1) & has_new[pairs].any(axis=1)].T
+    q, v = stepper.q, stepper.qd[:, :3]
+    turning = backend.readings.vertex_speeds() - np.linalg.norm(v, axis=1)
+    length = np.broadcast_to(h, len(q))[i]
+    whole = length * np.linalg.norm(v[i] - v[j], axis=1)
+    motion, short = whole + length * (turning[i] + turning[j]), FAR * np.minimum(sizes[i], sizes[j])
+    is_far = motion > short
+    if not is_far.any():
+        return None
+    i, j, whole, fraction = i[is_far], j[is_far], whole[is_far], short[is_far] / motion[is_far]
+    moved = (backend.states.read_positions() - q)[:, :3]
+    traversed = np.minimum(np.linalg.norm(moved[i] - moved[j], axis=1) / np.where(whole > 0.0, whole, np.inf), 1.0)
+    found = UnprovenPaths(np.maximum(traversed - fraction, fraction), np.stack([i, j], axis=1))
+    return PathNotFree(found, bodies.names, h, fast=True)
 
 
 class IteratePath:
@@ -183,8 +176,7 @@ def contact_began(stepper, smooth: np.ndarray) -> ContactBegan | None:
 
 def of_iterate(stepper, h: float | np.ndarray, smooth: np.ndarray) -> StepFailure | None:
     """Return the verdict on joints that turn too far, fast new contacts, and contacts in a smooth scheme (n,) bool."""
-    rows, contacts = stepper.rows, stepper.fast_contacts
-    return rows.turned(stepper.excluded) or contacts.verdict(stepper, h) or contact_began(stepper, smooth)
+    return stepper.rows.turned(stepper.excluded) or fast_contact(stepper, h) or contact_began(stepper, smooth)
 
 
 def of_path(stepper, iterates: IteratePath, found: UnprovenPaths, h: float | np.ndarray) -> tuple[PathNotFree | None, bool]:
