@@ -1,7 +1,6 @@
-"""Forces of contacts and joint rows in the last frame, for output.
+"""Forces of contacts and joint rows in the last frame, for output: means over the frame, including impulses of impacts.
 
-They are means over the frame, including impulses of impacts: force times length of the frame is the impulse. In a frame of one
-substep they are read on demand, or before joints change; otherwise after every substep, weighted by its fraction of the frame.
+In a frame of one substep they are read on demand, or before joints change; otherwise after every substep.
 """
 
 from __future__ import annotations
@@ -84,9 +83,8 @@ class FrameForces:
         """Return factors (R,) of impacts on the forces of the measured rows in the last substep, or 1."""
         if self.rebound is None:
             return 1.0
-        impulses = self.rebound.impulses
-        factor, limit = np.ones(len(self.stepper.joints.rows)), impulses.row >= 0
-        factor[impulses.row[limit]] = impulses.factor[limit]
+        factor, row = np.ones(len(self.stepper.joints.rows)), self.rebound.pairs.row
+        factor[row[row >= 0]] = self.rebound.factor[row >= 0]
         return factor
 
     def reactions(self) -> np.ndarray:
@@ -117,10 +115,11 @@ class FrameForces:
                 backend.touch.set_pair_parameters(present)
         if self.rebound is None:
             return pressing, friction
-        contact = self.rebound.impulses[self.rebound.impulses.row < 0]
+        is_contact = self.rebound.pairs.is_contact
+        contact = self.rebound.pairs[is_contact]
         n, h = len(stepper.q), np.broadcast_to(stepper.previous_h, len(stepper.q))
         patch = nearest(keys(contact.pairs, n), contact.place, keys(pressing.pair, n), pressing.point)
-        factor = np.append(contact.factor, 1.0)[patch]  # -1: no impact
+        factor = np.append(self.rebound.factor[is_contact], 1.0)[patch]  # -1: no impact
         added = impact_friction(contact.pairs, contact.points, contact.friction / h[contact.pairs[:, 0], None], stepper.q)
         return pressing.scaled(factor), FrictionPoints.joined(friction, added)
 

@@ -197,9 +197,8 @@ class JointRows:
         """Return the name of the exact joint with the largest residual at the iterate."""
         joints = JointList.of(self.model.joints)
         exact = (joints.column("enforcement") == "exact") & joints.column("active")
-        return joints[
-            int(np.where(exact, open_by(self.model, self.backend.states.read_positions()).max(axis=1), -1.0).argmax())
-        ].name
+        residual = open_by(self.model, self.backend.states.read_positions()).max(axis=1)
+        return joints[int(np.where(exact, residual, -1.0).argmax())].name
 
 
 def jumps(before: T, after: T, usual: float) -> bool:

@@ -125,37 +125,20 @@ class Reactions(Table):
 
 
 @dataclass(frozen=True)
-class Impulses(Table):
-    """Impulses of the impacts of a step on k pairs.
-
-    Attributes:
-        pairs: (k, 2) bodies i, j; row: (k,) row of a joint limit, -1 for contacts.
-        factor: (k,) impulse with the impact over the impulse of the converged step.
-        points: (k, 2, 3) mean contact points on the surfaces of i and j, place: (k, 3) of patches [m], as in `ImpactPairs`.
-        friction: (k, 3) added friction on i, its negative on j [N s].
-    """
-
-    pairs: np.ndarray
-    row: np.ndarray
-    factor: np.ndarray
-    points: np.ndarray
-    place: np.ndarray
-    friction: np.ndarray
-
-
-@dataclass(frozen=True)
 class Rebound:
     """Result of the impacts of a step.
 
     Attributes:
         velocity: (n, 12) after them; friction_work, drive_work: of friction and of drives [J]; rotor_energy: change of the energy
             of rotors [J].
-        impulses: of contacts and joint limits; reactions: functions that compute those of joints, of some worlds each.
+        pairs: k contacts and joint limits, with the added friction; factor: (k,) impulse with the impact over that of the step.
+        reactions: functions that compute the impulses of joints, of some worlds each.
     """
 
     velocity: np.ndarray
     friction_work: float
     drive_work: float
-    impulses: Impulses
+    pairs: ImpactPairs
+    factor: np.ndarray
     reactions: list[Callable[[], Reactions]]
     rotor_energy: float = 0.0

@@ -32,10 +32,10 @@ def patches(points: ImpactPairs, in_impact: np.ndarray) -> tuple[np.ndarray, np.
 
     Bodies `in_impact` (n,) bool have several patches per pair, unless one of these would attract."""
     n = len(in_impact)
-    rows, key, attracts = PairRows(points.pairs, n), keys(points.pairs, n), points.size <= 0.0
+    rows, key = PairRows(points.pairs, n), keys(points.pairs, n)
     pair, divided = np.searchsorted(rows.key, key), in_impact[rows.pairs].any(axis=1)
     while True:
-        first = _places(rows, points.place, attracts, divided)
+        first = _places(rows, points.place, divided)
         patch = nearest(key[first], points.place[first], key, points.place)
         wrong = divided[pair[first]] & cancelled(points.size, patch, len(first))
         if not wrong.any():
@@ -43,7 +43,7 @@ def patches(points: ImpactPairs, in_impact: np.ndarray) -> tuple[np.ndarray, np.
         divided[pair[first[wrong]]] = False
 
 
-def _places(rows: PairRows, place: np.ndarray, attracts: np.ndarray, divided: np.ndarray) -> np.ndarray:
+def _places(rows: PairRows, place: np.ndarray, divided: np.ndarray) -> np.ndarray:
     """Return the points at the places of patches, sorted by pair. The first one is farthest from the mean, each other one from
     the places before."""
     points, places = rows.taken(np.arange(len(place))), rows.taken(place)
@@ -53,9 +53,8 @@ def _places(rows: PairRows, place: np.ndarray, attracts: np.ndarray, divided: np
     for number in range(PATCHES):
         distance = np.einsum("ki,ki->k", places - origin, places - origin)
         nearby = distance if number == 1 else np.minimum(nearby, distance)
-        rank = np.where(rows.taken(attracts), -1.0, nearby)
-        most = np.maximum.reduceat(rank, rows.starts)[owner]
-        at = np.flatnonzero(rank >= most - TIE * np.abs(most))
+        most = np.maximum.reduceat(nearby, rows.starts)[owner]
+        at = np.flatnonzero(nearby >= most - TIE * np.abs(most))
         _, each = np.unique(owner[at], return_index=True)
         far = at[each]
         chosen.append(far if number == 0 else far[divided & (most[rows.starts] > 0.0)])

@@ -56,7 +56,8 @@ class Rebounds:
         (q_0, v_0), after = self.copies.previous, self.copies.present
         then, earlier = (v_0, v_0) if before is None else before
         before = q_0, then
-        if not (has_contact & (self.restitution.speeds(before[1], after[1]) > self.settings.tolerance)).any():
+        speeds = np.maximum(self.restitution.speeds(then), self.restitution.speeds(after[1]))
+        if not (has_contact & (speeds > self.settings.tolerance)).any():
             return None
         step = self.restitution.step(before, after, then - earlier, h)
         twists, n = step.then + step.changes, len(step.then)

@@ -51,7 +51,7 @@ from abd.potentials import free_motion
 from abd.rotations import axial
 from abd.step.impacts.grazing import grazing
 from abd.step.impacts.impact_friction import ImpactFriction
-from abd.step.impacts.impact_pairs import ImpactPairs, Impulses, Reactions, Rebound
+from abd.step.impacts.impact_pairs import ImpactPairs, Reactions, Rebound
 from abd.step.impacts.mobility import Mobility
 from abd.step.impacts.reflections import Blocks, Sweep, reflect, solve_factors
 from abd.tables import Table
@@ -72,20 +72,17 @@ LARGEST_COUPLING = 2e7
 
 @dataclass(frozen=True)
 class Step:
-    """States and velocities (n, 12) before and after a step, the twists (n, 6) before and after it, (n,) bool, prescribed
-    bodies whose velocity jumps in it, and its lengths (n,) [s]."""
+    """States and velocities (n, 12) before and after a step of lengths (n,) [s]; then, now: (n, 6) twists before and after it.
+
+    changes: (n, 6) those of prescribed bodies whose velocity jumps in the step: new contacts meet these with their final twists.
+    """
 
     before: tuple[np.ndarray, np.ndarray]
     after: tuple[np.ndarray, np.ndarray]
     then: np.ndarray
     now: np.ndarray
-    jumps: np.ndarray
+    changes: np.ndarray
     length: np.ndarray
-
-    @property
-    def changes(self) -> np.ndarray:
-        """(n, 6) changes of the twists of bodies that jump: new contacts meet these with their final twists."""
-        return np.where(self.jumps[:, None], self.now - self.then, 0.0)
 
 
 @dataclass(frozen=True)
@@ -119,10 +116,9 @@ class Restitution:
         self.reach = 2.0 * half_length(model.bodies.mass, model.bodies.moment)
         self._built_for, self._warned = None, False
 
-    def speeds(self, *velocities: np.ndarray) -> np.ndarray:
-        """Return (n,) the largest speed of a point of each body [m/s] in several states with velocities (n, 12)."""
-        each = (np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1) for qd in velocities)
-        return functools.reduce(np.maximum, each)
+    def speeds(self, qd: np.ndarray) -> np.ndarray:
+        """Return (n,) the largest speed of a point of each body [m/s] with velocities (n, 12)."""
+        return np.linalg.norm(qd[:, :3], axis=1) + self.reach * np.linalg.norm(qd[:, 3:], axis=1)
 
     def step(
         self, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], usual: np.ndarray,
@@ -133,8 +129,9 @@ class Restitution:
         usual: (n, 12) change of the velocities of kinematic bodies in half of the step before."""
         least = np.maximum(JUMP * self.speeds(usual), 2.0 * h * float(np.linalg.norm(self.settings.gravity)))
         jumps = self.kinematic & (self.speeds(after[1] - before[1]) > least)
-        length = np.broadcast_to(h, len(jumps))
-        return Step(before, after, self.twists(*before), self.twists(*after), jumps, length)
+        then, now = self.twists(*before), self.twists(*after)
+        changes = np.where(jumps[:, None], now - then, 0.0)
+        return Step(before, after, then, now, changes, np.broadcast_to(h, len(jumps)))
 
     def impacts(self, impact_pairs: ImpactPairs, step: Step, h: float | np.ndarray, fresh: np.ndarray) -> Impacts:
         """Return the possible impacts of a step of h [s], scalar or (n,); fresh: (k,) bool, pairs that became active in it."""
@@ -172,10 +169,9 @@ class Restitution:
         found = [one for group in groups if (one := self._rebound_of(impacts[group], step, sweep, J)) is not None]
         if not found:
             return None
-        twists, work, impulses, reactions = zip(*found, strict=True)
-        return Rebound(
-            qd + _rates(q, sum(twists)), *np.sum(work, axis=0).tolist(), Impulses.joined(*impulses), list(reactions)
-        )  # fmt: skip
+        twists, work, pairs, factor, reactions = zip(*found, strict=True)
+        velocity, work = qd + _rates(q, sum(twists)), np.sum(work, axis=0).tolist()
+        return Rebound(velocity, *work, ImpactPairs.joined(*pairs), np.concatenate(factor), list(reactions))
 
     def fitted(
         self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float],
@@ -219,9 +215,9 @@ class Restitution:
 
     def _rebound_of(
         self, impacts: Impacts, step: Step, sweep: Sweep, J: sparse.csr_matrix
-    ) -> tuple[np.ndarray, tuple[float, float], Impulses, Callable[[], Reactions]] | None:
-        """Return the twists (n, 6) that impacts of sorted worlds add, the work of friction and of drives [J], and the impulses of
-        pairs and joints; None if they are too many. J: (R, 6 n) of the constraints."""
+    ) -> tuple[np.ndarray, tuple[float, float], ImpactPairs, np.ndarray, Callable[[], Reactions]] | None:
+        """Return the twists (n, 6) that impacts of sorted worlds add, the work of friction and of drives [J], and pairs,
+        factors and joint impulses as in `Rebound`; None if they are too many. J: (R, 6 n) of the constraints."""
         q, now = step.after[0], step.now.ravel()
         pairs, seeds = impacts.impact_pairs.pairs, np.flatnonzero(impacts.is_seed)
         mobility = Mobility.of(self.model.bodies, q, self._rows, J, self._slack, pairs, seeds)
@@ -271,10 +267,9 @@ class Restitution:
         limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
         work = friction.work(A_all, limit, np.repeat(of_pair[pair], 2) * impulses, *slips, blocks.number[pair])
         drive_work = float(fraction @ of_drives)
-        impulses = Impulses(part.pairs, part.row, 1.0 + of_pair * s, part.points, part.place, of_pair[:, None] * by_pair)
-        rows = self._constraints[mobility.reached]
+        part, rows = replace(part, friction=of_pair[:, None] * by_pair), self._constraints[mobility.reached]
         return (
-            (scale * added).reshape(-1, 6), (work, drive_work), impulses,
+            (scale * added).reshape(-1, 6), (work, drive_work), part, 1.0 + of_pair * s,
             lambda: self._reactions(mobility, rows, mobility.reactions(scale * impulse)),
         )  # fmt: skip
 
