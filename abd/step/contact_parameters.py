@@ -32,8 +32,6 @@ BLOCKED_STEP = 1e-6
 """Largest safe step of a blocked island. The step after the line search is no criterion: stiff contacts shorten it too."""
 LARGEST_GROWTH = 64.0
 """Largest growth of a force at once: the gap at which a step was stopped is a poor measure of the force."""
-LARGEST_FACTOR = 2.0**60
-"""Largest factor."""
 RELAXATION = 0.1
 """Rate of return of an activation distance after an impact, over the tolerance velocity."""
 REACHED = 1e-3
@@ -118,7 +116,7 @@ class ContactStiffness:
         growth = growth[first]
         at, is_known = law.own.places(key)
         factor = law.own.factor.copy()
-        factor[at[is_known]] = np.minimum(growth[is_known] * factor[at[is_known]], LARGEST_FACTOR)
+        factor[at[is_known]] *= growth[is_known]
         new = key[~is_known]
         usual = law.regular(*law.bodies_of(new))
         added = PairParameters(new, usual, growth[~is_known], usual)

@@ -29,9 +29,6 @@ AFTER_JUMP = 4
 """Steps of implicit Euler after a change of constraints. Each reduces a penalty joint's velocity error to 1/`strength_ratio`;
 generalized alpha amplifies the rest several times before damping it."""
 
-SAME_LENGTH = 1e-6
-"""Relative difference of lengths of steps up to which they count as equal."""
-
 
 class History(IntEnum):
     """State of the acceleration history of a body; -k: none, and implicit Euler in the next k steps."""
@@ -187,7 +184,7 @@ class Modes:
         Otherwise joint forces would oscillate after the change, and grow with lengths that change often."""
         if not self._smooth_scheme or (isinstance(h, float) and isinstance(previous_h, float) and h == previous_h):
             return
-        differs = (np.abs(h - previous_h) > SAME_LENGTH * h) & np.not_equal(previous_h, 0.0)
+        differs = np.not_equal(h, previous_h) & np.not_equal(previous_h, 0.0)
         restarts = differs & np.isin(self.history, (History.USED, History.STARTED))
         states = np.where(self.articulations.jointed, History.RETURNS, History.NONE)
         self.history = np.where(restarts, states, self.history).astype(np.int32)
