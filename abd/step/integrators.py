@@ -133,8 +133,8 @@ class Modes:
     ) -> np.ndarray:
         """Return (n,) bool, bodies that implicit Euler integrates in a step of h [s], scalar or (n,).
 
-        These are bodies with active `contact` (n,) at the start, bodies after a jump, and jointed bodies that turn further than
-        `FAST_TURN`. fastest: largest |dA/dt| of a body [1/s]; state: returns q and qd (n, 12)."""
+        They have active `contact` (n,) at the start, follow a jump, or are in joints and turn further than `FAST_TURN`.
+        fastest: largest |dA/dt| of a body [1/s]; state: returns q and qd (n, 12)."""
         out = contact
         if self._is_special:
             out = out | (self.history < 0) | (self.history == History.CHANGED_PENALTY)

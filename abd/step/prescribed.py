@@ -1,8 +1,7 @@
-"""Kinematic bodies: motion to their prescribed poses within a step, never through another body.
+"""Kinematic bodies: motion along their arcs to their prescribed poses within a step, never through another body.
 
-A step starts by moving them along their arcs. An augmented Lagrangian minimises the distance of bodies that contact has stopped,
-and sets each on its target once its arc is collision-free. If an arc stays blocked, the step fails with ``blocked``, or the body
-lags behind if the settings allow it.
+An augmented Lagrangian minimises the distance of bodies that contact has stopped, and sets each on its target once its arc is
+collision-free. If an arc stays blocked, the step fails with ``blocked``, or the body lags behind if the settings allow it.
 """
 
 from __future__ import annotations

@@ -112,10 +112,8 @@ class StepperState(HostCopies):
         """Continue from a state; drop results of steps before it."""
         n = len(self.model.bodies)
         self.statistics = self.start_loads = None
-        self.time, self.frame = common(state.time), state.step
-        self.previous_h = common(state.previous_h)
-        bodies = replace(BodyHistory.none(n), stopped=self.stopped) if state.bodies is None else state.bodies
-        bodies = copied(bodies)
+        self.time, self.previous_h, self.frame = common(state.time), common(state.previous_h), state.step
+        bodies = copied(replace(BodyHistory.none(n), stopped=self.stopped) if state.bodies is None else state.bodies)
         self.constrained, self.modes.history = bodies.constrained, bodies.history
         self.prescribed.stride, self.sleep.time_at_rest = bodies.stride, bodies.time_at_rest
         if not np.array_equal(bodies.stopped, self.stopped):
@@ -124,7 +122,12 @@ class StepperState(HostCopies):
         previous_qd = state.qd if state.previous_qd is None else state.previous_qd
         self.backend.states.load_state(state.q, state.qd, previous_q, previous_qd, bodies.forces)
         self.backend.friction.set_anchors(copied(state.anchors))
-        self._restore_pairs(state.pairs)
+        if state.pairs is not None:
+            self.backend.touch.set_pair_parameters(copied(state.pairs))
+        else:  # they follow from the positions
+            self.initial_contacts, touching = find_parameters(self.backend)
+            if touching.any():
+                self.constrained = self.articulations.containing(touching != 0)
         self.joints.follow_poses(previous_q)
         self.forget_copies()
         self.forces.forget()
@@ -157,15 +160,6 @@ class StepperState(HostCopies):
                 "release, or for another scene; run the scene from its start"
             )
         return memory
-
-    def _restore_pairs(self, own: PairParameters | None) -> None:
-        """Set the parameters of pairs; None finds them from the positions."""
-        if own is not None:
-            self.backend.touch.set_pair_parameters(copied(own))
-            return
-        self.initial_contacts, touching = find_parameters(self.backend)
-        if touching.any():
-            self.constrained = self.articulations.containing(touching != 0)
 
     def start_contacts(self, bodies: np.ndarray) -> None:
         """Start collisions of pairs with some bodies (indices): set the contact parameters of close pairs."""

@@ -33,15 +33,13 @@ class Mobility:
 
     Attributes:
         chosen: (k,) indices of the connected pairs.
-        blocks: (n, 6, 6) W_b, zero for bodies that do not move or are not connected.
-        free: (6 n, 6 n) block diagonal matrix of them; J: (R, 6 n) joint rows, slack: (R,) their C; factor: of
-            ``J W_0 J^T + C``, None without rows.
+        free: (6 n, 6 n) block diagonal matrix of W_b, zero for bodies that do not move or are not connected.
+        J: (R, 6 n) joint rows, slack: (R,) their C; factor: of ``J W_0 J^T + C``, None without rows.
         joined: (n,) bool, bodies in these rows; reached: mask of the given rows that are in J.
         of_bodies (n,), of_pairs (k,), of_rows (R,): numbers of their components, of bodies that pairs and joints connect.
     """
 
     chosen: np.ndarray
-    blocks: np.ndarray
     free: sparse.csr_matrix
     J: sparse.csr_matrix
     slack: np.ndarray
@@ -51,10 +49,6 @@ class Mobility:
     of_bodies: np.ndarray
     of_pairs: np.ndarray
     of_rows: np.ndarray
-
-    @property
-    def jointed(self) -> bool:
-        return self.factor is not None
 
     @classmethod
     def of(
@@ -83,16 +77,14 @@ class Mobility:
         blocks = _blocks(bodies, q, rows.basis, np.flatnonzero(movable & np.isin(label[:n], chosen_labels)))
         free = sparse.bsr_matrix((blocks, np.arange(n), np.arange(n + 1)), shape=(6 * n, 6 * n)).tocsr()
         reached = np.isin(label[n:], chosen_labels)
-        J, slack = J[reached].tocsr(), slack[reached]
-        joined, components = np.zeros(n, dtype=bool), (label[:n], of_pair[chosen], label[n:][reached])
-        if not J.shape[0]:
-            return cls(chosen, blocks, free, J, slack, None, joined, reached, *components)
+        J, slack, joined, factor = J[reached].tocsr(), slack[reached], np.zeros(n, dtype=bool), None
         joined[J.indices // 6] = True
-        S = (J @ free @ J.T).tocsc()
-        weight = S.diagonal()
-        # regularise rows that are redundant or have no mobile body
-        S = S + sparse.diags(slack + np.where(weight > 0.0, 1e-11 * weight, 1.0))
-        return cls(chosen, blocks, free, J, slack, scipy.sparse.linalg.splu(S.tocsc()), joined, reached, *components)
+        if J.shape[0]:
+            S = (J @ free @ J.T).tocsc()
+            weight = S.diagonal()
+            # regularise rows that are redundant or have no mobile body
+            factor = scipy.sparse.linalg.splu((S + sparse.diags(slack + np.where(weight > 0.0, 1e-11 * weight, 1.0))).tocsc())
+        return cls(chosen, free, J, slack, factor, joined, reached, label[:n], of_pair[chosen], label[n:][reached])
 
     def apply(self, impulses: np.ndarray) -> np.ndarray:
         """Return twists (6 n, ...) of impulses."""

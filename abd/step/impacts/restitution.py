@@ -180,10 +180,9 @@ class Restitution:
         """Return velocities (n, 12) with those of bodies (n,) bool fitted to their joints, the work of drives [J], and functions
         that compute the reactions of joints; None if they do not change.
 
-        The change is the smallest one in the norm of the mass matrix. Velocities of implicit Euler are those of the chords of a
-        step: a body that turns by w h about a joint leaves it by half of that, of its speed. `driven`: speeds [m/s or rad/s] of
-        driven coordinates, by joint and name; rotors and other coordinates move freely. `compliant`: (R,) bool, compliant rows
-        with the speeds `rates` (R,); other compliant rows move freely."""
+        The change is the smallest one in the norm of the mass matrix. `driven`: speeds [m/s or rad/s] of driven coordinates, by
+        joint and name; `compliant`: (R,) bool, compliant rows with the speeds `rates` (R,). Other coordinates and compliant rows
+        move freely, and so do rotors."""
         self._update_rows(system, q)
         rows = self._rows
         place = {(int(rows.joint[row]), rows.name[row]): int(row) for row in rows.coordinates()}
@@ -202,7 +201,7 @@ class Restitution:
             chosen = np.flatnonzero(bodies & (self.model.bodies.world == world))
             pairs, seeds = np.stack([chosen, chosen], axis=1), np.arange(len(chosen))
             mobility = Mobility.of(self.model.bodies, q, rows, J, slack, pairs, seeds)
-            if mobility.jointed:
+            if mobility.factor is not None:
                 impulses = mobility.fit(twists, speeds[mobility.reached])
                 change = mobility.free @ (mobility.J.T @ impulses)
                 is_driven = np.isin(held[mobility.reached], moved)
