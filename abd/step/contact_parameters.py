@@ -113,14 +113,9 @@ class ContactStiffness:
         growth = np.minimum(2.0 ** np.maximum(1.0, missing), LARGEST_GROWTH)
         law = backend.pair_law
         key, first = np.unique(law.keys(*pairs[tight].T), return_index=True)
-        growth = growth[first]
-        at, is_known = law.own.places(key)
-        factor = law.own.factor.copy()
-        factor[at[is_known]] *= growth[is_known]
-        new = key[~is_known]
-        usual = law.regular(*law.bodies_of(new))
-        added = PairParameters(new, usual, growth[~is_known], usual)
-        backend.touch.set_pair_parameters(merged(replace(law.own, factor=factor), added))
+        own, at = _extended(law, key)
+        own.factor[at] *= growth[first]
+        backend.touch.set_pair_parameters(own)
         backend.iteration.evaluate()
         changed = np.zeros(len(chosen), dtype=bool)
         changed[of[tight]] = True
@@ -145,7 +140,7 @@ class ContactStiffness:
         if not len(law.own) and not len(impact_pairs):
             return
         pairs, gaps = backend.touch.pair_gaps()
-        own = _with_impacts(law.own, law, impact_pairs, pairs, gaps) if len(impact_pairs) else law.own
+        own = _with_impacts(law, impact_pairs, pairs, gaps) if len(impact_pairs) else law.own
         gap = _gaps_of(own.key, law, pairs, gaps)
         if ((gap >= 1.0) & (gap < np.inf)).any():  # gaps beyond the activation may be bounds
             gap = _gaps_of(own.key, law, *backend.touch.pair_gaps(exact=True))
@@ -173,20 +168,21 @@ def new_contacts(backend, bodies: np.ndarray, closing: np.ndarray) -> tuple[np.n
     return is_new, is_new & (gap >= (1.0 - REACHED) * activation)
 
 
-def _with_impacts(
-    own: PairParameters, law: PairLaw, impact_pairs: np.ndarray, pairs: np.ndarray, gaps: np.ndarray
-) -> PairParameters:
+def _with_impacts(law: PairLaw, impact_pairs: np.ndarray, pairs: np.ndarray, gaps: np.ndarray) -> PairParameters:
     """Return parameters after impacts of pairs of bodies (k, 2), from the gaps (m,) [activations] of the listed pairs (m, 2)."""
     key = np.unique(law.keys(*impact_pairs.T))
-    first, second = law.bodies_of(key)
-    usual, now = law.regular(first, second), law.activation(first, second)
-    gap = np.minimum(_gaps_of(key, law, pairs, gaps), 1.0) * now
-    at, is_known = own.places(key)
-    activation = np.maximum(np.minimum(now, gap), SMALLEST_ACTIVATION * usual)
-    lowered = replace(own, activation=own.activation.copy())
-    lowered.activation[at[is_known]] = activation[is_known]
-    new = ~is_known
-    return merged(lowered, PairParameters(key[new], activation[new], np.ones(new.sum()), usual[new]))
+    bodies, (own, at) = law.bodies_of(key), _extended(law, key)
+    gap = np.minimum(_gaps_of(key, law, pairs, gaps), 1.0) * law.activation(*bodies)
+    own.activation[at] = np.maximum(gap, SMALLEST_ACTIVATION * law.regular(*bodies))
+    return own
+
+
+def _extended(law: PairLaw, key: np.ndarray) -> tuple[PairParameters, np.ndarray]:
+    """Return a copy of the parameters of single pairs, common ones for new keys (k,), and the places of the keys (k,)."""
+    new = key[~law.own.places(key)[1]]
+    usual = law.regular(*law.bodies_of(new))
+    own = merged(law.own, PairParameters(new, usual, np.ones(len(new)), usual))
+    return own, np.searchsorted(own.key, key)
 
 
 def _gaps_of(key: np.ndarray, law: PairLaw, pairs: np.ndarray, gaps: np.ndarray) -> np.ndarray:

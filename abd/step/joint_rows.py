@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import numpy as np
@@ -99,33 +99,32 @@ class JointRows:
         """Return bodies of position and velocity drives whose speed jumps in a substep of h [s] from `time` [s].
 
         previous_h: length of the substep before [s], 0 at the start; all scalars or (n,)."""
-        system, laws = self.backend.system, self.backend.system.row_laws
         bodies: list[int] = []
-        for row in system.stiff_drives:
-            child = int(system.row_bodies[1][row])
-            begin, length, last_length = (of_body(one, child) for one in (time, h, previous_h))
-            is_velocity = bool(laws.follows[row])
-            function = (laws.rate_of if is_velocity else laws.target_of)[row]
+        for row, function, is_velocity, begin, length, last_length in self._stiff_drives(time, h, previous_h):
             if last_length > 0.0 and isinstance(function, Constant):
                 continue
             actual = None if last_length > 0.0 else tuple(self.copies.memory.history[[slots.VALUE, slots.RATE], row])
             if speed_jumps(function, is_velocity, begin, length, last_length, actual):
-                bodies += (int(ends[row]) for ends in system.row_bodies)
+                bodies += (int(ends[row]) for ends in self.backend.system.row_bodies)
         return [body for body in bodies if body != WORLD]
+
+    def _stiff_drives(self, time: PerBody, h: PerBody, previous_h: PerBody) -> Iterator[tuple]:
+        """Yield position and velocity drives: row, function of time [s], whether it is a velocity, and its three times [s]."""
+        system, laws = self.backend.system, self.backend.system.row_laws
+        for row in system.stiff_drives:
+            is_velocity = bool(laws.follows[row])
+            times = (of_body(one, int(system.row_bodies[1][row])) for one in (time, h, previous_h))
+            yield row, (laws.rate_of if is_velocity else laws.target_of)[row], is_velocity, *times
 
     def drive_rates(self, time: PerBody, h: PerBody, previous_h: PerBody) -> dict[tuple[int, str], float]:
         """Return speeds [m/s or rad/s] at `time` [s] of coordinates with drives without effort limit, by joint and name.
 
         Users may set constants from step to step (`_speed_at_start`). previous_h, h: lengths of the last substep and of the next
         one [s]; all scalars or (n,)."""
-        system, laws = self.backend.system, self.backend.system.row_laws
-        out = {}
-        for row in system.stiff_drives:
+        laws, out = self.backend.system.row_laws, {}
+        for row, function, is_velocity, begin, length, last_length in self._stiff_drives(time, h, previous_h):
             if laws.law[row] != Law.QUADRATIC:
                 continue
-            child, is_velocity = int(system.row_bodies[1][row]), bool(laws.follows[row])
-            begin, length, last_length = (of_body(one, child) for one in (time, h, previous_h))
-            function = (laws.rate_of if is_velocity else laws.target_of)[row]
             if isinstance(function, Constant):
                 rate = self._speed_at_start(row, function(begin), is_velocity, length, last_length)
             elif is_velocity:

@@ -36,21 +36,17 @@ class Minimisation:
 
         With a single lagging, only islands whose contacts were made or loaded in the substep are lagged again."""
         backend, settings = self.backend, self.settings
-        laggings, friction_tolerance = settings.friction_iterations, settings.friction_tolerance
-        if backend.friction.enabled and laggings < 0:
-            return balance(
-                backend, settings, self.progress,
-                lambda part, tolerance: self.minimise(tolerance, progress=part),
-            )  # fmt: skip
-        if backend.friction.enabled and laggings == 1:
+        laggings = settings.friction_iterations if backend.friction.enabled else 0
+        if laggings < 0:
+            return balance(backend, settings, self.progress, lambda part, tolerance: self.minimise(tolerance, progress=part))
+        if laggings == 1:
             return self._lag_once_more()
-        failure = self.minimise(settings.tolerance, friction_tolerance)
-        for _ in range(laggings - 1 if backend.friction.enabled else 0):
-            if failure is not None:
-                return failure
-            self.lagged_again = True
-            backend.touch.lag_friction()
-            failure = self.minimise(friction_tolerance)
+        failure = self.minimise(settings.tolerance, settings.friction_tolerance)
+        for _ in range(laggings - 1):
+            if failure is None:
+                self.lagged_again = True
+                backend.touch.lag_friction()
+                failure = self.minimise(settings.friction_tolerance)
         return failure
 
     def minimise(

@@ -92,12 +92,12 @@ class Rebounds:
         if not bodies.any():
             return 0.0, []
         (q, qd), rates = self.copies.present, self.copies.memory.history[slots.RATE]
-        fitted = self.restitution.fitted(bodies, q, qd, self.backend.system, driven, compliant, rates)
-        if fitted is None:
+        velocity, work, reactions = self.restitution.fitted(bodies, q, qd, self.backend.system, driven, compliant, rates)
+        if (velocity == qd).all():
             return 0.0, []
-        self._set_velocity(fitted[0], fitted[0] - qd)
+        self._set_velocity(velocity, velocity - qd)
         self.copies.memory.history[slots.RATE, compliant] = rates[compliant]
-        return fitted[1:]
+        return work, reactions
 
     def friction_points(self, q: np.ndarray) -> FrictionPoints:
         """Return the points with friction in the last step, which led to q (n, 12)."""

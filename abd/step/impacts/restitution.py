@@ -12,9 +12,13 @@ They start from the velocities w = v before the step. Each pass reflects the clo
 
 until none closes; pairs at rest may close as before, ``P_k . w+ >= min(0, P_k . v)``. Where all e_k are 0, one pass takes all
 pairs. W is the inverse mass matrix of the rigid motions that joints, and drives and brakes without effort limit, allow
+<<<<<<< HEAD
 (`abd.step.impacts.mobility`). Compliant rows are constraints if the step does not resolve their vibration. A pass adds no energy
 if the e_k are equal: it is the inelastic solution of the pairs, plus the fraction e of its impulses. With u_k the ``P_k . w``
 after the last pass, the velocities v' at the end of the step become
+=======
+(`abd.step.impacts.mobility`). With u_k the ``P_k . w`` after the last pass, the velocities v' at the end of the step become
+>>>>>>> 0c357344 (One place adds parameters of single pairs; one loop over stiff drives)
 
     v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs with an impact, s_k >= -1,
                                       P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
@@ -176,9 +180,9 @@ class Restitution:
     def fitted(
         self, bodies: np.ndarray, q: np.ndarray, qd: np.ndarray, system: JointSystem, driven: dict[tuple[int, str], float],
         compliant: np.ndarray, rates: np.ndarray,
-    ) -> tuple[np.ndarray, float, list[Callable[[], Reactions]]] | None:  # fmt: skip
+    ) -> tuple[np.ndarray, float, list[Callable[[], Reactions]]]:  # fmt: skip
         """Return velocities (n, 12) with those of bodies (n,) bool fitted to their joints, the work of drives [J], and functions
-        that compute the reactions of joints; None if they do not change.
+        that compute the reactions of joints.
 
         The change is the smallest one in the norm of the mass matrix. `driven`: speeds [m/s or rad/s] of driven coordinates, by
         joint and name; `compliant`: (R,) bool, compliant rows with the speeds `rates` (R,). Other coordinates and compliant rows
@@ -192,7 +196,7 @@ class Restitution:
         others = ~(self._driven | np.isin(self._constraints, given))
         held, slack = np.append(self._constraints[others], given), np.append(self._slack[others], np.zeros(len(given)))
         if not len(held):
-            return None
+            return qd, 0.0, []
         known = rows.scale[given] * np.array([*rates[system.compliant][keep], *driven.values()])
         speeds = np.append(np.zeros(len(held) - len(given)), known)
         twists, changes, J = self.twists(q, qd).ravel(), np.zeros(6 * len(q)), self._jacobian(q, held)
@@ -208,8 +212,6 @@ class Restitution:
                 work += float(impulses[is_driven] @ (mobility.J @ (twists + 0.5 * change))[is_driven])
                 changes += change
                 reactions.append(functools.partial(self._reactions, mobility, held[mobility.reached], impulses))
-        if not changes.any():
-            return None
         return qd + _rates(q, changes.reshape(-1, 6)), work, reactions
 
     def _rebound_of(
