@@ -144,7 +144,8 @@ class Restitution:
         closing += np.where(fresh, impact_pairs.power(step.changes), 0.0)
         opening = np.where(impact_pairs.is_contact, np.maximum(OPENING * fall, 2.0 * self.settings.tolerance), 0.0)
         opens = np.maximum(closing, 0.0)
-        is_seed = (closing < -least * size) | (left - opens > opening * size)
+        speeds = np.maximum(self.speeds(step.before[1]), self.speeds(step.after[1]))[impact_pairs.pairs].max(axis=1)
+        is_seed = (speeds > self.settings.tolerance) & ((closing < -least * size) | (left - opens > opening * size))
         return Impacts(impact_pairs, opens, closing, left, least, fresh, is_seed)
 
     def least(self, pairs: ImpactPairs, h: float | np.ndarray, fresh: np.ndarray) -> np.ndarray:
