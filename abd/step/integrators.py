@@ -70,6 +70,13 @@ class Articulations:
         found[self._components[mobile]] = True
         return found[self._components]
 
+    def touching(self, bodies: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+        """Return (n,) bool, the dynamic bodies that joints, couplings and the contacts of pairs of bodies (k, 2) connect with the
+        dynamic bodies among `bodies` (n,) bool."""
+        between = self._components[pairs[self.dynamic[pairs].all(axis=1)]]
+        label = connected_labels(self._count, between)[self._components]
+        return np.isin(label, label[bodies & self.dynamic]) & self.dynamic
+
 
 def _coupled_components(model: Model, ends: np.ndarray) -> np.ndarray:
     """Return (n,) component of every body by joints with bodies `ends` (j, 2), -1 for the world, and by couplings.

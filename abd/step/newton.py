@@ -93,7 +93,7 @@ class Minimisation:
             return failure
         frozen, current = backend.touch.friction_loads()
         pairs = changed(frozen, current, backend.steps.mobility(), settings, self.h)
-        # impacts include the friction of all contacts of their articulations
+        # impacts include the friction of all contacts of connected bodies
         in_impact = self.stepper.rebounds.ahead(self.h) if len(pairs) else np.zeros(backend.n, dtype=bool)
         pairs = pairs[~in_impact[pairs].any(axis=1)]
         chosen = islands_of(backend, pairs.ravel())

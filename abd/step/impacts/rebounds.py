@@ -105,12 +105,14 @@ class Rebounds:
         return friction_points(pair, *lagged, q, self.backend.at.eps[pair[:, 0].astype(int)], self.settings.eps_v)
 
     def ahead(self, h: PerBody) -> np.ndarray:
-        """Return (n,) bool, the articulations of contacts at the iterate of a substep of h [s] that will have an impact."""
+        """Return (n,) bool, the bodies that joints and contacts connect with contacts that will have an impact.
+
+        They are those at the iterate of a substep of h [s], scalar or (n,)."""
         then, q = self.restitution.twists(*self.copies.present), self.backend.states.read_positions()
         _, contacts, _, fresh = self._contacts(h, q, then)
         least = self.restitution.least(contacts, h, fresh)
         bodies = np.isin(np.arange(len(then)), contacts.pairs[_closing(contacts, then) > least])
-        return self.articulations.containing(bodies)
+        return self.articulations.touching(bodies, contacts.pairs)
 
     def _contacts(
         self, h: PerBody, q: np.ndarray, twists: np.ndarray
