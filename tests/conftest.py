@@ -114,3 +114,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory):
     from exported_run import make
 
     return make(tmp_path_factory.mktemp("exported"))
+
+
+@pytest.fixture
+def without_core(monkeypatch):
+    """The definitions of barriers without their cores, as ipctk has them."""
+    monkeypatch.setattr("abd.potentials.barrier.CORE", 0.0)

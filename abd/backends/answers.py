@@ -32,7 +32,6 @@ class Status:
         failure: one of `cuda_kernels.step.control`, 0 without.
         covered: whether the candidate list covers the path; motion: otherwise, the largest motion along it [m].
         moving: whether an island has not converged; worst: largest speed with which islands converged [m/s].
-        gap: smallest gap of the moving islands [activations]; least: their smallest collision-free step.
         open: largest residual, over its tolerance, of exact joints in islands that have otherwise converged.
         trials, linear: energy evaluations, iterations of conjugate gradients.
         needed: needed capacities for pairs and runs of contacts and of friction, and number of lagged contacts.
@@ -43,8 +42,6 @@ class Status:
     motion: float
     moving: bool
     worst: float
-    gap: float
-    least: float
     open: float
     trials: int
     linear: int

@@ -9,8 +9,8 @@ bodies, each a fixed fraction of the thinnest extent. F accelerates the reduced 
 a reference acceleration. The reference is the largest of gravity, the acceleration by loads, and that which reverses
 the velocity of a body within its size. F does not depend on the step length or on other bodies.
 
-``solver.d_hat`` and ``solver.contact_stiffness``, if given, hold for all pairs. A pair may have parameters of its own
-(`PairParameters`): a smaller activation if it starts closer, and a larger force if it carries more.
+``solver.d_hat`` and ``solver.contact_stiffness``, if given, hold for all pairs. A pair has a smaller activation of its own
+(`PairParameters`) if it starts closer, or after an impact.
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ class PairParameters(Table):
 
     Attributes:
         key: (k,) int64, ``min n + max`` of the bodies of a pair among n bodies.
-        activation: (k,) [m]; factor: (k,) on the force; home: (k,) activation to which it returns [m].
+        activation: (k,) [m]; home: (k,) activation to which it returns [m].
     """
 
     key: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     activation: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    factor: np.ndarray = field(default_factory=lambda: np.zeros(0))
     home: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def places(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,12 +94,10 @@ class PairLaw:
 
     def stiffness(self, i: np.ndarray, j: np.ndarray, a: np.ndarray, xi: np.ndarray) -> np.ndarray:
         """(m,) kappa_c of bodies i and j for activations a and separations xi [m]."""
-        at, own = self.own.places(self.keys(i, j))
-        factor = np.where(own, self.own.factor[at], 1.0) if len(self.own) else 1.0
-        return factor * self.force(i, j, xi) / FORCE_SCALE[self.barrier](a, xi)
+        return self.force(i, j, xi) / FORCE_SCALE[self.barrier](a, xi)
 
     def force(self, i: np.ndarray, j: np.ndarray, xi: np.ndarray) -> np.ndarray:
-        """(m,) F of bodies i and j [N], without the factors of single pairs."""
+        """(m,) F of bodies i and j [N]."""
         if self.given:
             return self.given * FORCE_SCALE[self.barrier](self.regular(i, j), xi)
         acceleration = np.maximum(self.acceleration[i], self.acceleration[j])

@@ -9,13 +9,20 @@ A pair at distance d with separation xi (the sum of its radii and the minimum se
     log_sq   b =  (x - h)^2 ln(x/h)^2                        [m^4]   libuipc
     cubic    b = -(2 / (3 d_hat)) (d - xi - d_hat)^3         [m^2]   Ando 2024
 
-All barriers and their first derivatives vanish continuously at ``d = xi + d_hat``. ``log`` and ``log_sq`` are unbounded
-at ``d = xi``; ``cubic`` is bounded. Ando's stiffness depends on the gap; here it does not (docs/limitations.md).
+Each has a core in addition, with the weight c = `CORE`,
+
+    c (h - x)^3 / x,    for cubic    c (h - x)^3 / (x (d_hat + 2 xi)^2)
+
+For xi = 0 its force grows with the third power of 1 / d. It carries loads far above the weight of a body, as in impacts, at
+gaps that are not tiny; at the gaps of smaller loads it is negligible. All barriers and their first derivatives vanish
+continuously at ``d = xi + d_hat`` and are unbounded at ``d = xi``. Ando's stiffness depends on the gap; here it does not.
 """
 
 from __future__ import annotations
 
 import numpy as np
+
+from cuda_kernels.shared.contact import CORE
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 """``(b, db/dD, d2b/dD2)``, each (m,)."""
@@ -45,7 +52,8 @@ def barrier(kind: str, D: np.ndarray, d_hat: np.ndarray | float, xi: np.ndarray 
     active = ~violated & (x < h)
     b = np.where(violated, np.inf, 0.0)
     b1, b2 = np.zeros(D.shape), np.zeros(D.shape)
-    b[active], b1[active], b2[active] = FAMILIES[kind](D[active], d_hat[active], xi[active])
+    at = D[active], d_hat[active], xi[active]
+    b[active], b1[active], b2[active] = np.add(FAMILIES[kind](*at), _core(kind, *at))
     return b, b1, b2
 
 
@@ -72,6 +80,12 @@ def _cubic(D: np.ndarray, d_hat: np.ndarray, xi: np.ndarray) -> Parts:
     y = d - xi - d_hat
     b_d, b_dd = -2.0 * y**2 / d_hat, -4.0 * y / d_hat
     return -2.0 * y**3 / (3.0 * d_hat), b_d / (2.0 * d), (b_dd - b_d / d) / (4.0 * D)
+
+
+def _core(kind: str, D: np.ndarray, d_hat: np.ndarray, xi: np.ndarray) -> Parts:
+    x, h = _shifted(D, d_hat, xi)
+    y, r, scale = x - h, (x - h) / x, CORE * FORCE_SCALE[kind](d_hat, xi) / FORCE_SCALE["log"](d_hat, xi)
+    return -scale * y**2 * r, scale * y * r * (r - 3.0), scale * 2.0 * r * (3.0 * (r - 1.0) - r**2)
 
 
 FAMILIES = {

@@ -1,7 +1,6 @@
 """Newton's method on the incremental potential, one substep of the integrator.
 
     repeat  an iteration (`abd.backends.recorded.iteration`), without collisions along its path
-            stiffen contacts with a small gap
     until   the largest vertex displacement of a full step, over h, is at most the tolerance, exact joints are closed, and
             forces on bodies in contact balance (`abd.step.friction_lag`)
 """
@@ -80,8 +79,6 @@ class Minimisation:
                 failure, _ = of_path(self.stepper, self.iterates, iteration.unproven(h), h)
             if failure is not None:
                 return failure
-            if (stiffened := self.stepper.stiffness.adapt(backend, status.gap, status.least)) is not None:
-                iteration.wake(stiffened)
         return not_converged(backend, settings.max_newton, status.open, iteration.speeds(), iteration.tolerances())
 
     def _lag_once_more(self) -> StepFailure | None:

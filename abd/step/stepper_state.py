@@ -19,7 +19,7 @@ from abd.joints.rows.system import HISTORY, JointMemory
 from abd.model import Model
 from abd.potentials.integrators import longest
 from abd.state import BodyHistory, State
-from abd.step.contact_parameters import ContactStiffness, find_parameters
+from abd.step.contact_parameters import find_parameters
 from abd.step.frame_forces import FrameForces
 from abd.step.frame_path import FramePath
 from abd.step.host_copies import HostCopies
@@ -55,7 +55,7 @@ class StepperState(HostCopies):
         super().__init__(backend)
         self.model, self.settings = model, model.settings
         articulations = self.articulations = Articulations(model)
-        self.stiffness, self.prescribed, self.sleep = ContactStiffness(model), Prescribed(model), Sleep(model)
+        self.prescribed, self.sleep = Prescribed(model), Sleep(model)
         self.modes, self.warnings = Modes(model, articulations), Warnings(model, articulations.jointed)
         self.rows = JointRows(model, articulations, self)
         self.rebounds, self.forces = Rebounds(model, articulations, self), FrameForces(self)

@@ -21,6 +21,7 @@ from abd.energies import StepStatistics, external_work
 from abd.errors import OutOfMemory, StepFailure
 from abd.joints.rows.forces import released_energies
 from abd.potentials.integrators import Scheme, Schemes, longest, row_weights
+from abd.step.contact_parameters import relax, update_parameters
 from abd.step.newton import Minimisation
 from abd.step.stepper_state import StepperState
 from abd.step.verdict import ContactBegan, IteratePath, contact_began, fast_contact, of_path
@@ -140,7 +141,6 @@ class Substeps:
         if contacts or stepper.sleep.may_sleep(stepper.joints).any():
             return False
         stepper.load_memory()
-        stepper.stiffness.begin()
         with progress.time("whole step"):
             outcome = whole.run(rule, mode, stepper.time + rule.h, stepper.constrained)
         if outcome is None:
@@ -161,7 +161,6 @@ class Substeps:
         if prescribed.any:  # inactive bodies stay
             poses, bodies = prescribed.target_poses(stepper.time + h), prescribed.bodies
             target_poses = np.where(stepper.excluded[bodies, None], stepper.q[bodies], poses)
-        stepper.stiffness.begin()
         smooth = stepper.modes.smooth(mode)
         minimisation = Minimisation(stepper, h, self.iterates, smooth, progress)
         with progress.time("start"):
@@ -173,7 +172,7 @@ class Substeps:
             may_sleep = stepper.sleep.may_sleep(stepper.joints)
             moving = np.select([may_sleep, stepper.constrained], [STAY, WITHOUT_FORCES], WITH_FORCES)
             backend.start.run(moving, may_sleep)
-            stepper.stiffness.relax(backend, h)
+            relax(backend, settings.tolerance, h)
             self.iterates.poses = []
             if backend.touch.may_collide:
                 self.iterates.add(backend.states.copy_positions())
@@ -243,7 +242,7 @@ class Substeps:
             constrained = constrained | limited
         stepper.constrained = constrained if constrained is stepper.none else articulations.containing(constrained)
         stepper.forces.own = backend.pair_law.own
-        stepper.stiffness.end(backend, h, stepper.rebounds.impact_pairs)
+        update_parameters(backend, stepper.rebounds.impact_pairs)
         if len(stepper.rebounds.impact_pairs):  # their barriers have other parameters now
             stepper.statistics = replace(stepper.statistics, contact=backend.readings.statistics().contact)
 

@@ -5,7 +5,7 @@ Both follow from the two bodies, except for the pairs listed in `PairParameters`
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, TWO, ZERO
+from cuda_kernels.bodies.affine import TWO, ZERO
 from cuda_kernels.contact.barrier import CUBIC, LOG, LOG_SQ
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import lower_bound
@@ -17,13 +17,11 @@ FORCE_SHARE = wp.constant(wp.float64(shared.FORCE_SHARE))
 
 @wp.struct
 class PairParameters:
-    """Pairs with their own parameters: sorted keys ``min n + max`` of n bodies, activation distances [m], factors on the force;
-    count (1,) of them."""
+    """Pairs with their own parameters: sorted keys ``min n + max`` of n bodies, activation distances [m]; count (1,) of them."""
 
     count: wp.array(dtype=wp.int32)
     key: wp.array(dtype=wp.int64)
     activation: wp.array(dtype=wp.float64)
-    factor: wp.array(dtype=wp.float64)
 
 
 @wp.struct
@@ -95,7 +93,4 @@ def pair_stiffness(
         force = FORCE_SHARE * wp.max(p.acceleration[i], p.acceleration[j]) / (p.lightness[i] + p.lightness[j])
     if k < 0 and p.given > ZERO:
         return p.given
-    factor = ONE
-    if k >= 0:
-        factor = p.own.factor[k]
-    return factor * force / force_scale(kind, a, xi)
+    return force / force_scale(kind, a, xi)

@@ -12,6 +12,8 @@ TRANSIENT = 0.05
 SMALLEST_SQUARED_SINE = 1e-3
 """Lower bound of the squared sine between two edges in that curvature."""
 
+CORE = 0.05
+"""Weight of the core of a barrier (`abd.potentials.barrier`)."""
 FORCE_SHARE = 10.0
 """Force of a pair relative to the force that gives its reduced mass the reference acceleration."""
 

@@ -25,17 +25,13 @@ SPEED = 4
 """Largest speed of the last direction [m/s]."""
 WORST = 5
 """Largest speed at which an island converged [m/s]."""
-GAP = 6
-"""Smallest gap of the islands that have not converged [activations]."""
-LEAST = 7
-"""Smallest safe step of these islands."""
-OPEN = 8
+OPEN = 6
 """Largest residual, over its tolerance, of exact joints in islands that have otherwise converged."""
-CORRECTION = 9
+CORRECTION = 7
 """Tolerance of the solves that close exact joints."""
-FRICTION_TOLERANCE = 10
+FRICTION_TOLERANCE = 8
 """Newton's tolerance of islands with friction [m/s]."""
-NUMBERS = 11
+NUMBERS = 9
 
 # flags --------------------------------------------------------------------------------------------------------------
 
@@ -152,8 +148,6 @@ def begin_iteration(first: wp.int32, c: Control):
     c.flags[MOVING] = 0
     c.flags[TRIALS] = 0
     c.flags[LINEAR] = 0
-    c.at[GAP] = wp.float64(wp.inf)
-    c.at[LEAST] = ONE
     c.at[OPEN] = ZERO
 
 

@@ -40,8 +40,6 @@ from cuda_kernels.shared import step as shared
 from cuda_kernels.step.control import (
     FORCING,
     FRICTION_TOLERANCE,
-    GAP,
-    LEAST,
     MOVING,
     NOT_FINITE,
     OPEN,
@@ -324,27 +322,8 @@ def end_iteration(first: wp.int32, c: Control, errors: wp.array(dtype=wp.float64
     if c.moved[w] / c.length[w] <= c.tolerance[w]:
         c.residual_bound[w] = BOUND_GROWTH * c.residual_bound[w]
     c.flags[MOVING] = 1
-    # the minimum does not depend on the order; the comparison avoids most of the atomics
-    if c.limit[w] < c.at[LEAST]:
-        wp.atomic_min(c.at, LEAST, c.limit[w])
     if is_exact and in_tolerance:
         wp.atomic_max(c.at, OPEN, errors[w])
-
-
-@wp.kernel
-def fold_gaps(first: wp.int32, c: Control, gaps: wp.array(dtype=wp.float64)):
-    """Compute the smallest gap of the islands that have not converged [activations]."""
-    w = wp.tid() + first
-    if w < c.counts[0] and c.converged[w] == 0 and gaps[w] < c.at[GAP]:
-        wp.atomic_min(c.at, GAP, gaps[w])
-
-
-@wp.kernel
-def wake(first: wp.int32, c: Control, chosen: wp.array(dtype=wp.int32)):
-    """Mark chosen islands (islands,) as not converged, because their contacts have changed."""
-    w = wp.tid() + first
-    if w < c.counts[0] and chosen[w] != 0:
-        c.converged[w] = 0
 
 
 @wp.kernel

@@ -201,6 +201,7 @@ def test_candidates_contain_all_close_pairs_along_a_path(seed):
 SOLIDS = {name: value for name, value in ARRANGEMENTS.items() if name not in ("deformed tetrahedra", "rods and points")}
 
 
+@pytest.mark.usefixtures("without_core")
 @pytest.mark.parametrize("name", SOLIDS)
 def test_energy_equals_ipctk_with_its_own_broad_phase(name):
     ipctk = pytest.importorskip("ipctk")

@@ -16,6 +16,8 @@ from abd.potentials.contact import ContactParameters, Stencil
 
 ipctk = pytest.importorskip("ipctk")
 
+pytestmark = pytest.mark.usefixtures("without_core")
+
 D_HAT = 1e-2
 KAPPA = 1e7
 SCENES = scenes(D_HAT)

@@ -159,6 +159,7 @@ FRACTIONS = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9, 0.999, 1.0 - 1e-9, 1.0, 1.5])
 LOG_FAMILY = {"log": ipctk.ClampedLogBarrier, "log_sq": ipctk.ClampedLogSqBarrier}
 
 
+@pytest.mark.usefixtures("without_core")
 @pytest.mark.parametrize("xi", SEPARATIONS)
 @pytest.mark.parametrize("kind", LOG_FAMILY)
 def test_log_barriers_equal_ipctk(kind, xi):
@@ -171,6 +172,7 @@ def test_log_barriers_equal_ipctk(kind, xi):
             assert_agrees(value, lambda D, call=call: np.array([call(D[0] - xi**2, h)]), D, context=f"{kind} at {d}")
 
 
+@pytest.mark.usefixtures("without_core")
 @pytest.mark.parametrize("xi", SEPARATIONS)
 def test_cubic_is_the_scalar_function_of_ipctk(xi):
     """ipctk's function of the distance, differentiated by the squared distance, equals the barrier."""

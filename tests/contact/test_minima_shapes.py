@@ -87,6 +87,7 @@ def test_a_box_on_a_flat_surface_counts_its_four_corners(turn):
             assert energy(model) == pytest.approx(4.0 * of_gap(0.3 * D_HAT), rel=1e-9)
 
 
+@pytest.mark.usefixtures("without_core")
 @pytest.mark.parametrize("name", [name for name in ARRANGEMENTS if name != "rods and points"])
 def test_vertex_triangle_weights_equal_the_improved_max_operator_of_ipctk(name):
     ipctk = pytest.importorskip("ipctk")

@@ -8,8 +8,8 @@
 
 All bodies of an island share alpha and the convergence test. Converged and sleeping islands do not move. The decisions are
 kernels (`cuda_kernels.step`). Everything else is a stage of the backend, computed by kernels or by the NumPy definitions. Devices
-may record the launches (`abd.backends.device.graphs`). The host renews the candidate list where the path leaves it, increases
-capacities, and adapts the contact stiffness.
+may record the launches (`abd.backends.device.graphs`). The host renews the candidate list where the path leaves it, and
+increases capacities.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Iteration:
         self.scratch = d.zeros(capacity, wp.float64)
         self._of_bodies, self._of_islands = (d.zeros(capacity, sums.vec13) for _ in range(2))
         self.direction = Direction(backend, c, self.search, self.scratch)
-        self.sleeping, self.woken = (d.zeros(capacity, wp.int32) for _ in range(2))
-        self.frictional, self._friction_of = d.zeros(capacity, wp.int32), None
+        self.sleeping, self.frictional = (d.zeros(capacity, wp.int32) for _ in range(2))
+        self._friction_of = None
         self.loose_tolerances, self.residual_bounds, self._has_lengths = *(d.zeros(capacity, wp.float64) for _ in range(2)), False
         self._flag = flags_of(c, "STALE", "SOUND", "COVERED", "ALL_BODIES", "RESTART", "MOVING")
 
@@ -177,7 +177,7 @@ class Iteration:
     def _run_part(self, name: str, body: Callable[[], None]) -> Status:
         """Run a part of the iteration as a record; its key has all parameters that are recorded by value or select launches."""
         b, reads_touching = self.backend, self._reads_touching
-        key = name, b.fixed_stiffness, b.potential.has_constraints, reads_touching, *self._choice
+        key = name, b.potential.has_constraints, reads_touching, *self._choice
         return self.run_record(key, body, reads_touching)
 
     def run_record(self, key: tuple, body: Callable[[], None], reads_touching: bool = False) -> Status:
@@ -243,18 +243,6 @@ class Iteration:
         self.backend.islands.clear_done()
         self.backend.potential.evaluate()
 
-    def wake(self, islands: np.ndarray) -> None:
-        """Continue in islands (islands,) bool whose contact stiffness has changed."""
-        self.device.write(self.woken, islands.astype(np.int32))
-        self.device.launch(newton.wake, self.backend.n, self.control, self.woken)
-        self.set_flag(control.STALE)
-
-    def smallest_gaps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smallest gap [activations] and the last safe step of every island; infinite and 1 if converged."""
-        c, count, gaps = self.control, self.backend.islands.count, self.backend.touch.island_gaps()
-        converged, limit = self.device.read_all((c.converged, count), (c.limit, count))
-        return np.where(converged == 0, gaps, np.inf), np.where(converged == 0, limit, 1.0)
-
     def set_flag(self, flag: int) -> None:
         """Set a flag of the decisions; launches only."""
         self.device.launch(control.set_flag, 1, self.control, flag, 1)
@@ -271,8 +259,6 @@ class Iteration:
             motion=rest[0],
             moving=flags[control.MOVING] != 0.0,
             worst=at[control.WORST],
-            gap=at[control.GAP],
-            least=at[control.LEAST],
             open=at[control.OPEN],
             trials=int(flags[control.TRIALS]),
             linear=int(flags[control.LINEAR]),
@@ -369,9 +355,6 @@ class Iteration:
         launch(newton.end_iteration, n, c, self.scratch, int(exact), grain=ONE_THREAD)
         if exact:
             self.device.when(self._flag["MOVING"], self._update_multipliers)
-        if not (b.fixed_stiffness or b.touch.is_empty):
-            b.islands.reduce(b.touch.body_gaps(), sums.MIN, self.scratch)
-            launch(newton.fold_gaps, n, c, self.scratch, grain=ONE_THREAD)
 
     def _update_multipliers(self) -> None:
         b = self.backend

@@ -57,7 +57,6 @@ class NumpyBackend(OfPotential):
         self.touch, self.states, self.target_poses = Touch(self), States(self), TargetPoses(self)
         self.rows, self.linear, self.steps = Rows(self), DenseSolver(self), Steps(self)
         self.swept_paths, self.readings = SweptPaths(self), Readings(self)
-        self.fixed_stiffness = model.settings.contact_stiffness is not None
         self.iteration = Iteration(self)
         self.start, self.arcs, self.whole = Start(self), Arcs(self), None
 

@@ -45,7 +45,6 @@ class WarpBackend(OfPotential):
         at: iterate and trial poses with the step data; potential: incremental potential; linear: linear solver.
         trial_path: trial path of the bodies; scheme: integration scheme of the current step; totals: sums over a step.
         scratch: arrays for intermediate values; graphs: recorded launches.
-        fixed_stiffness: whether the scene sets the contact stiffness, so that it is not adapted.
     """
 
     def __init__(self, model: Model, device: str = "cpu", records: bool = False):
@@ -65,7 +64,6 @@ class WarpBackend(OfPotential):
             model.bodies.world,
         )  # fmt: skip
         self.swept_paths, self.readings = SweptPaths(self), Readings(self)
-        self.fixed_stiffness = settings.contact_stiffness is not None
         self._solvers: dict[str, Solver] = {}
         self.iteration = Iteration(self)
         self.start, self.arcs, self.whole = Start(self), Arcs(self), WholeStep(self)

@@ -28,7 +28,7 @@ from cuda_kernels.parallel import sums
 
 KNOWN = {"energy": wp.float64, "gap": wp.float64, "parts": wp.int64}
 """Arrays per candidate in a slot."""
-OWN, PAIRS = ("key", "activation", "factor"), 4096
+OWN, PAIRS = ("key", "activation"), 4096
 """Arrays of pairs with contact parameters of their own, and their initial capacity."""
 
 
