@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -56,8 +56,12 @@ class Work:
 
     def after(self, statistics: StepStatistics) -> Work:
         """Return the sum with the work of one more substep, without that of the integration."""
-        names = "external", "drive", "friction"
-        return replace(self, **{name: getattr(self, name) + getattr(statistics, f"{name}_work") for name in names})
+        return Work(
+            self.external + statistics.external_work,
+            self.drive + statistics.drive_work,
+            self.friction + statistics.friction_work,
+            self.integration,
+        )
 
     @property
     def done(self) -> float:

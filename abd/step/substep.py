@@ -94,7 +94,7 @@ class Substeps:
         contact = stepper.constrained if stepper.excluded is stepper.none else stepper.constrained | stepper.excluded
         dissipative = stepper.modes.dissipative(contact, h, stepper.fastest, lambda: stepper.present)
         changed, returning = stepper.modes.changed, stepper.modes.returning(dissipative)
-        if changed.any() or returning.any():
+        if any(one is not stepper.none and one.any() for one in (changed, returning)):
             self.unfitted = stepper.qd, stepper.memory
             rates = stepper.rows.drive_rates(stepper.time, h, stepper.previous_h)
             compliant = stepper.joints.compliant
@@ -138,7 +138,7 @@ class Substeps:
         if whole is None or not single or isinstance(rule, Schemes) or stepper.excluded is not stepper.none or not whole.serves():
             return False
         contacts = stepper.constrained.any() if stepper.statistics is None else stepper.statistics.contacts
-        if contacts or stepper.sleep.may_sleep(stepper.joints).any():
+        if contacts or (stepper.sleep.enabled and stepper.sleep.may_sleep(stepper.joints).any()):
             return False
         stepper.load_memory()
         with progress.time("whole step"):

@@ -39,11 +39,12 @@ class Warnings:
         self.reset()
 
     def reset(self) -> None:
+        self._smallest_limit = float(self._limits.min(initial=FREE_STRAIN))
         self._factor, self._turn_warned = 1.0, False
 
     def check_strain(self, copies: HostCopies, largest: float) -> None:
         """Warn about a state with the largest strain `largest`. Under a given load, strain is inverse to kappa."""
-        if not largest > self._factor * self._limits.min(initial=FREE_STRAIN):
+        if not largest > self._factor * self._smallest_limit:
             return
         A = copies.q[:, 3:].reshape(-1, 3, 3)
         strains = np.linalg.norm(A @ A.transpose(0, 2, 1) - np.eye(3), axis=(1, 2))
