@@ -49,7 +49,7 @@ def box(
     rolling: float = 0.0,
 ) -> abd.Simulation:  # fmt: skip
     """A box or a ball that slides, rolls and spins, or sticks, on a floor; a force may lift another box from it."""
-    scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-13 if laggings == 1 else 1e-11, "friction_iterations": laggings})
+    scene = abd.Scene(solver={"dt": DT, "tolerance": 1e-12 if laggings == 1 else 1e-11, "friction_iterations": laggings})
     scene.add_material("default", mu=0.3, rolling=rolling, spinning=rolling)
     scene.add_body("floor", half_space={})
     if lifted:

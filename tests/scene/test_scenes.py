@@ -54,13 +54,15 @@ class Played:
         return self.X[name][:, :3, :3] @ np.array(point) + self.X[name][:, :3, 3]
 
     def barrier_force(self, scene: str, gap: float) -> float:
-        """Force [N] of a contact at a distance [m]: ``-kappa db/dd``, b = -(d^2 - D)^2 ln(d^2/D), D the activation squared."""
+        """Force [N] of a contact at a distance [m]: ``-kappa db/dd``, b = -(x - D)^2 ln(x/D) + (D - x)^3/(20 x), x = d^2, D the
+        activation squared."""
         law, pair = PairLaw(abd.load(scene).compile()), (np.array([0]), np.array([1]))
         saved = self.trajectory.checkpoint()["simulation"]["tables"]["pairs"]
-        law.own = PairParameters(saved["key"], saved["activation"], saved["factor"])
+        law.own = PairParameters(saved["key"], saved["activation"])
         a = law.activation(*pair)
         D, square = float(a[0]) ** 2, gap * gap
-        slope = -2.0 * (square - D) * np.log(square / D) - (square - D) ** 2 / square
+        y = square - D
+        slope = -2.0 * y * np.log(square / D) - y**2 / square + 0.05 * (y**3 / square**2 - 3.0 * y**2 / square)
         return -law.stiffness(*pair, a, np.zeros(1))[0] * slope * 2.0 * gap
 
 
