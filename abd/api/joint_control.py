@@ -330,7 +330,7 @@ class JointControl:
         value, rate = stepper.memory.history[[slots.VALUE, slots.RATE]]
         stiff = a.active & (a.mass_stiffness > 0.0) & np.isin(a.role, SPRINGS)
         if are_moved:
-            stiff |= system.compliant & ~stepper.modes.resolved(system)
+            stiff |= stepper.modes.stiff_compliances(system)
         motion = np.append(motion, np.where(stiff, np.maximum(np.abs(value - a.target), of_rows * np.abs(rate)), 0.0))
         ends = np.concatenate([[linear.parent, linear.child], system.row_bodies], axis=1).astype(int)
         speed = np.append(np.abs(qd).max(axis=1), 0.0)[ends].max(axis=0)  # the last one is the world's
@@ -343,7 +343,7 @@ class JointControl:
         begins with velocities that fit it. Compliant rows whose vibration the step does not resolve are no springs."""
         modes, system, a = self._stepper.modes, self._backend.system, self._backend.system.row_laws
         bodies, rows = self._bodies(index), self.rows(index, *FORCES)
-        stiff = system.compliant & ~modes.resolved(system)
+        stiff = modes.stiff_compliances(system)
         yields = ((a.joint == index) & a.active & (a.stiffness > 0.0) & ~stiff).any()
         holds = (a.law == Law.QUADRATIC) & (a.follows | (a.role == Role.DRIVE))
         has_forces = yields or (a.active & ~holds)[rows].any()

@@ -85,7 +85,11 @@ class Certificate:
 
 
 def certify(run: str | Path, every: int = 1) -> Certificate:
-    """Check the trajectory of a run, a directory or file, with geometric checks every so many frames."""
+    """Check the trajectory of a run, a directory or file, with geometric checks in every `every`-th frame.
+
+    Raises:
+        OSError: no such file, or not an HDF5 file. KeyError: not a trajectory.
+    """
     path = Path(run)
     path = path / "trajectory.h5" if path.is_dir() else path
     with h5py.File(path, "r", locking=False) as file:

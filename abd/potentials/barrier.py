@@ -13,9 +13,9 @@ Each has a core in addition, with the weight c = `CORE`,
 
     c (h - x)^3 / x,    for cubic    c (h - x)^3 / (x (d_hat + 2 xi)^2)
 
-For xi = 0 its force grows with the third power of 1 / d. It carries loads far above the weight of a body, as in impacts, at
-gaps that are not tiny; at the gaps of smaller loads it is negligible. All barriers and their first derivatives vanish
-continuously at ``d = xi + d_hat`` and are unbounded at ``d = xi``. Ando's stiffness depends on the gap; here it does not.
+For xi = 0 its force grows with the third power of 1 / d, so that loads far above the weight of a body, as in impacts, leave a gap
+that is not tiny. At half of the activation it adds a sixth to the force of ``log``. All barriers and their first derivatives
+vanish continuously at ``d = xi + d_hat`` and are unbounded at ``d = xi``. Ando's stiffness depends on the gap; here it does not.
 """
 
 from __future__ import annotations

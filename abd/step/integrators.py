@@ -239,6 +239,10 @@ class Modes:
             self._resolved = system, resolved(self.model, system)
         return self._resolved[1]
 
+    def stiff_compliances(self, system: JointSystem) -> np.ndarray:
+        """Return (R,) bool, rows of compliant joints whose vibrations steps do not resolve: they count as constraints."""
+        return system.compliant & ~self.resolved(system) if system.compliant.any() else system.compliant
+
     def _find_sprung(self, system: JointSystem) -> np.ndarray:
         """Return (n,) bool, bodies of articulations with springs that follow the trapezoidal rule.
 

@@ -84,13 +84,10 @@ class JointRows:
             )  # fmt: skip
         return out[:-1]
 
-    def violated_compliances(self, qd: np.ndarray, memory: JointMemory, resolved: np.ndarray) -> np.ndarray:
-        """Return (n,) bool, bodies whose velocities qd (n, 12) violate compliant rows that are not `resolved` (R,) bool.
-
-        memory: joint memory with the rates of the rows."""
-        system = self.backend.system
-        out, rows = np.zeros(len(qd) + 1, dtype=bool), np.flatnonzero(system.compliant & ~resolved)  # the last entry is the world
-        ends = np.stack(system.row_bodies)[:, rows]
+    def violated_rows(self, qd: np.ndarray, memory: JointMemory, chosen: np.ndarray) -> np.ndarray:
+        """Return (n,) bool, bodies whose velocities qd (n, 12) violate chosen rows (R,) bool, with the rates in `memory`."""
+        out, rows = np.zeros(len(qd) + 1, dtype=bool), np.flatnonzero(chosen)  # the last entry is the world
+        ends = np.stack(self.backend.system.row_bodies)[:, rows]
         speed = np.append(np.abs(qd).max(axis=1), 0.0)[ends].max(axis=0, initial=self.model.settings.eps_v)
         out[ends[:, np.abs(memory.history[slots.RATE, rows]) > UNFIT * speed]] = True
         return out[:-1]

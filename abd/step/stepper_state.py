@@ -142,10 +142,10 @@ class StepperState(HostCopies):
     def _violated(self, qd: np.ndarray, memory: JointMemory) -> np.ndarray:
         """Return (n,) bool, bodies of articulations with open couplings, or with velocities qd (n, 12) that violate compliant
         joints whose vibration steps do not resolve; implicit Euler closes them."""
-        violated = self.rows.open_couplings(memory)
-        if self.joints.compliant.any():
-            violated = violated | self.rows.violated_compliances(qd, memory, self.modes.resolved(self.joints))
-        return self.articulations.containing(violated)
+        stiff = self.modes.stiff_compliances(self.joints)
+        return self.articulations.containing(
+            self.rows.open_couplings(memory) | self.rows.violated_rows(qd, memory, stiff)
+        )
 
     def _check_memory(self, memory: JointMemory) -> JointMemory:
         """Return a joint memory of this scene.

@@ -97,10 +97,9 @@ class Substeps:
         if any(one is not stepper.none and one.any() for one in (changed, returning)):
             self.unfitted = stepper.qd, stepper.memory
             rates = stepper.rows.drive_rates(stepper.time, h, stepper.previous_h)
-            compliant = stepper.joints.compliant
-            stiff = compliant & ~stepper.modes.resolved(stepper.joints) if compliant.any() else compliant
+            stiff = stepper.modes.stiff_compliances(stepper.joints)
             self.drive_work, self.reactions = stepper.rebounds.fit_velocities(changed, rates, stiff)
-            stepper.rebounds.fit_velocities(returning, rates, compliant)
+            stepper.rebounds.fit_velocities(returning, rates, stepper.joints.compliant)
         if (failure := stepper.rows.turns_ahead(stepper.time, h, stepper.fastest, stepper.excluded)) is not None:
             return failure
         stepper.rows.load_friction()

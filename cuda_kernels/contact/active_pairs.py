@@ -6,7 +6,7 @@ Pairs beyond the capacity are dropped; their total number is reported.
 import warp as wp
 
 from cuda_kernels.contact.blocks import Runs
-from cuda_kernels.contact.minima import bits_of, count_bits
+from cuda_kernels.contact.parts import bits_of, count_bits
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.parallel.chunks import lower_bound
 

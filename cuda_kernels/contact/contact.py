@@ -225,7 +225,7 @@ def pair_approaches(
 @wp.struct
 class Known:
     """Energy of a candidate, its gap beyond the separation [activations], and codes of its nonzero parts
-    (`cuda_kernels.contact.minima.Combination`), 0 if it is inactive."""
+    (`cuda_kernels.contact.parts`), 0 if it is inactive."""
 
     energy: wp.float64
     gap: wp.float64

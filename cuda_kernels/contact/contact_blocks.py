@@ -23,8 +23,9 @@ from cuda_kernels.contact.contact import (
     stiffness,
     turning,
 )
-from cuda_kernels.contact.minima import Coefficients, coefficients, part
+from cuda_kernels.contact.minima import Coefficients, coefficients
 from cuda_kernels.contact.pair_law import activation
+from cuda_kernels.contact.parts import part
 from cuda_kernels.contact.surfaces import (
     EDGE_OF_I,
     EDGES,

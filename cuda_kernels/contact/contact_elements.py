@@ -8,7 +8,6 @@ from cuda_kernels.contact.active_pairs import Items
 from cuda_kernels.contact.blocks import Runs
 from cuda_kernels.contact.contact import (
     ContactLaw,
-    Mollifier,
     across,
     homogeneous,
     mollifier,
@@ -17,8 +16,9 @@ from cuda_kernels.contact.contact import (
     turning,
 )
 from cuda_kernels.contact.elements import MOLLIFIED, PLAIN, TURNING, Elements
-from cuda_kernels.contact.minima import Coefficients, coefficients, part
+from cuda_kernels.contact.minima import coefficients
 from cuda_kernels.contact.pair_law import activation
+from cuda_kernels.contact.parts import part
 from cuda_kernels.contact.surfaces import VERTEX_PLANE, CandidateList, Surfaces, primitives, proximity, separation
 from cuda_kernels.options import OPTIONS
 
@@ -33,7 +33,6 @@ def contact_elements(
     law: ContactLaw,
     pose: Pose,
     listed: CandidateList,
-    gap: wp.array(dtype=wp.float64),
     parts: wp.array(dtype=wp.int64),
     runs: Runs,
     run_counts: wp.array(dtype=wp.int32),
@@ -53,13 +52,11 @@ def contact_elements(
     i = listed.pairs[c[0]][0]
     j = listed.pairs[c[0]][1]
     k = items.part[place]
-    counts = Coefficients()
-    if gap[e] > ZERO:
-        prim = primitives(s, i, j, c[1], c[2], c[3])
-        near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-        a = activation(s.between, i, j)
-        xi = separation(s, i, j, law.minimum)
-        counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
+    a = activation(s.between, i, j)
+    xi = separation(s, i, j, law.minimum)
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
     # reloading is necessary: the points and poses would exceed the registers
     i = opaque(i)
     j = opaque(j)
@@ -68,15 +65,9 @@ def contact_elements(
     prim = primitives(s, i, j, c[1], c[2], c[3])
     one = part(c[1], prim, k)
     near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
-    m = Mollifier()
-    n = wp.vec3d()
-    along = wp.vec3d()
-    if gap[e] > ZERO:
-        a = activation(s.between, i, j)
-        xi = separation(s, i, j, law.minimum)
-        m = mollifier(c[1], prim, Ai, Aj)
-        n = wp.normalize(near.r)
-        along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, m, near.r, a, xi, law.regularisation[i])
+    m = mollifier(c[1], prim, Ai, Aj)
+    n = wp.normalize(near.r)
+    along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, m, near.r, a, xi, law.regularisation[i])
     out.f[place] = along[0] * n
     out.Y_i[place] = homogeneous(near.Xi, ONE)
     out.Y_j[place] = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))

@@ -1,18 +1,14 @@
-"""Parts of a candidate: closest distances of features, with their coefficients.
+"""Combination of the barriers of a candidate's parts (`cuda_kernels.contact.parts`) for contact at local minima of distance.
 
 ``abd/contact/minima.py`` has the formulas. In the contact set "ipc" a candidate has one part, itself.
-
-    vertex and target    part 0 the interior, 1 to 3 the sides, 4 to 6 the corners that the target owns
-    two edges            part 0 the pair, 1 to 4 the ends (a0, a1, b0, b1) against the other edge
-    vertex and plane     part 0
 """
 
-import numpy as np
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Pose
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.distance import TIE, edge_distance2, edge_parameter, point_triangle
+from cuda_kernels.contact.parts import PARTS, code_of, with_code, zero_of
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
     FACE_OF_I,
@@ -28,125 +24,18 @@ from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
 
-PARTS = 7
-"""Largest number of parts of a candidate."""
 TOTAL = PARTS
-"""Index of the sum in `Coefficients`."""
-WIDTHS = (1, 8, 8, 8, 13, 13, 13)
-"""Bits of the codes of the parts (`Combination`)."""
-SIDE_COUNT = wp.constant(128)
-CORNER_COUNT = wp.constant(4096)
-"""Codes of a side and of a corner that count 0 features."""
-
-
+"""Index of the combination in `Coefficients`."""
 Coefficients = wp.types.vector(length=8, dtype=wp.float64)
-"""Derivatives of a candidate's combination by the barriers of its parts, 0 without a part, and a sum."""
+"""Derivatives of a candidate's combination by the barriers of its parts, 0 without a part, and the combination."""
 
 
 @wp.struct
 class Combination:
-    """Nonzero parts of a candidate, and the combination of their barriers.
-
-    `parts` has a code for each part, 0 without it. Of a vertex, the codes contain the numbers of features that the coefficients
-    count: 1 for the interior, `SIDE_COUNT` and `CORNER_COUNT` plus the number for sides and corners."""
+    """Codes of the nonzero parts of a candidate, and the combination of their barriers."""
 
     parts: wp.int64
     value: wp.float64
-
-
-@wp.func
-def place_of(k: wp.int32) -> wp.int32:
-    """Return the first bit of the code of part k: 1 bit of part 0, 8 of 1 to 3, 13 of 4 to 6."""
-    if k == 0:
-        return 0
-    if k <= 3:
-        return 8 * k - 7
-    return 13 * k - 27
-
-
-@wp.func
-def zero_of(k: wp.int32) -> wp.int32:
-    """Return the code of part k that counts 0 features."""
-    return wp.where(k == 0, 0, wp.where(k <= 3, SIDE_COUNT, CORNER_COUNT))
-
-
-@wp.func
-def code_of(parts: wp.int64, k: wp.int32) -> wp.int32:
-    """Return the code of part k."""
-    return wp.int32(parts >> wp.int64(place_of(k))) & wp.where(k == 0, 1, wp.where(k <= 3, 255, 8191))
-
-
-@wp.func
-def with_code(parts: wp.int64, k: wp.int32, code: wp.int32) -> wp.int64:
-    """Add the code of part k."""
-    return parts | (wp.int64(code) << wp.int64(place_of(k)))
-
-
-@wp.func
-def bits_of(parts: wp.int64) -> wp.int32:
-    """Return one bit for each nonzero part."""
-    bits = wp.int32(0)
-    if parts == wp.int64(0):
-        return bits
-    for k in range(PARTS):
-        if code_of(parts, k) != 0:
-            bits = bits | (1 << k)
-    return bits
-
-
-def count_parts(parts: np.ndarray) -> np.ndarray:
-    """Return the numbers of nonzero parts of candidates with the codes (m,)."""
-    places = np.cumsum((0, *WIDTHS[:-1]))
-    return np.count_nonzero((parts[:, None] >> places) & (2 ** np.array(WIDTHS) - 1), axis=1)
-
-
-@wp.struct
-class Part:
-    """A distance: kind and rest points of a candidate with this distance."""
-
-    kind: wp.int32
-    c: Primitives
-
-
-@wp.func
-def part(kind: wp.int32, c: Primitives, k: wp.int32) -> Part:
-    out = Part()
-    out.kind = kind
-    out.c = c
-    if k == 0:
-        return out
-    if kind == EDGE_EDGE:
-        out.kind = VERTEX_TARGET
-        if k > 2:
-            out.kind = TARGET_VERTEX
-            out.c.x1 = c.x0
-            out.c.x2 = c.x1
-            out.c.x0 = c.x2
-            if k == 4:
-                out.c.x0 = c.x3
-        else:
-            out.c.x1 = c.x2
-            out.c.x2 = c.x3
-            if k == 2:
-                out.c.x0 = c.x1
-        out.c.x3 = out.c.x2
-        return out
-    if k <= 3:
-        if k == 2:
-            out.c.x1 = c.x2
-            out.c.x2 = c.x3
-        if k == 3:
-            out.c.x1 = c.x3
-            out.c.x2 = c.x1
-        out.c.x3 = out.c.x2
-        return out
-    if k == 5:
-        out.c.x1 = c.x2
-    if k == 6:
-        out.c.x1 = c.x3
-    out.c.x2 = out.c.x1
-    out.c.x3 = out.c.x1
-    return out
 
 
 @wp.func
@@ -200,113 +89,6 @@ def vertex_coefficient(s: Surfaces, source: wp.int32, target: wp.int32, k: wp.in
         if has_neighbour(s, u, source) and has_neighbour(s, source, u):
             value = value - wp.float64(0.5) * wp.min(weight, s.topology.vertex_weight[u])
     return value
-
-
-@wp.func
-def combine_vertex(
-    s: Surfaces,
-    barrier_kind: wp.int32,
-    d_hat: wp.float64,
-    xi: wp.float64,
-    pose: Pose,
-    i: wp.int32,
-    j: wp.int32,
-    c: wp.vec4i,
-    prim: Primitives,
-    near: Proximity,
-) -> Combination:
-    """Return the combination of a vertex against a target with the proximity `near`."""
-    out = Combination()
-    v = i
-    o = j
-    if c[1] == TARGET_VERTEX:
-        v = j
-        o = i
-    source = s.vertex_start[s.mesh[v]] + c[2]
-    weight = s.topology.vertex_weight[source]
-    if weight == ZERO:
-        return out
-    # wires are targets of points and of ends of wires only
-    wires = s.least[source] <= 1
-    p = pose.p[o]
-    A = pose.A[o]
-    world = corners(VERTEX_TARGET, prim, pose.p[v], pose.A[v], p, A)
-    x = world.x0
-    points = wp.matrix_from_rows(world.x1, world.x2, world.x3)
-    start = s.vertex_start[s.mesh[o]]
-    target = s.target_start[s.mesh[o]] + c[3]
-    own = s.targets[target]
-    owned = s.topology.owned[target]
-    # bits of the interior: of a wire its two ends; a point has corners only
-    inside = wp.int32(7)
-    if own[1] == own[2]:
-        inside = 3
-        if own[0] == own[1]:
-            inside = 8
-    reach = (d_hat + xi) * (d_hat + xi)
-    own_pattern = pattern_of(s, target, near.weights)
-    for k in range(PARTS):
-        # only triangles whose closest point has three positive weights have the pattern of their interior
-        is_present = inside == 3 or near.feature >= FACE_OF_I
-        if k > 0:
-            is_present = ((owned >> (k - 1)) & 1) != 0
-        if not is_present:
-            continue
-        # the ends of a side, or twice the same corner
-        head = points[(k + 2) % 3]
-        tail = points[wp.where(k <= 3, k, k + 2) % 3]
-        D = wp.dot(near.r, near.r)
-        if k > 0:
-            D = edge_distance2(x, head, tail)
-        if D >= reach:
-            continue
-        count = wp.int32(0)
-        if k == 0:
-            if own_pattern == inside:
-                count = wp.int32(1)
-        elif k <= 3:
-            side = s.topology.sides[target][k - 1]
-            t = edge_parameter(x, head, tail)
-            if s.topology.side_ends[side][0] != s.topology.corners[target][k - 1]:
-                t = edge_parameter(x, tail, head)
-            begin = s.topology.side_start[side]
-            end = s.topology.side_start[side + 1]
-            if t > TIE and t < ONE - TIE:
-                count = begin - end + 1
-            # in a tie, the closest point of a triangle may be on the side, and that of the side at its end
-            for m in range(begin, end):
-                other = s.topology.side_target[m]
-                found = own_pattern
-                if other != target:
-                    found = pattern(s, start, other, x, p, A)
-                if found == s.topology.side_pattern[m]:
-                    count = count + 1
-        else:
-            u = s.topology.corners[target][k - 4]
-            count = wp.int32(1)
-            for m in range(s.topology.ring_start[u], s.topology.ring_start[u + 1]):
-                other = s.topology.ring_target[m]
-                triangle = s.targets[other][1] != s.targets[other][2]
-                if triangle or wires:
-                    found = own_pattern
-                    if other != target:
-                        found = pattern(s, start, other, x, p, A)
-                    if found != s.topology.ring_pattern[m]:
-                        count = count - 1
-            for m in range(s.topology.spoke_start[u], s.topology.spoke_start[u + 1]):
-                # from the lower to the higher vertex, as for the side itself
-                w = s.topology.spoke_end[m]
-                far = p + A * s.vertices[w]
-                is_beyond = edge_parameter(x, head, far) > TIE
-                if u > w:
-                    is_beyond = edge_parameter(x, far, head) < ONE - TIE
-                if is_beyond:
-                    count = count + s.topology.spoke_extra[m]
-        value = vertex_coefficient(s, source, target, k, count)
-        if value != ZERO:
-            out.value = out.value + value * barrier(barrier_kind, D, d_hat, xi)[0]
-            out.parts = with_code(out.parts, k, count + zero_of(k))
-    return out
 
 
 @wp.func
@@ -408,14 +190,103 @@ def combine(
     if s.topology.local == 0 or c[1] == VERTEX_PLANE:
         out.parts = wp.int64(1)
         out.value = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
-    elif c[1] == EDGE_EDGE:
+        return out
+    if c[1] == EDGE_EDGE:
         counts = of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
         out.value = counts[TOTAL]
         for k in range(5):
             if counts[k] != ZERO:
                 out.parts = with_code(out.parts, k, 1)
-    else:
-        out = combine_vertex(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
+        return out
+    v = i
+    o = j
+    if c[1] == TARGET_VERTEX:
+        v = j
+        o = i
+    source = s.vertex_start[s.mesh[v]] + c[2]
+    weight = s.topology.vertex_weight[source]
+    if weight == ZERO:
+        return out
+    # wires are targets of points and of ends of wires only
+    wires = s.least[source] <= 1
+    p = pose.p[o]
+    A = pose.A[o]
+    world = corners(VERTEX_TARGET, prim, pose.p[v], pose.A[v], p, A)
+    x = world.x0
+    points = wp.matrix_from_rows(world.x1, world.x2, world.x3)
+    start = s.vertex_start[s.mesh[o]]
+    target = s.target_start[s.mesh[o]] + c[3]
+    own = s.targets[target]
+    owned = s.topology.owned[target]
+    # bits of the interior: of a wire its two ends; a point has corners only
+    inside = wp.int32(7)
+    if own[1] == own[2]:
+        inside = 3
+        if own[0] == own[1]:
+            inside = 8
+    reach = (d_hat + xi) * (d_hat + xi)
+    own_pattern = pattern_of(s, target, near.weights)
+    for k in range(PARTS):
+        # only triangles whose closest point has three positive weights have the pattern of their interior
+        is_present = inside == 3 or near.feature >= FACE_OF_I
+        if k > 0:
+            is_present = ((owned >> (k - 1)) & 1) != 0
+        if not is_present:
+            continue
+        # the ends of a side, or twice the same corner
+        head = points[(k + 2) % 3]
+        tail = points[wp.where(k <= 3, k, k + 2) % 3]
+        D = wp.dot(near.r, near.r)
+        if k > 0:
+            D = edge_distance2(x, head, tail)
+        if D >= reach:
+            continue
+        count = wp.int32(0)
+        if k == 0:
+            if own_pattern == inside:
+                count = wp.int32(1)
+        elif k <= 3:
+            side = s.topology.sides[target][k - 1]
+            t = edge_parameter(x, head, tail)
+            if s.topology.side_ends[side][0] != s.topology.corners[target][k - 1]:
+                t = edge_parameter(x, tail, head)
+            begin = s.topology.side_start[side]
+            end = s.topology.side_start[side + 1]
+            if t > TIE and t < ONE - TIE:
+                count = begin - end + 1
+            # in a tie, the closest point of a triangle may be on the side, and that of the side at its end
+            for m in range(begin, end):
+                other = s.topology.side_target[m]
+                found = own_pattern
+                if other != target:
+                    found = pattern(s, start, other, x, p, A)
+                if found == s.topology.side_pattern[m]:
+                    count = count + 1
+        else:
+            u = s.topology.corners[target][k - 4]
+            count = wp.int32(1)
+            for m in range(s.topology.ring_start[u], s.topology.ring_start[u + 1]):
+                other = s.topology.ring_target[m]
+                triangle = s.targets[other][1] != s.targets[other][2]
+                if triangle or wires:
+                    found = own_pattern
+                    if other != target:
+                        found = pattern(s, start, other, x, p, A)
+                    if found != s.topology.ring_pattern[m]:
+                        count = count - 1
+            for m in range(s.topology.spoke_start[u], s.topology.spoke_start[u + 1]):
+                # from the lower to the higher vertex, as for the side itself
+                w = s.topology.spoke_end[m]
+                far = p + A * s.vertices[w]
+                is_beyond = edge_parameter(x, head, far) > TIE
+                if u > w:
+                    is_beyond = edge_parameter(x, far, head) < ONE - TIE
+                if is_beyond:
+                    count = count + s.topology.spoke_extra[m]
+        value = vertex_coefficient(s, source, target, k, count)
+        if value != ZERO:
+            out.value = out.value + value * barrier(barrier_kind, D, d_hat, xi)[0]
+            out.parts = with_code(out.parts, k, count + zero_of(k))
     return out
 
 
@@ -433,8 +304,8 @@ def coefficients(
     near: Proximity,
     parts: wp.int64,
 ) -> Coefficients:
-    """Return coefficients of an active candidate of bodies i, j with the proximity `near` and known `parts` at this pose; the
-    combination only of two edges."""
+    """Return coefficients of an active candidate of bodies i, j with the proximity `near` and known `parts` at this pose; those
+    of a vertex without their combination."""
     if c[1] == EDGE_EDGE and s.topology.local != 0:
         return of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
     out = Coefficients()
@@ -451,27 +322,3 @@ def coefficients(
         if code != 0:
             out[k] = vertex_coefficient(s, source, target, k, code - zero_of(k))
     return out
-
-
-@wp.func
-def count_bits(parts: wp.int32) -> wp.int32:
-    """Return the number of parts in a set of bits."""
-    count = wp.int32(0)
-    left = parts
-    while left != 0:
-        left = left & (left - 1)
-        count = count + 1
-    return count
-
-
-@wp.func
-def bit_at(parts: wp.int32, m: wp.int32) -> wp.int32:
-    """Return the m-th part in a set of bits."""
-    found = wp.int32(0)
-    left = m
-    for k in range(PARTS):
-        if ((parts >> k) & 1) != 0:
-            if left == 0:
-                found = k
-            left = left - 1
-    return found

@@ -4,8 +4,9 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Pose
 from cuda_kernels.contact.contact import ContactLaw, mollifier, radial, stiffness
-from cuda_kernels.contact.minima import bit_at, bits_of, coefficients, count_bits, part
+from cuda_kernels.contact.minima import coefficients
 from cuda_kernels.contact.pair_law import activation
+from cuda_kernels.contact.parts import bit_at, bits_of, count_bits, part
 from cuda_kernels.contact.surfaces import (
     VERTEX_PLANE,
     CandidateList,

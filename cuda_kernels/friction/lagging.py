@@ -7,8 +7,9 @@ from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness_at
-from cuda_kernels.contact.minima import PARTS, TOTAL, Coefficients, code_of, coefficients, part
+from cuda_kernels.contact.minima import TOTAL, Coefficients, coefficients
 from cuda_kernels.contact.pair_law import activation_at, pair_parameters
+from cuda_kernels.contact.parts import PARTS, code_of, part
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,

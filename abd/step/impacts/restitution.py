@@ -12,13 +12,8 @@ They start from the velocities w = v before the step. Each pass reflects the clo
 
 until none closes; pairs at rest may close as before, ``P_k . w+ >= min(0, P_k . v)``. Where all e_k are 0, one pass takes all
 pairs. W is the inverse mass matrix of the rigid motions that joints, and drives and brakes without effort limit, allow
-<<<<<<< HEAD
-(`abd.step.impacts.mobility`). Compliant rows are constraints if the step does not resolve their vibration. A pass adds no energy
-if the e_k are equal: it is the inelastic solution of the pairs, plus the fraction e of its impulses. With u_k the ``P_k . w``
-after the last pass, the velocities v' at the end of the step become
-=======
-(`abd.step.impacts.mobility`). With u_k the ``P_k . w`` after the last pass, the velocities v' at the end of the step become
->>>>>>> 0c357344 (One place adds parameters of single pairs; one loop over stiff drives)
+(`abd.step.impacts.mobility`). Compliant rows are constraints if the step does not resolve their vibration. With u_k the
+``P_k . w`` after the last pass, the velocities v' at the end of the step become
 
     v+ = v' + W sum_k s_k P_k,        P_k . v+ = u_k                 for pairs with an impact, s_k >= -1,
                                       P_k . v+ <= max(0, P_k . v)    for others, s_k >= -1,
@@ -370,7 +365,8 @@ class Restitution:
             return
         self._rows = rows = rigid_rows(replace(self.model, joints=list(self.model.joints)), q)
         inertia, roles, held = np.zeros(len(rows)), rows.role.copy(), rows.held & (rows.role != Role.GAP)
-        held[held & rows.yields] = ~resolved(self.model, system)[system.compliant]
+        if system.compliant.any():
+            held[held & rows.yields] = ~resolved(self.model, system)[system.compliant]
         for row in rows.coordinates():
             coordinate = int(rows.joint[row]), rows.name[row]
             inertia[row] = system.rotors.get(coordinate, 0.0)

@@ -21,7 +21,7 @@ from cuda_kernels.contact import marches
 from cuda_kernels.contact.ccd import Limits, Query
 from cuda_kernels.contact.contact_blocks import contact_blocks
 from cuda_kernels.contact.contact_elements import contact_elements
-from cuda_kernels.contact.minima import count_parts
+from cuda_kernels.contact.parts import count_parts
 from cuda_kernels.contact.pressing import Points, press
 from cuda_kernels.linear.couplings import Coupling
 from cuda_kernels.parallel import sums
@@ -306,7 +306,7 @@ class Contacts:
         runs, query = r.run_capacity, (self.surfaces, self.law, pose, c.listed)
         listed = r.runs, r.counts
         if r.elements:
-            self.device.launch(contact_elements, r.run * runs, *query, gap, parts, *listed, r.run, r.items, r.elements, grain=64)
+            self.device.launch(contact_elements, r.run * runs, *query, parts, *listed, r.run, r.items, r.elements, grain=64)
             r.sum_elements()
         else:
             self.device.launch(contact_blocks, runs, *query, parts, *listed, r.items, r.sums, grain=4)
