@@ -1,4 +1,4 @@
-"""Data exchanged between backends and the step: results of iterations, friction loads, unproven paths."""
+"""Data exchanged between backends and the step: results of iterations, and friction loads."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ import numpy as np
 
 NO_PAIRS = np.zeros((0, 2), dtype=int)
 """No pairs of bodies."""
-
-STRAINED = 0.5
-"""Fraction at which a substep is divided if a path bends too much for a proof (`cuda_kernels.bodies.swept_paths`)."""
 
 
 class OnHost:
@@ -69,21 +66,3 @@ class PairLoads:
         order = np.argsort(own)
         place = np.minimum(np.searchsorted(own[order], wanted), len(own) - 1)
         return np.where(own[order][place] == wanted, self.load[order][place], 0.0)
-
-
-@dataclass(frozen=True)
-class UnprovenPaths:
-    """Pairs of bodies (k, 2) whose swept paths are proven collision-free only up to a `fraction` (k,).
-
-    A body whose own path bends too much for a proof is a pair with itself."""
-
-    fraction: np.ndarray
-    pairs: np.ndarray
-
-    @classmethod
-    def none(cls) -> UnprovenPaths:
-        """Return an empty table: all swept paths are proven."""
-        return cls(np.zeros(0), np.zeros((0, 2), dtype=int))
-
-    def __len__(self) -> int:
-        return len(self.fraction)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from abd.backends.answers import PairLoads, UnprovenPaths
+from abd.backends.answers import PairLoads
 from abd.by_bodies import PerBody
 from abd.contact.forces import Pressing
 from abd.contact.pair_law import PairLaw, PairParameters
@@ -109,8 +109,10 @@ class Steps(Protocol):
 class SweptPaths(Protocol):
     """Swept paths of the bodies between two states."""
 
-    def unproven(self, h: float | np.ndarray, converged: Any = None) -> UnprovenPaths:
-        """Pairs of bodies whose path from the state to the iterate is not proven collision-free.
+    def unproven(self, h: float | np.ndarray, converged: Any = None) -> np.ndarray:
+        """Pairs of bodies (k, 2) whose path from the state to the iterate is not proven collision-free.
+
+        A body whose own path bends too much for a proof is a pair with itself.
 
         Args:
             h: length of the step [s], scalar or (n,).

@@ -2,7 +2,7 @@
 
     while a world has not reached the end of the frame:
         take one substep of the worlds that can be minimised together
-        rejected (`abd.step.verdict`):  restore the state; shorten the substeps of the failed worlds
+        rejected (`abd.step.verdict`):  restore the state; halve the substeps of the failed worlds
         accepted:  advance; the next substeps may be longer
 
 Each world has the results it would have without the others. A world that fails stays where the frame began.
@@ -24,8 +24,6 @@ from abd.step.verdict import FINAL, PathNotFree
 
 HALVINGS = 20
 """Largest number of halvings of a frame that make all swept paths collision-free."""
-SHORTER = 0.25, 0.875
-"""Smallest and largest ratio of a repeated substep to the rejected one."""
 GROWTH = 2
 """Largest ratio of a substep to the one before in its frame."""
 
@@ -56,12 +54,11 @@ class SubstepSizes:
         self.left -= self.next
         self.next = min(self.left, GROWTH * self.next)
 
-    def shorten(self, fraction: float, least: int = 1) -> bool:
-        """Shorten the substep to a fraction of it within `SHORTER`; return False if fewer than `least` ticks would be left."""
-        ticks = int(min(max(fraction, SHORTER[0]), SHORTER[1]) * self.next)
-        if ticks < least:
+    def halve(self, halvings: int) -> bool:
+        """Halve the substep; return False if it has been halved `halvings` times already."""
+        if self.next < 2 << (HALVINGS - halvings):
             return False
-        self.next = ticks
+        self.next //= 2
         return True
 
 
@@ -165,7 +162,7 @@ class Frame:
         return each[np.searchsorted(numbers, self.world_of)]
 
     def _reject(self, failure: StepFailure, group: list[int], progress: Progress) -> None:
-        """Shorten the substeps of the failed worlds; stop worlds whose failure is final.
+        """Halve the substeps of the failed worlds; stop worlds whose failure is final.
 
         Raises:
             StepFailure: memory is exhausted, or no world is left.
@@ -182,12 +179,8 @@ class Frame:
         for number in concerned or group:
             size, why = self.sizes[number], failure.within(self.world_of == number)
             progress.rejections[why.reason] = progress.rejections.get(why.reason, 0) + 1
-            if isinstance(failure, PathNotFree):
-                is_shorter = size.shorten(float(why.found.fraction.min(initial=1.0)))
-            else:
-                least = max(1, 2**HALVINGS >> self.stepper.settings.retries)
-                is_shorter = failure.reason not in FINAL and size.shorten(0.5, least)
-            if not is_shorter:
+            halvings = HALVINGS if isinstance(failure, PathNotFree) else min(self.stepper.settings.retries, HALVINGS)
+            if failure.reason in FINAL or not size.halve(halvings):
                 self._stop(number, why)
 
     def _stop(self, number: int, failure: StepFailure) -> None:

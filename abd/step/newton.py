@@ -83,7 +83,7 @@ class Minimisation:
 
     def _lag_once_more(self) -> StepFailure | None:
         """Minimise until changed friction loads are known, lag friction again in their islands, and finish the minimisation."""
-        backend, settings, progress = self.backend, self.settings, self.progress
+        backend, settings, progress, iteration = self.backend, self.settings, self.progress, self.backend.iteration
         friction_tolerance, tolerance, before = settings.friction_tolerance, settings.tolerance, progress.tolerance
         failure = self.minimise(tolerance, friction_tolerance, loose=loose_tolerance(settings, self.h))
         if failure is not None:
@@ -94,11 +94,12 @@ class Minimisation:
         in_impact = self.stepper.rebounds.ahead(self.h) if len(pairs) else np.zeros(backend.n, dtype=bool)
         pairs = pairs[~in_impact[pairs].any(axis=1)]
         chosen = islands_of(backend, pairs.ravel())
-        reached = np.where(backend.inactive.mobile, backend.iteration.reached()[backend.islands.host], 0.0)  # [m/s]
-        frictional = islands_of(backend, np.concatenate([frozen.pairs.ravel(), backend.system.friction_bodies]))
-        if (early := chosen & ~frictional).any() and (failure := self.minimise(friction_tolerance, moving=early)) is not None:
+        reached, needed = (of_islands[backend.islands.host] for of_islands in (iteration.reached(), iteration.tolerances()))
+        reached = np.where(backend.inactive.mobile, reached, 0.0)  # [m/s]
+        early = chosen & (needed > friction_tolerance)  # no friction so far, so that their loads are not precise enough
+        if early.any() and (failure := self.minimise(friction_tolerance, moving=early)) is not None:
             return failure
-        remaining = chosen | (reached > np.where(frictional, friction_tolerance, tolerance))
+        remaining = chosen | (reached > needed)
         progress.tolerance = max(before, float(reached[~remaining].max(initial=0.0)))
         if chosen.any():
             self.lagged_again = True

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import UnprovenPaths
 from abd.backends.protocol import Backend, Pending
 from abd.contact.pair_law import thinnest_extents
 from abd.contact.path import between
@@ -50,26 +49,25 @@ class ContactBegan(StepFailure):
 class PathNotFree(StepFailure):
     """Swept paths of some pairs in a substep of h [s], scalar or (n,), are not free of collisions; `fast`: of a new contact."""
 
-    def __init__(self, found: UnprovenPaths, names: list[str], h: float | np.ndarray, fast: bool = False):
-        first = found.pairs[int(found.fraction.argmin())] if len(found) else np.zeros(1, dtype=int)
-        bodies = tuple(names[body] for body in dict.fromkeys(first.tolist()))
+    def __init__(self, pairs: np.ndarray, names: list[str], h: float | np.ndarray, fast: bool = False):
+        bodies = tuple(names[body] for body in dict.fromkeys(pairs[0].tolist()))
         subject = " and ".join(f"'{name}'" for name in bodies)
         subject = subject if len(bodies) > 1 else f"{subject}, which is strained by more than half"
-        substep = f"a substep of {float(np.broadcast_to(h, len(names))[int(first[0])]):.3g} s"
+        substep = f"a substep of {float(np.broadcast_to(h, len(names))[int(pairs[0, 0])]):.3g} s"
         passed = f"{subject}: the swept path of {substep} is not proven free of collisions at any length; reduce solver.dt"
         too_fast = f"{subject} come into contact and move by more than the smaller body's size in {substep}"
         super().__init__(
             "fast_contact" if fast else "passed",
             f"{too_fast}; reduce solver.dt or their velocities" if fast else passed,
             bodies=bodies,
-            concerned=np.isin(np.arange(len(names)), found.pairs.astype(int)),
+            concerned=np.isin(np.arange(len(names)), pairs),
         )
-        self.found, self.names, self.h, self.fast = found, names, h, fast
+        self.pairs, self.names, self.h, self.fast = pairs, names, h, fast
 
     def within(self, chosen: np.ndarray) -> PathNotFree:
         """Return the failure restricted to pairs with chosen bodies (n,) bool."""
-        some = chosen[self.found.pairs.astype(int)].any(axis=1)
-        return PathNotFree(UnprovenPaths(self.found.fraction[some], self.found.pairs[some]), self.names, self.h, self.fast)
+        some = chosen[self.pairs].any(axis=1)
+        return PathNotFree(self.pairs[some], self.names, self.h, self.fast) if some.any() else self
 
 
 def is_checked(iterations: int) -> bool:
@@ -89,19 +87,12 @@ def fast_contact(stepper, h: float | np.ndarray) -> PathNotFree | None:
     sizes[~dynamic | (sizes == 0.0)] = np.inf
     pairs = np.asarray(backend.touch.candidate_pairs(), dtype=int).reshape(-1, 2)
     i, j = pairs[touching[pairs].all(axis=1) & has_new[pairs].any(axis=1)].T
-    q, v = stepper.q, stepper.qd[:, :3]
+    v = stepper.qd[:, :3]
     turning = backend.readings.vertex_speeds() - np.linalg.norm(v, axis=1)
-    length = np.broadcast_to(h, len(q))[i]
-    whole = length * np.linalg.norm(v[i] - v[j], axis=1)
-    motion, short = whole + length * (turning[i] + turning[j]), FAR * np.minimum(sizes[i], sizes[j])
-    is_far = motion > short
-    if not is_far.any():
-        return None
-    i, j, whole, fraction = i[is_far], j[is_far], whole[is_far], short[is_far] / motion[is_far]
-    moved = (backend.states.read_positions() - q)[:, :3]
-    traversed = np.minimum(np.linalg.norm(moved[i] - moved[j], axis=1) / np.where(whole > 0.0, whole, np.inf), 1.0)
-    found = UnprovenPaths(np.maximum(traversed - fraction, fraction), np.stack([i, j], axis=1))
-    return PathNotFree(found, bodies.names, h, fast=True)
+    length = np.broadcast_to(h, len(v))[i]
+    motion = length * (np.linalg.norm(v[i] - v[j], axis=1) + turning[i] + turning[j])
+    is_far = motion > FAR * np.minimum(sizes[i], sizes[j])
+    return PathNotFree(np.stack([i, j], axis=1)[is_far], bodies.names, h, fast=True) if is_far.any() else None
 
 
 class IteratePath:
@@ -179,14 +170,14 @@ def of_iterate(stepper, h: float | np.ndarray, smooth: np.ndarray) -> StepFailur
     return stepper.rows.turned(stepper.excluded) or fast_contact(stepper, h) or contact_began(stepper, smooth)
 
 
-def of_path(stepper, iterates: IteratePath, found: UnprovenPaths, h: float | np.ndarray) -> tuple[PathNotFree | None, bool]:
-    """Return the verdict on pairs whose direct arc is not proven collision-free, and whether the path through the iterates
-    replaces an arc."""
-    if not len(found):
+def of_path(stepper, iterates: IteratePath, pairs: np.ndarray, h: float | np.ndarray) -> tuple[PathNotFree | None, bool]:
+    """Return the verdict on pairs of bodies (k, 2) with direct arcs that are not proven collision-free, and whether the path
+    through the iterates replaces an arc."""
+    if not len(pairs):
         return None, False
-    indirect = iterates.follows_arc(found.pairs.astype(int), stepper.q, stepper.qd, h)
-    found = UnprovenPaths(found.fraction[~indirect], found.pairs[~indirect])
-    return PathNotFree(found, stepper.model.bodies.names, h) if len(found) else None, bool(indirect.any())
+    indirect = iterates.follows_arc(pairs, stepper.q, stepper.qd, h)
+    pairs = pairs[~indirect]
+    return PathNotFree(pairs, stepper.model.bodies.names, h) if len(pairs) else None, bool(indirect.any())
 
 
 def islands_of(backend: Backend, bodies: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import Status, UnprovenPaths
+from abd.backends.answers import Status
 from abd.backends.device.device import ONE_THREAD
 from abd.backends.device.graphs import Graphs
 from abd.backends.progress import no_decrease
@@ -228,7 +228,7 @@ class Iteration:
         self.graphs.run(("carry", self._has_lengths, stale), lambda: self._carry(stale))
         self.follow_pairs()
 
-    def unproven(self, h: float | np.ndarray) -> UnprovenPaths:
+    def unproven(self, h: float | np.ndarray) -> np.ndarray:
         """Return `SweptPaths.unproven` during the minimisation."""
         b, builds = self.backend, self.backend.touch.builds
         found = b.swept_paths.unproven(h, self.control.converged)

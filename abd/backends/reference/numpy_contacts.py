@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.answers import UnprovenPaths
 from abd.backends.body_data import smallest_moments
 from abd.backends.reference.iterate import Iterate
 from abd.contact import ccd
@@ -121,17 +120,13 @@ class NumpyContacts:
         """Return (m,) fractions of the path that are proven free of collisions, up to the limits (n,) of the bodies."""
         return ccd.time_of_impact(path, self.candidates, limit[self.owners], least=WITHIN * self.activation)
 
-    def unproven(self, path: Path) -> UnprovenPaths:
-        """Return pairs of bodies whose path between two states is not proven free; the candidates do not change."""
+    def unproven(self, path: Path) -> np.ndarray:
+        """Return (k, 2) pairs of bodies whose path between two states is not proven free; the candidates do not change."""
         found = self._find(path, 0.0)
         candidates = contacts(self.model, self.surfaces, self.pairs, found)
         bodies = candidates.first.astype(np.int64), candidates.second.astype(np.int64)
         fractions = ccd.proven_fractions(path, candidates, self.pair_law.activation(*bodies))
-        is_unproven = fractions < 1.0
-        pairs, of = np.unique(np.sort(np.stack(bodies, axis=1)[is_unproven], axis=1), axis=0, return_inverse=True)
-        smallest = np.ones(len(pairs))
-        np.minimum.at(smallest, of.ravel(), fractions[is_unproven])
-        return UnprovenPaths(smallest, pairs)
+        return np.unique(np.sort(np.stack(bodies, axis=1)[fractions < 1.0], axis=1), axis=0)
 
 
 def owners_of(candidates: contact.Contacts, model: Model) -> np.ndarray:

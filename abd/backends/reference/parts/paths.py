@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import UnprovenPaths
 from abd.backends.reference.numpy_bodies import maps, positions, state, turning
 from abd.contact.path import Path, between, direction_path, standing
 from abd.model import Kind
@@ -78,7 +77,7 @@ class SweptPaths:
     def __init__(self, backend):
         self.backend = backend
 
-    def unproven(self, h: float | np.ndarray, converged: wp.array | None = None) -> UnprovenPaths:
+    def unproven(self, h: float | np.ndarray, converged: wp.array | None = None) -> np.ndarray:
         b, states = self.backend, self.backend.states
         begin, turned = states.now, np.reshape(h, (-1, 1)) * axial(maps(states.velocity) @ np.linalg.inv(maps(states.now)))
         if converged is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import STRAINED, UnprovenPaths
+from abd.backends.answers import NO_PAIRS
 from abd.backends.warp.terms.candidates import LAST
 from cuda_kernels.bodies import swept_paths
 from cuda_kernels.parallel import sums
@@ -29,7 +29,7 @@ class SweptPaths:
         self.largest, self.proven = (self.device.zeros(1, wp.float64) for _ in range(2))
         self.covered = self.device.zeros(1, wp.int32)
 
-    def unproven(self, h: float | np.ndarray, converged: wp.array | None = None) -> UnprovenPaths:
+    def unproven(self, h: float | np.ndarray, converged: wp.array | None = None) -> np.ndarray:
         """See `abd.backends.protocol.SweptPaths.unproven`.
 
         The path is traversed backward from the iterate, whose gaps are known. If the current candidate list does not cover the
@@ -44,7 +44,7 @@ class SweptPaths:
         (motion,), (covered,) = self.device.read_all((self.largest, None), (self.covered, None))
         if not np.isfinite(motion):
             is_strained = np.flatnonzero(~np.isfinite(self.device.read(self.scratch.a)))
-            return UnprovenPaths(np.full(len(is_strained), STRAINED), np.stack([is_strained, is_strained], axis=1))
+            return np.stack([is_strained, is_strained], axis=1)
         if not covered:
             if converged is not None:
                 candidates.renew(path, motion, islands.island, islands.ones)
@@ -53,13 +53,10 @@ class SweptPaths:
                 candidates.build(path, islands.island, islands.ones, 0.0, LAST)
             self.backend.touch.carry(contacts)
         has_stationary = converged is not None
-        if candidates.count == 0 or self._fraction(True, has_stationary) == 1.0:
-            return UnprovenPaths.none()
-        if self._fraction(False, has_stationary) == 1.0:
-            return UnprovenPaths.none()
+        if candidates.count == 0 or self._fraction(True, has_stationary) == 1.0 or self._fraction(False, has_stationary) == 1.0:
+            return NO_PAIRS
         pairs, smallest = self.contacts.smallest(self.contacts.fractions, 1.0)
-        is_unproven = smallest < 1.0
-        return UnprovenPaths(smallest[is_unproven], pairs[is_unproven])
+        return pairs[smallest < 1.0].astype(int)
 
     def _fraction(self, back: bool, has_stationary: bool) -> float:
         """Return the proven fraction of the paths, traversed backward or forward."""
