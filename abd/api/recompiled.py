@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abd.api.protocol import RunningSimulation
-from abd.api.restarts import restore_joints, without_contacts
+from abd.api.running import Running
 from abd.api.views import ByName
+from abd.contact.pair_law import PairParameters
 from abd.joint_list import JointList
 from abd.joint_model import Coupling
 from abd.joints.rows.batches import batches
@@ -43,11 +43,16 @@ DYNAMICS = ("kind", "mass", "moment", "free_translation", "rotation_axis", "free
 """Attributes of bodies on which their acceleration depends."""
 
 
-def start_of(old: RunningSimulation, scene: Scene) -> tuple[Model, State]:
+def start_of(old: Running, scene: Scene) -> tuple[Model, State]:
     """Return the compiled changed scene, and the state in which its simulation is created before `transfer`."""
     model = with_scales_of(scene.compile(), scene, old.compiled)
     q = Matches(old.model, model).states(old.stepper.q, model.bodies.q)
     return model, without_contacts(q, model.bodies.qd)
+
+
+def without_contacts(q: np.ndarray, qd: np.ndarray) -> State:
+    """Return a state (n, 12) with an empty list of contact pairs, so that contacts are not searched."""
+    return State(q=q.copy(), qd=qd.copy(), pairs=PairParameters())
 
 
 def with_scales_of(model: Model, scene: Scene, before: Model) -> Model:
@@ -237,7 +242,7 @@ def _places(old: Sequence[str], new: Sequence[str]) -> np.ndarray:
     return np.array(Names.of(old).numbers(new), dtype=np.int64)
 
 
-def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
+def transfer(old: Running, new: Running) -> None:
     """Transfer the state of a simulation to a simulation of a changed scene; see `Simulation.recompiled`."""
     saved = old.checkpoint()
     joints, switches, match = saved["joints"], saved["switches"], Matches(old.model, new.model)
@@ -253,7 +258,7 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     saved["loads"] = _rows_with(new.bodies, saved["loads"])
     for keys in (("pairs", "collide"), ("off",), ("parting",)):
         switches |= _rows_with(new.bodies, {key: switches[key] for key in keys})
-    restore_joints(new, joints)
+    new._restore_joints(joints)
     match = Matches(old.model, new.model)  # with springs
     switches["suspended"] = np.intersect1d(switches["suspended"], np.array([*match.joint_names()], dtype=str))
     if len(efforts["last"]):
@@ -285,7 +290,7 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     new.stepper.sleep.disturb()
 
 
-def _tables(match: Matches, old: RunningSimulation, new: RunningSimulation, saved: dict) -> dict[str, dict[str, np.ndarray]]:
+def _tables(match: Matches, old: Running, new: Running, saved: dict) -> dict[str, dict[str, np.ndarray]]:
     """Return the tables of the state (`abd.state.saved_tables`)."""
     tables, stepper, system = saved["tables"], old.stepper, new.backend.system
     bodies = {name: match.rows(value, 0) for name, value in tables["bodies"].items()}
@@ -302,7 +307,7 @@ def _tables(match: Matches, old: RunningSimulation, new: RunningSimulation, save
 
 
 def _by_coordinate(
-    match: Matches, old: RunningSimulation, new: RunningSimulation, values: np.ndarray, fresh: np.ndarray
+    match: Matches, old: Running, new: Running, values: np.ndarray, fresh: np.ndarray
 ) -> np.ndarray:
     """Map values of the coordinates of the old joints to those of the new ones; `fresh` are the values of new joints."""
     out = fresh.copy()
@@ -313,7 +318,7 @@ def _by_coordinate(
     return out
 
 
-def _friction(old: RunningSimulation, new: RunningSimulation) -> np.ndarray:
+def _friction(old: Running, new: Running) -> np.ndarray:
     """Return the coefficients of the new scene, except for coefficients that were changed while running."""
     mu = new.model.materials.mu.copy()
     mine, theirs = _pairs(_places(old.model.materials.names, new.model.materials.names))

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abd.api.protocol import RunningSimulation
+from abd.api.running import Running
 from abd.api.views import XYZ, ByName, table_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Sensor:
 
     def __init__(
         self,
-        simulation: RunningSimulation,
+        simulation: Running,
         definition: tuple,
         read: Callable[[], np.ndarray],
         columns: tuple[str, ...],
@@ -122,7 +122,7 @@ class Sensor:
                 writer.writerow([repr(float(one)) for one in (time, *values)])
 
 
-def sensor(simulation: RunningSimulation, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
+def sensor(simulation: Running, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
     """Create a sensor and its first record; see `Simulation.add_sensor`."""
     if callable(what):
         return Sensor(simulation, (name, what, of), lambda: what(simulation), (), every)
@@ -134,7 +134,7 @@ def sensor(simulation: RunningSimulation, name: str, what: str | Callable, of: O
     return Sensor(simulation, (name, what, of), lambda: read(*observed), columns, every)
 
 
-def _observed(simulation: RunningSimulation, kind: str, of: Observed) -> tuple:
+def _observed(simulation: Running, kind: str, of: Observed) -> tuple:
     """Return the arguments for the function of a quantity."""
     bodies, joints = simulation.bodies, simulation.joints
     first, second = of if isinstance(of, tuple) else (of, None)
