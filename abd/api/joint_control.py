@@ -84,13 +84,13 @@ class JointControl:
 
     def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
         """Replace the settings of one coordinate."""
-        self.replace_joint(index, with_settings(self.joint(index), settings))
+        self.replace_joint(index, with_settings(self._model.joints[index], settings))
 
     def set_frames(self, index: int, T_CW: np.ndarray | None = None, T_DW: np.ndarray | None = None) -> None:
         """Move the frames of a joint to poses (4, 4) in the world without moving its bodies; None keeps a frame."""
         stepper = self._stepper
         q, _ = rigid_motion(stepper.q, stepper.qd)
-        self._model.joints[index] = with_frames(self.joint(index), q, T_CW, T_DW)
+        self._model.joints[index] = with_frames(self._model.joints[index], q, T_CW, T_DW)
         self._coordinates.watch(self._coordinates.values)
         self.rebuild([])
         stepper.modes.jump(self._bodies(index), constraints=True)
@@ -98,10 +98,10 @@ class JointControl:
 
     def set_active(self, index: int, active: bool) -> None:
         """Activate or deactivate a joint; log a warning for an open exact joint, which the next step closes."""
-        if active != self.joint(index).active:
-            self.replace_joint(index, replace(self.joint(index), active=bool(active)))
+        if active != self._model.joints[index].active:
+            self.replace_joint(index, replace(self._model.joints[index], active=bool(active)))
         if active:
-            self.broken.pop(self.joint(index).name, None)
+            self.broken.pop(self._model.joints[index].name, None)
             self._warn_if_open([index], "is activated and")
 
     def set_coupling_active(self, index: int, active: bool) -> None:
@@ -131,7 +131,7 @@ class JointControl:
         The target of a velocity drive is its speed. Drives without such a function, and coordinates without a drive, get a
         position drive for a target or a velocity drive for a rate.
         """
-        settings, what = settings_of(self.joint(index), coordinate), f"the {key} of '{coordinate}'"
+        settings, what = settings_of(self._model.joints[index], coordinate), f"the {key} of '{coordinate}'"
         given = partial(_value_at, value, what) if callable(value) else float(finite(value, (), what))
         drive, function = settings.drive, as_function(given)
         mode, other = ("position", "velocity") if key == "target" else ("velocity", "force")
@@ -155,7 +155,7 @@ class JointControl:
         if may_jump and self._drive_jumps(index, settings, drive):
             self._jump(index)
         self._stepper.sleep.disturb()
-        self._model.joints[index] = with_settings(self.joint(index), replace(settings, drive=drive))
+        self._model.joints[index] = with_settings(self._model.joints[index], replace(settings, drive=drive))
 
     def _drive_jumps(self, index: int, settings: CoordinateSettings, drive: Drive) -> bool:
         """Return whether a new drive changes the speed (position, velocity) or effort (other modes) by a jump.
@@ -164,25 +164,25 @@ class JointControl:
         new function of time may differ."""
         if drive.mode in ("position", "velocity") and not isinstance(drive.target, Constant):
             return True
-        now = of_body(self._stepper.time, self.joint(index).child)
+        now = of_body(self._stepper.time, self._model.joints[index].child)
         before, after, usual = settings.drive.target(now), drive.target(now), 0.0
         if drive.mode in ("position", "velocity"):
             x, _, before, earlier, *_ = self._stepper.memory.history[:, self._row(index, settings.name, drive)]
             usual = abs(before - earlier)
             if drive.mode == "position":
-                h = of_body(self._stepper.worlds.lengths, self.joint(index).child)
+                h = of_body(self._stepper.worlds.lengths, self._model.joints[index].child)
                 after = (drive.target(now + h) - x) / h
         return jumps(before, after, usual)
 
     def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
         """Set the range of a coordinate from the next step on; barriers move a value outside gradually into the range."""
-        settings = replace(settings_of(self.joint(index), coordinate), lower=lower, upper=upper)
+        settings = replace(settings_of(self._model.joints[index], coordinate), lower=lower, upper=upper)
         self.replace_settings(index, self._with_moving_limits(index, replace(settings, lower_end=None, upper_end=None)))
 
     def _with_moving_limits(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
         coordinates, place = self._coordinates, self._coordinates.place(index, settings.name)
         value, rotary = float(coordinates.values[place]), bool(coordinates.reader.table.rotary[place])
-        return with_approaching_barriers(settings, self._model, self.joint(index), value, rotary)
+        return with_approaching_barriers(settings, self._model, self._model.joints[index], value, rotary)
 
     # before and after a step --------------------------------------------------------------------------------------
 
@@ -259,7 +259,6 @@ class JointControl:
         Raises:
             JointChangeError: a drive follows a function that was set while running.
         """
-        self.efforts.store()
         return {
             "changes": described(self.start, self._model.joints),
             "broken": dict(self.broken),
@@ -274,7 +273,6 @@ class JointControl:
         Args:
             differs: whether the springs changed, which `Springs.restore` returns.
         """
-        self.efforts.store()
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
         for k, one in enumerate(self._model.couplings):
@@ -289,11 +287,6 @@ class JointControl:
         self.efforts.restore(saved["efforts"])
 
     # parts --------------------------------------------------------------------------------------------------------
-
-    def joint(self, index: int) -> Joint:
-        """Return the current definition of a joint."""
-        self.efforts.store()
-        return self._model.joints[index]
 
     def rows(self, index: int, *roles: Role, coordinate: str | None = None) -> np.ndarray:
         """Return the measured rows of a joint, or of one coordinate, with given roles in the joint system."""
@@ -359,7 +352,7 @@ class JointControl:
 
     def _bodies(self, index: int) -> list[int]:
         """Return the bodies of a joint, without the world."""
-        joint = self.joint(index)
+        joint = self._model.joints[index]
         return [body for body in (joint.parent, joint.child) if body != WORLD]
 
     def _is_open(self, index: int) -> bool:
@@ -372,7 +365,7 @@ class JointControl:
         new &= (a.mass_stiffness > 0.0) | (a.stiffness > 0.0)
         value = stepper.memory.history[slots.VALUE]
         opening = np.abs(value - a.target)[new].max(initial=opening)
-        now = of_body(stepper.time, self.joint(index).child)
+        now = of_body(stepper.time, self._model.joints[index].child)
         drives = [row for row in self.rows(index, Role.DRIVE) if a.active[row] and row in a.target_of]
         step, slow = longest(stepper.worlds.lengths), self._model.settings.eps_v
         if any(abs(value[row] - a.target_of[row](now)) > UNFIT * step * slow for row in drives):
@@ -387,7 +380,6 @@ class JointControl:
 
     def rebuild(self, indices: list[int]) -> None:
         """Rebuild the joint system after a change of the joints `indices`; unchanged rows keep their history."""
-        self.efforts.store()
         stepper, old = self._stepper, self._backend.system
         self._returning = self._find_returning()
         stepper.forces.record()

@@ -226,7 +226,7 @@ class Switches:
         Raises:
             ValueError: the joint is to act on a disabled body.
         """
-        one = self._control.joint(joint)
+        one = self._model.joints[joint]
         if active and self._is_disabled(one):
             raise ValueError(f"joint '{one.name}' cannot act on a disabled body: set the body's `enabled` first")
         self.now = replace(self.now, suspended=self.now.suspended - {one.name})

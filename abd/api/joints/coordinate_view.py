@@ -58,7 +58,9 @@ class CoordinateView(KnownAttributes):
     @property
     def settings(self) -> CoordinateSettings:
         """Settings of the coordinate."""
-        return settings_of(self.joint.joint, self.name)
+        settings = settings_of(self.joint.joint, self.name)
+        efforts = self._control.efforts.constant
+        return settings if settings.force is None else replace(settings, force=float(efforts[self._place]))
 
     def set(self, value: float) -> Assembly:
         """Move the coordinate to a value between steps (`JointView.set_coordinate`); `Simulation.set_velocities` sets speeds."""

@@ -33,7 +33,7 @@ class JointFrames(KnownAttributes):
     @property
     def joint(self) -> Joint:
         """Current definition of the joint."""
-        return self.simulation.control.joint(self.index)
+        return self.simulation.model.joints[self.index]
 
     @property
     def name(self) -> str:
