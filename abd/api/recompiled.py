@@ -249,7 +249,7 @@ def transfer(old: Running, new: Running) -> None:
     joints["couplings"] = {name: value for name, value in joints["couplings"].items() if name in coupled}
     joints["springs"] = _rows_with(new.bodies, joints["springs"])
     joints["efforts"] = _efforts(match, old, new, joints["efforts"], same)
-    saved["loads"] = _rows_with(new.bodies, saved["loads"])
+    saved["loads"] = {key: one for key, one in saved["loads"].items() if one["body"] in new.bodies}
     for keys in (("pairs", "collide"), ("off",), ("parting",)):
         switches |= _rows_with(new.bodies, {key: switches[key] for key in keys})
     new._restore_joints(joints)
