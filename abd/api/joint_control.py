@@ -33,7 +33,6 @@ from abd.joints.rows.change import (
 )
 from abd.joints.rows.laws import SPRINGS, Law, Role
 from abd.joints.rows.rows import residual
-from abd.joints.rows.system import JointSystem
 from abd.model import WORLD, Model
 from abd.potentials.integrators import longest
 from abd.step.joint_rows import UNFIT, jumps
@@ -59,11 +58,13 @@ class JointControl:
         self._model, self._backend, self._stepper, self._coordinates = model, backend, stepper, coordinates
         joints, reader = model.joints, coordinates.reader
         self.start = joints.copy()
-        self._start_loads = model.bodies.force.copy(), model.bodies.torque.copy(), model.settings.gravity.copy()
+        # tolerances of rows follow the loads at the start, not those when the rows are built; joints and couplings are shared
+        bodies = replace(model.bodies, force=model.bodies.force.copy(), torque=model.bodies.torque.copy())
+        settings = replace(model.settings, gravity=model.settings.gravity.copy())
+        self._with_start_loads = replace(model, bodies=bodies, settings=settings)
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
         self.efforts = Efforts(model, backend, stepper, coordinates, self.rebuild)
-        self._returning: list[tuple[int, str]] = []
         self._were_moved = False
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
         self._breakable = np.flatnonzero((strength < np.inf).any(axis=1))
@@ -198,27 +199,22 @@ class JointControl:
         self.efforts.after_step()
         if self._limits_speed:
             self._warn_of_speed()
-        if self._returning:
-            self._move_limits()
+        self._move_limits()
         return self._break() if len(self._breakable) else []
 
-    def _find_returning(self) -> list[tuple[int, str]]:
-        """Return (joint, coordinate) of the coordinates that barriers move back into their ranges."""
+    def _move_limits(self) -> None:
+        """Move the barriers that push coordinates back into their ranges."""
         joints = self._model.joints
-        return [
-            (k, one.name)
+        returning = [
+            (k, one)
             for k in joints.changed_since(self.start)
             for one in joints[k].coordinates
             if one.lower_end is not None or one.upper_end is not None
         ]
-
-    def _move_limits(self) -> None:
-        """Move the limits of the returning coordinates."""
-        joints = self._model.joints
-        for k, name in self._returning:
-            settings = self._with_moving_limits(k, settings_of(joints[k], name))
-            joints[k] = with_settings(joints[k], settings)
-        self.rebuild([])
+        for k, settings in returning:
+            joints[k] = with_settings(joints[k], self._with_moving_limits(k, settings))
+        if returning:
+            self.rebuild([])
 
     def _warn_of_speed(self) -> None:
         """Log one warning for every coordinate that exceeds its velocity limit."""
@@ -282,8 +278,7 @@ class JointControl:
         if differs or any(changes_of(joints[k], now[k]) for k in now.changed_since(joints)):
             now.assign(joints)
             self._coordinates.watch(self._coordinates.values)
-            self._backend.rows.set_joints(self._build())
-            self._returning = self._find_returning()
+            self._backend.rows.set_joints(build_system(self._with_start_loads))
         self.efforts.restore(saved["efforts"])
 
     # parts --------------------------------------------------------------------------------------------------------
@@ -372,18 +367,11 @@ class JointControl:
             return True
         return bool(opening > UNFIT * step * max(np.abs(stepper.qd[self._bodies(index)]).max(initial=0.0), slow))
 
-    def _build(self) -> JointSystem:
-        """Build the joint system. Its tolerances follow the loads at the start, not those when it is built."""
-        model, (force, torque, gravity) = self._model, self._start_loads
-        bodies, settings = replace(model.bodies, force=force, torque=torque), replace(model.settings, gravity=gravity)
-        return build_system(replace(model, bodies=bodies, settings=settings))
-
     def rebuild(self, indices: list[int]) -> None:
         """Rebuild the joint system after a change of the joints `indices`; unchanged rows keep their history."""
         stepper, old = self._stepper, self._backend.system
-        self._returning = self._find_returning()
         stepper.forces.record()
-        new = self._build()
+        new = build_system(self._with_start_loads)
         states = (stepper.q, stepper.qd, stepper.previous_q, stepper.previous_qd)
         coordinates = (self._coordinates.reader.table, self._coordinates.values)
         stepper.memory, stepper.applied = transfer_memory(old, stepper.memory, stepper.applied, new, coordinates, states)
