@@ -59,8 +59,9 @@ class CoordinateView(KnownAttributes):
     def settings(self) -> CoordinateSettings:
         """Settings of the coordinate."""
         settings = settings_of(self.joint.joint, self.name)
-        efforts = self._control.efforts.constant
-        return settings if settings.force is None else replace(settings, force=float(efforts[self._place]))
+        if settings.force is None:
+            return settings
+        return replace(settings, force=float(self._control.efforts.constant[self._place]))
 
     def set(self, value: float) -> Assembly:
         """Move the coordinate to a value between steps (`JointView.set_coordinate`); `Simulation.set_velocities` sets speeds."""
