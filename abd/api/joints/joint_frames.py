@@ -11,7 +11,7 @@ from abd.joints.coordinates.configurations import project
 from abd.joints.coordinates.readings import rigid_motion
 from abd.joints.rows.placement import body_pose, on_present_parent, present_transform
 from abd.model import WORLD
-from abd.rotations import exp, inverse, log
+from abd.rotations import inverse, log
 from abd.scene.schema.attributes import KnownAttributes
 
 RATE_STEP = 1e-6
@@ -108,7 +108,7 @@ class JointFrames(KnownAttributes):
     @property
     def T_GD(self) -> np.ndarray:
         """(4, 4) admissible transform nearest to `T_CD`."""
-        return project(self._with_present_parent, self.T_CD)
+        return self._admissible(self._rigid[0])
 
     @property
     def error_twist(self) -> np.ndarray:
@@ -119,14 +119,14 @@ class JointFrames(KnownAttributes):
     def velocity_GD(self) -> np.ndarray:
         """(6,) twist (v; w) of G, the admissible frame nearest to C, relative to D, in axes of G [m/s], [rad/s].
 
-        It is the derivative of the projection along the motion of C, by central differences.
+        It is the derivative of the projection along the motion of the rigid bodies, by central differences.
         """
-        joint, T, speed = self._with_present_parent, self.T_CD, self._rigid_twist_CD
-        size = np.abs(speed).max()
+        q, qd = self._rigid
+        size = np.abs(qd[[body for body in (self.joint.parent, self.joint.child) if body != WORLD]]).max()
         if size == 0.0:
             return np.zeros(6)
         step = RATE_STEP / size
-        ahead, behind = (project(joint, T @ exp(sign * step * speed)) for sign in (1.0, -1.0))
+        ahead, behind = (self._admissible(q + sign * step * qd) for sign in (1.0, -1.0))
         return log(inverse(behind) @ ahead) / (2.0 * step)
 
     # markers ------------------------------------------------------------------------------------------------------
@@ -164,18 +164,9 @@ class JointFrames(KnownAttributes):
         """The joint relative to the parent's current pose."""
         return on_present_parent(self.joint, self._rigid[0])
 
-    @property
-    def _rigid_twist_CD(self) -> np.ndarray:
-        """(6,) twist of C relative to D in axes of C, of the rigid bodies."""
-        q, qd = self._rigid
-        joint, C = self.joint, self.T_CW
-        linear, angular = np.zeros(3), np.zeros(3)
-        for body, sign in ((joint.child, 1.0), (joint.parent, -1.0)):
-            if body != WORLD:
-                w = self._angular_velocity(body)
-                linear += sign * (qd[body, :3] + np.cross(w, C[:3, 3] - q[body, :3]))
-                angular += sign * w
-        return np.concatenate([C[:3, :3].T @ linear, C[:3, :3].T @ angular])
+    def _admissible(self, q: np.ndarray) -> np.ndarray:
+        """Return the admissible transform (4, 4) nearest to that from C to D in the rigid states q (n, 12)."""
+        return project(on_present_parent(self.joint, q), present_transform(self.joint, q))
 
     def _marker(self, body: int, frame: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return position and velocity (3,) of a frame's origin on its strained body."""
