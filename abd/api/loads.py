@@ -8,7 +8,6 @@ extrapolate the lever arm to the end of the substep.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol, TypeVar
 
@@ -18,7 +17,8 @@ from abd.api.views import Vector, finite
 from abd.by_bodies import PerBody, of_body
 from abd.energies import spin
 from abd.model import Model, affine_state
-from abd.rotations import polar, pose, rotation_vector, rotations
+from abd.rotations import polar, pose, rotations
+from abd.scene.compile.motion import PoseSequence, turns_between
 from abd.step.step import Stepper
 
 JUMP = 0.1
@@ -222,30 +222,8 @@ def require_dynamic(view: Body, what: str) -> None:
         raise ValueError(f"{what} need a dynamic body; body '{view.name}' is {view.kind}{remedy}")
 
 
-@dataclass(frozen=True)
-class Move:
-    """Motion of a kinematic body between two poses (4, 4), from `begin` to `end` [s], at constant velocity and angular velocity.
-
-    The body rests before and after.
-    """
-
-    begin: float
-    end: float
-    first: np.ndarray
-    last: np.ndarray
-
-    def __call__(self, t: float) -> np.ndarray:
-        s = (t - self.begin) / (self.end - self.begin)
-        if s >= 1.0:
-            return self.last
-        s = max(s, 0.0)
-        turn = rotation_vector(self.last[:3, :3] @ self.first[:3, :3].T)
-        R = rotations(s * turn[None])[0] @ self.first[:3, :3]
-        return pose(R, (1.0 - s) * self.first[:3, 3] + s * self.last[:3, 3])
-
-
 class Moves:
-    """Moves of one simulation; they replace the scene's motions of their bodies."""
+    """Moves of one simulation between two poses; they replace the scene's motions of their bodies."""
 
     def __init__(self, model: Model, stepper: Stepper):
         self._model, self._stepper, self._of_scene = model, stepper, dict(model.motions)
@@ -255,9 +233,11 @@ class Moves:
         stepper = self._stepper
         begin = float(of_body(stepper.time, body))
         q, qd = stepper.q[body], stepper.qd[body]
-        move = Move(begin, begin + duration, pose(polar(q[3:].reshape(1, 3, 3))[0], q[:3]), last)
+        poses = np.stack([pose(polar(q[3:].reshape(1, 3, 3))[0], q[:3]), last])
+        at, turns, rest = poses[:, :3, 3], turns_between(poses[:, :3, :3]), np.zeros(3)
+        move = PoseSequence(np.array([begin, begin + duration]), at, poses[:, :3, :3], turns, rest, rest)
         self._model.motions[body] = move
-        ahead = (affine_state(move(begin + 1e-3 * duration)) - affine_state(move.first)) / (1e-3 * duration)
+        ahead = (affine_state(move(begin + 1e-3 * duration)) - affine_state(poses[0])) / (1e-3 * duration)
         if jumps(qd[None], ahead[None])[0]:
             stepper.modes.jump([body], constraints=True)
         stepper.sleep.disturb()
@@ -269,10 +249,10 @@ class Moves:
     def saved(self) -> dict:
         """Return the moves by body name."""
         names = self._model.bodies.names
-        return {names[body]: dict(vars(move)) for body, move in self._model.motions.items() if isinstance(move, Move)}
+        return {names[body]: dict(vars(move)) for body, move in self._model.motions.items() if isinstance(move, PoseSequence)}
 
     def restore(self, saved: dict) -> None:
         """Replace all moves by those of a checkpoint; unknown bodies are ignored."""
         names = self._model.bodies.names
         for body, motion in self._of_scene.items():
-            self._model.motions[body] = Move(**saved[names[body]]) if names[body] in saved else motion
+            self._model.motions[body] = PoseSequence(**saved[names[body]]) if names[body] in saved else motion

@@ -82,8 +82,7 @@ def _by_poses(
         times = np.concatenate([[0.0], times])
         positions = np.concatenate([start[None, :3, 3], positions])
         rotations = np.concatenate([start[None, :3, :3], rotations])
-    # world rotation vector of every segment: R_{k+1} = exp(turn_k) R_k
-    turns = Rotation.from_matrix(rotations[1:] @ rotations[:-1].transpose(0, 2, 1)).as_rotvec().reshape(-1, 3)
+    turns = turns_between(rotations)
     spin = in_radians(spec, "angular_velocity")
     end_velocity, end_spin = np.array(spec.velocity or (0.0, 0.0, 0.0)), np.array(spin or (0.0, 0.0, 0.0))
     if spec.velocity is None and spin is None and len(turns):
@@ -91,11 +90,16 @@ def _by_poses(
         end_velocity, end_spin = (positions[-1] - positions[-2]) / duration, turns[-1] / duration
     if spec.after != "continue":
         end_velocity = end_spin = np.zeros(3)
-    return _PoseSequence(times, positions, rotations, turns, end_velocity, end_spin)
+    return PoseSequence(times, positions, rotations, turns, end_velocity, end_spin)
+
+
+def turns_between(rotations: np.ndarray) -> np.ndarray:
+    """Return the rotation vector (k - 1, 3) of every segment between rotations (k, 3, 3): ``R_{k+1} = exp(turn_k) R_k``."""
+    return Rotation.from_matrix(rotations[1:] @ rotations[:-1].transpose(0, 2, 1)).as_rotvec().reshape(-1, 3)
 
 
 @dataclass(frozen=True)
-class _PoseSequence:
+class PoseSequence:
     """Motion through poses at times (k,) [s]; `turns` (k - 1, 3): rotation vectors between them [rad]; velocities at the end."""
 
     times: np.ndarray
