@@ -17,8 +17,8 @@ from abd.api.views import Vector, finite
 from abd.by_bodies import PerBody, of_body
 from abd.energies import spin
 from abd.model import Model, affine_state
-from abd.rotations import polar, pose, rotations
-from abd.scene.compile.motion import PoseSequence, turns_between
+from abd.rotations import polar, pose, rotation_vectors, rotations
+from abd.scene.compile.motion import PoseSequence
 from abd.step.step import Stepper
 
 JUMP = 0.1
@@ -234,8 +234,9 @@ class Moves:
         begin = float(of_body(stepper.time, body))
         q, qd = stepper.q[body], stepper.qd[body]
         poses = np.stack([pose(polar(q[3:].reshape(1, 3, 3))[0], q[:3]), last])
-        at, turns, rest = poses[:, :3, 3], turns_between(poses[:, :3, :3]), np.zeros(3)
-        move = PoseSequence(np.array([begin, begin + duration]), at, poses[:, :3, :3], turns, rest, rest)
+        at, R, rest = poses[:, :3, 3], poses[:, :3, :3], np.zeros(3)
+        turns = rotation_vectors(R[1:] @ R[:1].transpose(0, 2, 1))
+        move = PoseSequence(np.array([begin, begin + duration]), at, R, turns, rest, rest)
         self._model.motions[body] = move
         ahead = (affine_state(move(begin + 1e-3 * duration)) - affine_state(poses[0])) / (1e-3 * duration)
         if jumps(qd[None], ahead[None])[0]:

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
-from abd.rotations import pose
+from abd.rotations import pose, rotation_vectors
 from abd.scene.geometry.frames import rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
 from abd.scene.schema.fields import TimeFunction, in_radians
@@ -82,7 +82,8 @@ def _by_poses(
         times = np.concatenate([[0.0], times])
         positions = np.concatenate([start[None, :3, 3], positions])
         rotations = np.concatenate([start[None, :3, :3], rotations])
-    turns = turns_between(rotations)
+    # world rotation vector of every segment: R_{k+1} = exp(turn_k) R_k
+    turns = rotation_vectors(rotations[1:] @ rotations[:-1].transpose(0, 2, 1))
     spin = in_radians(spec, "angular_velocity")
     end_velocity, end_spin = np.array(spec.velocity or (0.0, 0.0, 0.0)), np.array(spin or (0.0, 0.0, 0.0))
     if spec.velocity is None and spin is None and len(turns):
@@ -91,11 +92,6 @@ def _by_poses(
     if spec.after != "continue":
         end_velocity = end_spin = np.zeros(3)
     return PoseSequence(times, positions, rotations, turns, end_velocity, end_spin)
-
-
-def turns_between(rotations: np.ndarray) -> np.ndarray:
-    """Return the rotation vector (k - 1, 3) of every segment between rotations (k, 3, 3): ``R_{k+1} = exp(turn_k) R_k``."""
-    return Rotation.from_matrix(rotations[1:] @ rotations[:-1].transpose(0, 2, 1)).as_rotvec().reshape(-1, 3)
 
 
 @dataclass(frozen=True)
