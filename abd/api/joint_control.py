@@ -97,13 +97,18 @@ class JointControl:
         stepper.modes.jump(self._bodies(index), constraints=True)
         self._warn_if_open([index], "has new frames and")
 
-    def set_active(self, index: int, active: bool) -> None:
-        """Activate or deactivate a joint; log a warning for an open exact joint, which the next step closes."""
-        if active != self._model.joints[index].active:
-            self.replace_joint(index, replace(self._model.joints[index], active=bool(active)))
+    def set_active(self, indices: list[int], active: bool) -> None:
+        """Activate or deactivate joints; log a warning for open exact joints, which the next step closes."""
+        joints = self._model.joints
+        changed = [k for k in indices if joints[k].active != active]
+        for k in changed:
+            joints[k] = replace(joints[k], active=active)
+        if changed:
+            self.rebuild(changed)
         if active:
-            self.broken.pop(self._model.joints[index].name, None)
-            self._warn_if_open([index], "is activated and")
+            for k in indices:
+                self.broken.pop(joints[k].name, None)
+            self._warn_if_open(indices, "is activated and")
 
     def set_coupling_active(self, index: int, active: bool) -> None:
         """Activate or deactivate a coupling."""
@@ -240,11 +245,9 @@ class JointControl:
             if joint.active:
                 time = self._stepper.worlds.clock
                 _log.warning("joint %s breaks at t = %.6g s under %.4g N and %.4g N m", joint.name, time, force, torque)
-                joints[k] = replace(joint, active=False)
                 self.broken[joint.name] = time
                 found.append(k)
-        if found:
-            self.rebuild(found)
+        self.set_active(found, active=False)
         return found
 
     # checkpoints --------------------------------------------------------------------------------------------------

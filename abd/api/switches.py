@@ -231,7 +231,7 @@ class Switches:
             raise ValueError(f"joint '{one.name}' cannot act on a disabled body: set the body's `enabled` first")
         self.now = replace(self.now, suspended=self.now.suspended - {one.name})
         is_repaired = active and one.name in self._control.broken
-        self._control.set_active(joint, active)
+        self._control.set_active([joint], active)
         if is_repaired and one.parent >= 0 and not one.collide:
             self.set_pair(min(one.parent, one.child), max(one.parent, one.child), False)
 
@@ -264,16 +264,14 @@ class Switches:
 
     def switch_joints(self, bodies: list[int]) -> None:
         """Suspend the active joints of disabled bodies; resume joints of `bodies` whose bodies are both enabled."""
-        control, joints, suspended = self._control, self._model.joints, set(self.now.suspended)
-        for k in np.flatnonzero(np.isin(JointList.of(joints).bodies, bodies).any(axis=1)).tolist():
-            joint, is_disabled = joints[k], self._is_disabled(joints[k])
-            if joint.active and is_disabled:
-                suspended.add(joint.name)
-                control.set_active(k, False)
-            elif joint.name in suspended and not is_disabled:
-                suspended.remove(joint.name)
-                control.set_active(k, True)
-        self.now = replace(self.now, suspended=frozenset(suspended))
+        joints, suspended = self._model.joints, self.now.suspended
+        ends = np.flatnonzero(np.isin(JointList.of(joints).bodies, bodies).any(axis=1)).tolist()
+        disabled = [k for k in ends if joints[k].active and self._is_disabled(joints[k])]
+        resumed = [k for k in ends if joints[k].name in suspended and not self._is_disabled(joints[k])]
+        suspended = suspended.union(joints[k].name for k in disabled).difference(joints[k].name for k in resumed)
+        self.now = replace(self.now, suspended=suspended)
+        self._control.set_active(disabled, active=False)
+        self._control.set_active(resumed, active=True)
 
     def _is_disabled(self, joint: Joint) -> bool:
         """Whether a body of a joint is disabled."""
