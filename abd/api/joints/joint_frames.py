@@ -10,7 +10,7 @@ from abd.joint_model import Joint
 from abd.joints.coordinates.configurations import project
 from abd.joints.coordinates.readings import rigid_motion
 from abd.joints.rows.placement import body_pose, on_present_parent, present_transform
-from abd.model import WORLD
+from abd.model import WORLD, affine_matrices
 from abd.rotations import inverse, log
 from abd.scene.schema.attributes import KnownAttributes
 
@@ -134,24 +134,22 @@ class JointFrames(KnownAttributes):
     @property
     def position(self) -> np.ndarray:
         """(3,) origin of D in the world [m] (Exudyn's marker m0)."""
-        return self._marker(self.joint.parent, self.joint.parent_frame)[0]
+        return self._markers[0][0]
 
     @property
     def velocity(self) -> np.ndarray:
         """(3,) velocity of the origin of D [m/s]."""
-        return self._marker(self.joint.parent, self.joint.parent_frame)[1]
+        return self._markers[0][1]
 
     @property
     def displacement(self) -> np.ndarray:
         """(3,) vector from the origin of D to the origin of C, world axes [m]."""
-        return self._marker(self.joint.child, self.joint.child_frame)[0] - self.position
+        return self._markers[1][0] - self._markers[0][0]
 
     @property
     def relative_velocity(self) -> np.ndarray:
         """(6,) rate of `displacement` and angular velocity of the child relative to the parent, world axes [m/s], [rad/s]."""
-        joint = self.joint
-        linear = self._marker(joint.child, joint.child_frame)[1] - self.velocity
-        return np.concatenate([linear, self._angular_velocity(joint.child) - self._angular_velocity(joint.parent)])
+        return (self._markers[1][1:] - self._markers[0][1:]).ravel()
 
     # parts --------------------------------------------------------------------------------------------------------
 
@@ -168,15 +166,15 @@ class JointFrames(KnownAttributes):
         """Return the admissible transform (4, 4) nearest to that from C to D in the rigid states q (n, 12)."""
         return project(on_present_parent(self.joint, q), present_transform(self.joint, q))
 
-    def _marker(self, body: int, frame: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return position and velocity (3,) of a frame's origin on its strained body."""
-        if body == WORLD:
-            return frame[:3, 3].copy(), np.zeros(3)
-        q, qd = self.simulation.stepper.q[body], self.simulation.stepper.qd[body]
-        return tuple(one[:3] + one[3:].reshape(3, 3) @ frame[:3, 3] for one in (q, qd))
-
-    def _angular_velocity(self, body: int) -> np.ndarray:
-        """Return the angular velocity (3,) of a body [rad/s]."""
-        if body == WORLD:
-            return np.zeros(3)
-        return spin(self.simulation.stepper.q[[body]], self.simulation.stepper.qd[[body]])[0]
+    @property
+    def _markers(self) -> np.ndarray:
+        """(2, 3, 3) position, velocity and angular velocity of the origins of D and C on their strained bodies."""
+        joint, out = self.joint, np.zeros((2, 3, 3))
+        for one, body, frame in zip(out, (joint.parent, joint.child), (joint.parent_frame, joint.child_frame), strict=True):
+            point = np.append(frame[:3, 3], 1.0)
+            if body == WORLD:
+                one[0] = point[:3]
+                continue
+            q, qd = self.simulation.stepper.q[[body]], self.simulation.stepper.qd[[body]]
+            one[:] = (affine_matrices(q)[0] @ point)[:3], affine_matrices(qd)[0, :3] @ point, spin(q, qd)[0]
+        return out
