@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,7 @@ from abd.api.worlds import DeviceState, Worlds
 from abd.backends.device.memory import memory_watched
 from abd.errors import SceneError, StepFailure
 from abd.joint_list import JointList
-from abd.model import Kind, Model
+from abd.model import Model
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.schema import OutputSpec, SolverSpec
 from abd.state import State
@@ -136,19 +135,6 @@ class Simulation(Runs):
         m = self.model
         counts = f"{len(m.bodies)} bodies, {len(m.joints)} joints"
         return f"<simulation of '{m.name}' on {self.device}: {counts}, t = {self.time:.6g} s, frame {self.frame}>"
-
-    def _repr_html_(self) -> str:
-        """Return an HTML table for notebooks."""
-        bodies, joints = self.model.bodies, self.model.joints
-        rows = {
-            "device": self.device,
-            "time": f"{self.time:.6g} s, frame {self.frame}, step {self.worlds.dt.max():.6g} s",
-            "bodies": f"{len(bodies)}, of which {int((bodies.kind == Kind.DYNAMIC).sum())} dynamic",
-            "joints": f"{len(joints)}, couplings {len(self.model.couplings)}",
-            "sensors": ", ".join(self.sensors) or "none",
-        }
-        cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>" for key, text in rows.items())
-        return f"<table><caption>Simulation of {escape(self.model.name)}</caption>{cells}</table>"
 
     @property
     def linear_solver(self) -> dict:

@@ -403,6 +403,18 @@ def test_overlaps_are_refused_unless_filtered_or_allowed():
     assert solver.simulation.model.filtered.tolist() == [[0, 1]]
 
 
+def test_groups_of_shapes_filter_contacts():
+    """Positive groups collide with themselves and negative ones; negative groups collide with all others."""
+    builder, groups = newton.ModelBuilder(), {"one": 1, "two": 2, "same": 2, "minus": -1, "other": -1}
+    for k, (name, group) in enumerate(groups.items()):
+        body = builder.add_body(xform=at(z=float(k)), label=name)
+        builder.add_shape_sphere(body, radius=0.1, cfg=config(collision_group=group))
+    solver, _ = simulate(finished(builder), 1)
+    names = list(groups)
+    filtered = {(names[i], names[j]) for i, j in solver.simulation.model.filtered.tolist()}
+    assert filtered == {("one", "two"), ("one", "same"), ("minus", "other")}
+
+
 def test_models_without_a_scene_are_refused():
     from abd.newton.model_values import ModelError
 
