@@ -10,8 +10,9 @@ import numpy as np
 from abd.api.contact_view import Contacts
 from abd.api.coordinates import Coordinates
 from abd.api.joint_control import JointControl
-from abd.api.loads import Loads, Moves
+from abd.api.loads import Body, Loads, Moves
 from abd.api.springs import Springs
+from abd.api.step_report import StepReport
 from abd.api.switches import Switches
 from abd.api.views import ByName, Vector, finite
 from abd.backends.protocol import Backend
@@ -53,6 +54,10 @@ class Running(KnownAttributes):
     _changes_of_scene: dict[str, Any]
     _reset_checkpoint: dict[str, Any] | None
     __slots__ = tuple(__annotations__)
+
+    def step(self) -> StepReport:
+        """See `Simulation.step`."""
+        raise NotImplementedError
 
     # state ------------------------------------------------------------------------------------------------------------
 
@@ -99,7 +104,7 @@ class Running(KnownAttributes):
         """Return coordinates, rates, residuals, wrenches and energies of all joints in the current state, as arrays."""
         return self._joint_coordinates.readings()
 
-    def contacts(self, body: Any = None, other: Any = None) -> Contacts:
+    def contacts(self, body: str | Body | None = None, other: str | Body | None = None) -> Contacts:
         """Return contact points and their forces in the current state; see `abd.api.contact_view`.
 
         Args:

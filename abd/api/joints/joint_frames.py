@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.api.running import Running
+from abd.api.restarts import Restarts
 from abd.energies import spin
 from abd.joint_model import Joint
 from abd.joints.coordinates.configurations import project
@@ -27,7 +27,7 @@ class JointFrames(KnownAttributes):
     """
 
     __slots__ = ()
-    simulation: Running
+    simulation: Restarts
     index: int
 
     @property
