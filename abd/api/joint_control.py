@@ -33,6 +33,7 @@ from abd.joints.rows.change import (
 )
 from abd.joints.rows.laws import SPRINGS, Law, Role
 from abd.joints.rows.rows import residual
+from abd.joints.rows.system import JointSystem
 from abd.model import WORLD, Model
 from abd.potentials.integrators import longest
 from abd.step.joint_rows import UNFIT, jumps
@@ -65,6 +66,7 @@ class JointControl:
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
         self.efforts = Efforts(model, backend, stepper, coordinates, self.rebuild)
+        self._returning: tuple[JointSystem | None, list[tuple[int, str]]] = None, []  # joints and coordinates by system
         self._were_moved = False
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
         self._breakable = np.flatnonzero((strength < np.inf).any(axis=1))
@@ -209,16 +211,17 @@ class JointControl:
 
     def _move_limits(self) -> None:
         """Move the barriers that push coordinates back into their ranges."""
-        joints = self._model.joints
-        returning = [
-            (k, one)
-            for k in joints.changed_since(self.start)
-            for one in joints[k].coordinates
-            if one.lower_end is not None or one.upper_end is not None
-        ]
-        for k, settings in returning:
-            joints[k] = with_settings(joints[k], self._with_moving_limits(k, settings))
-        if returning:
+        system, joints = self._backend.system, self._model.joints
+        if self._returning[0] is not system:
+            self._returning = system, [
+                (k, one.name)
+                for k in joints.changed_since(self.start)
+                for one in joints[k].coordinates
+                if one.lower_end is not None or one.upper_end is not None
+            ]
+        for k, name in self._returning[1]:
+            joints[k] = with_settings(joints[k], self._with_moving_limits(k, settings_of(joints[k], name)))
+        if self._returning[1]:
             self.rebuild([])
 
     def _warn_of_speed(self) -> None:
