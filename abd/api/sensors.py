@@ -26,7 +26,6 @@ start to ``/sensors/<name>`` at every frame of the trajectory (`abd.io.run`).
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from numbers import Integral
 from pathlib import Path
@@ -115,11 +114,8 @@ class Sensor:
 
     def write_csv(self, path: str | Path) -> None:
         """Write a header line, then one line per record with time and values in full precision."""
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["time", *self.columns])
-            for time, values in zip(self._times, self._values, strict=True):
-                writer.writerow([repr(float(one)) for one in (time, *values)])
+        table, names = np.column_stack([self.time, self.values]), ",".join(["time", *self.columns])
+        np.savetxt(path, table, fmt="%s", delimiter=",", header=names, comments="", encoding="utf-8")
 
 
 def sensor(simulation: Running, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
