@@ -124,11 +124,10 @@ class Contacts(PairTable):
     @cached_property
     def on_bodies(self) -> np.ndarray:
         """(n, 6) force and torque about the centre of mass of these contacts on each body, in world axes [N, N m]."""
-        n, wrench = len(self._q), self._wrenches
-        i, j = self._rows.pairs.T
-        first, second = wrench[:, :6], np.column_stack([-wrench[:, :3], wrench[:, 6:]])
-        sums = [np.bincount(i, first[:, k], n) + np.bincount(j, second[:, k], n) for k in range(6)]
-        return np.stack(sums, axis=1).astype(float)  # without pairs the counts are integers
+        (i, j), wrench, out = self._rows.pairs.T, self._wrenches, np.zeros((len(self._q), 6))
+        np.add.at(out, i, wrench[:, :6])
+        np.add.at(out, j, np.column_stack([-wrench[:, :3], wrench[:, 6:]]))
+        return out
 
     def between(self, body: int, other: int | None = None) -> Contacts:
         """Return the contacts of one body, or between two bodies."""

@@ -118,31 +118,33 @@ class _Applied:
 
 
 class Efforts:
-    """Efforts on the c coordinates of one simulation, in addition to drives.
+    """Efforts on the c coordinates of the scene's joints, in addition to drives.
 
     A coordinate gets a row of the joint system with its first effort.
 
     Args:
         rebuild: rebuilds the joint system after a change of the model's joints.
+
+    Attributes:
+        start: (c,) constant efforts of the scene [N or N m].
     """
 
     def __init__(
         self, model: Model, backend: Backend, stepper: Stepper, coordinates: Coordinates, rebuild: Callable[[list[int]], None]
     ):
         self._model, self._backend, self._stepper, self._coordinates = model, backend, stepper, coordinates
-        self._rebuild, self._found = rebuild, (None, None, None)  # joint system, reader, and their rows
-        self._constant = np.zeros(0)  # of the rows
+        self._rebuild, self._found = rebuild, (None, None)  # joint system and its rows
+        rows, places = self._rows()
+        self.start = np.zeros(len(coordinates.reader.names))
+        self.start[places] = backend.system.row_laws.target[rows]
+        self._constant = self._last = self.start  # sums in the last step
         self._applied: list[_Applied] = []
-        self._last: np.ndarray | None = None  # (c,) sums in the last step; None for the constant efforts of the scene
-        self._is_stored = True  # in the settings of the model's joints
-        self._is_current = True  # in the laws of the rows
+        self._current = backend.system  # joint system whose rows have these efforts, None after a change
 
     @property
     def constant(self) -> np.ndarray:
-        """(c,) constant efforts [N or N m], a copy; can be set."""
-        out, (_, places) = np.zeros(len(self._coordinates.reader.names)), self._rows()
-        out[places] = self._constant
-        return out
+        """(c,) efforts until they are set again [N or N m], a copy; can be set."""
+        return self._constant.copy()
 
     @constant.setter
     def constant(self, efforts: np.ndarray) -> None:
@@ -150,13 +152,8 @@ class Efforts:
 
     def set_constant(self, efforts: np.ndarray, with_row: np.ndarray) -> None:
         """Set the constant efforts (c,) from the next step on; coordinates of the mask `with_row` (c,) get rows."""
-        before = self.constant
         self._add_rows(with_row)
-        if (efforts == before).all():
-            return
-        self._last = before if self._last is None else self._last
-        self._constant = efforts[self._rows()[1]]
-        self._is_stored = self._is_current = False
+        self._constant, self._current = efforts, None
 
     def apply(self, joint: int, name: str, force: float, steps: int | None) -> None:
         """Set the constant effort on a coordinate for `steps` None, else add an effort in the next `steps` steps."""
@@ -165,10 +162,9 @@ class Efforts:
             constant = self.constant
             constant[place] = given
             self.set_constant(constant, (constant != 0.0) | (np.arange(len(constant)) == place))
-            return
-        self._last = self.constant if self._last is None else self._last
-        self._applied.append(_Applied(place, given, steps))
-        self._is_current = False
+        else:
+            self._applied.append(_Applied(place, given, steps))
+            self._current = None
 
     def remove(self, places: np.ndarray) -> None:
         """Remove all efforts on the coordinates `places` (k,)."""
@@ -179,24 +175,21 @@ class Efforts:
 
     def before_step(self) -> None:
         """Set the rows to the sums of all efforts in this step; the integrator restarts for bodies whose effort jumps."""
-        if self._is_current:
+        if self._current is self._backend.system:
             return
-        total, reader = self.constant, self._coordinates.reader
+        total, table = self.constant, self._coordinates.reader.table
         for one in self._applied:
             total[one.place] += one.force
         self._add_rows(total != 0.0)
-        (rows, places), before = self._rows(), self.constant
-        if self._last is not None:
-            before[: len(self._last)] = self._last  # joints are appended
-        row_laws = self._backend.system.row_laws
-        row_laws.target[rows] = total[places]
-        row_laws.revision += 1
-        ends = np.stack([reader.table.child, reader.table.parent])
-        changed, jumping = (ends[:, mask].ravel() for mask in (total != before, jumps(before[:, None], total[:, None])))
+        (rows, places), system = self._rows(), self._backend.system
+        system.row_laws.target[rows] = total[places]
+        system.row_laws.revision += 1
+        ends, last = np.stack([table.child, table.parent])[:, : len(total)], self._last
+        changed, jumping = (ends[:, mask].ravel() for mask in (total != last, jumps(last[:, None], total[:, None])))
         self._stepper.sleep.disturb(changed[changed != WORLD])
         if len(jumping):
             self._stepper.modes.jump(jumping[jumping != WORLD])
-        self._last, self._is_current = total, not self._applied
+        self._last, self._current = total, None if self._applied else system
 
     def after_step(self) -> None:
         """Remove expired efforts."""
@@ -204,65 +197,46 @@ class Efforts:
             one.left -= 1
         self._applied = [one for one in self._applied if one.left]
 
-    def store(self) -> None:
-        """Copy changed constant efforts to the settings of the model's joints."""
-        if not self._is_stored:
-            self._is_stored = True
-            self._set_in_joints(self._rows()[1], self._constant)
-
-    def _set_in_joints(self, places: np.ndarray, forces: np.ndarray) -> None:
-        """Set the constant efforts (k,) on the coordinates `places` (k,) in the settings of the model's joints."""
-        reader, joints = self._coordinates.reader, self._model.joints
-        for force, place in zip(forces.tolist(), places.tolist(), strict=True):
-            index, name = int(reader.table.joint[place]), reader.names[place]
-            settings = settings_of(joints[index], name)
-            if settings.force != force:
-                joints[index] = with_settings(joints[index], replace(settings, force=force))
-
     def saved(self) -> dict:
-        """Return the applied efforts and the sums of the last step for a checkpoint."""
+        """Return the constant and the applied efforts, and the sums of the last step, for a checkpoint."""
         names, reader = self._model.joints.names, self._coordinates.reader
         keys = [f"{names[int(reader.table.joint[one.place])]}\n{reader.names[one.place]}" for one in self._applied]
         return {
             "coordinate": np.array(keys, dtype=str),
             "force": np.array([one.force for one in self._applied]),
             "left": np.array([one.left for one in self._applied], dtype=np.int64),
-            "last": np.zeros(0) if self._last is None else self._last.copy(),
+            "constant": self.constant,
+            "last": self._last.copy(),
         }
 
     def restore(self, saved: dict) -> None:
-        """Restore the applied efforts of a checkpoint."""
+        """Restore the efforts of a checkpoint."""
         keys = [key.split("\n") for key in saved["coordinate"].tolist()]
         self._applied = [
             _Applied(self._coordinates.place(self._model.joints.names.index(joint), name), float(force), int(left))
             for (joint, name), force, left in zip(keys, saved["force"], saved["left"], strict=True)
         ]
-        self._last, self._is_current = np.array(saved["last"], dtype=float) if len(saved["last"]) else None, False
+        self._constant, self._last = (finite(saved[key], self.start.shape, f"{key} efforts") for key in ("constant", "last"))
+        self._current = None
 
     def _add_rows(self, wanted: np.ndarray) -> None:
         """Give rows to the coordinates of a mask (c,)."""
-        missing = wanted.copy()
+        missing, reader, joints = wanted.copy(), self._coordinates.reader, self._model.joints
         missing[self._rows()[1]] = False
+        for place in np.flatnonzero(missing).tolist():
+            k = int(reader.table.joint[place])
+            joints[k] = with_settings(joints[k], replace(settings_of(joints[k], reader.names[place]), force=0.0))
         if missing.any():
-            self.store()
-            places = np.flatnonzero(missing)
-            self._set_in_joints(places, np.zeros(len(places)))
             self._rebuild([])
 
     def _rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows (k,) of efforts in the present joint system and the indices (k,) of their coordinates.
-
-        Rows of a new system have the efforts of the model's joints."""
-        system, reader = self._backend.system, self._coordinates.reader
-        before, of_reader, found = self._found
-        if before is not system or of_reader is not reader:
+        """Return the rows (k,) of efforts in the present joint system and the indices (k,) of their coordinates."""
+        system = self._backend.system
+        if self._found[0] is not system:
             a = system.row_laws
             rows = np.flatnonzero((a.role == Role.APPLIED) & (a.coupling < 0))
-            if before is not system:
-                self._constant = a.target[rows].copy()
-            found = rows, places_of_rows(reader, a)[rows]
-            self._found = system, reader, found
-        return found
+            self._found = system, (rows, places_of_rows(self._coordinates.reader, a)[rows])
+        return self._found[1]
 
 
 def places_of_rows(reader: JointReader, row_laws: RowLaws) -> np.ndarray:

@@ -59,11 +59,14 @@ class JointControl:
         self._model, self._backend, self._stepper, self._coordinates = model, backend, stepper, coordinates
         joints, reader = model.joints, coordinates.reader
         self.start = joints.copy()
-        self._start_loads = model.bodies.force.copy(), model.bodies.torque.copy(), model.settings.gravity.copy()
+        # tolerances of rows follow the loads at the start, not those when the rows are built; joints and couplings are shared
+        bodies = replace(model.bodies, force=model.bodies.force.copy(), torque=model.bodies.torque.copy())
+        settings = replace(model.settings, gravity=model.settings.gravity.copy())
+        self._with_start_loads = replace(model, bodies=bodies, settings=settings)
         self.broken: dict[str, float] = {}
         self._fast: set[tuple[str, str]] = set()
         self.efforts = Efforts(model, backend, stepper, coordinates, self.rebuild)
-        self._returning: list[tuple[int, str]] = []
+        self._returning: tuple[JointSystem | None, list[tuple[int, str]]] = None, []  # joints and coordinates by system
         self._were_moved = False
         strength = np.stack([joints.column("break_force"), joints.column("break_torque")], axis=1)
         self._breakable = np.flatnonzero((strength < np.inf).any(axis=1))
@@ -84,25 +87,30 @@ class JointControl:
 
     def replace_settings(self, index: int, settings: CoordinateSettings) -> None:
         """Replace the settings of one coordinate."""
-        self.replace_joint(index, with_settings(self.joint(index), settings))
+        self.replace_joint(index, with_settings(self._model.joints[index], settings))
 
     def set_frames(self, index: int, T_CW: np.ndarray | None = None, T_DW: np.ndarray | None = None) -> None:
         """Move the frames of a joint to poses (4, 4) in the world without moving its bodies; None keeps a frame."""
         stepper = self._stepper
         q, _ = rigid_motion(stepper.q, stepper.qd)
-        self._model.joints[index] = with_frames(self.joint(index), q, T_CW, T_DW)
+        self._model.joints[index] = with_frames(self._model.joints[index], q, T_CW, T_DW)
         self._coordinates.watch(self._coordinates.values)
         self.rebuild([])
         stepper.modes.jump(self._bodies(index), constraints=True)
         self._warn_if_open([index], "has new frames and")
 
-    def set_active(self, index: int, active: bool) -> None:
-        """Activate or deactivate a joint; log a warning for an open exact joint, which the next step closes."""
-        if active != self.joint(index).active:
-            self.replace_joint(index, replace(self.joint(index), active=bool(active)))
+    def set_active(self, indices: list[int], active: bool) -> None:
+        """Activate or deactivate joints; log a warning for open exact joints, which the next step closes."""
+        joints = self._model.joints
+        changed = [k for k in indices if joints[k].active != active]
+        for k in changed:
+            joints[k] = replace(joints[k], active=active)
+        if changed:
+            self.rebuild(changed)
         if active:
-            self.broken.pop(self.joint(index).name, None)
-            self._warn_if_open([index], "is activated and")
+            for k in indices:
+                self.broken.pop(joints[k].name, None)
+            self._warn_if_open(indices, "is activated and")
 
     def set_coupling_active(self, index: int, active: bool) -> None:
         """Activate or deactivate a coupling."""
@@ -131,7 +139,7 @@ class JointControl:
         The target of a velocity drive is its speed. Drives without such a function, and coordinates without a drive, get a
         position drive for a target or a velocity drive for a rate.
         """
-        settings, what = settings_of(self.joint(index), coordinate), f"the {key} of '{coordinate}'"
+        settings, what = settings_of(self._model.joints[index], coordinate), f"the {key} of '{coordinate}'"
         given = partial(_value_at, value, what) if callable(value) else float(finite(value, (), what))
         drive, function = settings.drive, as_function(given)
         mode, other = ("position", "velocity") if key == "target" else ("velocity", "force")
@@ -155,7 +163,7 @@ class JointControl:
         if may_jump and self._drive_jumps(index, settings, drive):
             self._jump(index)
         self._stepper.sleep.disturb()
-        self._model.joints[index] = with_settings(self.joint(index), replace(settings, drive=drive))
+        self._model.joints[index] = with_settings(self._model.joints[index], replace(settings, drive=drive))
 
     def _drive_jumps(self, index: int, settings: CoordinateSettings, drive: Drive) -> bool:
         """Return whether a new drive changes the speed (position, velocity) or effort (other modes) by a jump.
@@ -164,25 +172,25 @@ class JointControl:
         new function of time may differ."""
         if drive.mode in ("position", "velocity") and not isinstance(drive.target, Constant):
             return True
-        now = of_body(self._stepper.time, self.joint(index).child)
+        now = of_body(self._stepper.time, self._model.joints[index].child)
         before, after, usual = settings.drive.target(now), drive.target(now), 0.0
         if drive.mode in ("position", "velocity"):
             x, _, before, earlier, *_ = self._stepper.memory.history[:, self._row(index, settings.name, drive)]
             usual = abs(before - earlier)
             if drive.mode == "position":
-                h = of_body(self._stepper.worlds.lengths, self.joint(index).child)
+                h = of_body(self._stepper.worlds.lengths, self._model.joints[index].child)
                 after = (drive.target(now + h) - x) / h
         return jumps(before, after, usual)
 
     def set_range(self, index: int, coordinate: str, lower: float, upper: float) -> None:
         """Set the range of a coordinate from the next step on; barriers move a value outside gradually into the range."""
-        settings = replace(settings_of(self.joint(index), coordinate), lower=lower, upper=upper)
+        settings = replace(settings_of(self._model.joints[index], coordinate), lower=lower, upper=upper)
         self.replace_settings(index, self._with_moving_limits(index, replace(settings, lower_end=None, upper_end=None)))
 
     def _with_moving_limits(self, index: int, settings: CoordinateSettings) -> CoordinateSettings:
         coordinates, place = self._coordinates, self._coordinates.place(index, settings.name)
         value, rotary = float(coordinates.values[place]), bool(coordinates.reader.table.rotary[place])
-        return with_approaching_barriers(settings, self._model, self.joint(index), value, rotary)
+        return with_approaching_barriers(settings, self._model, self._model.joints[index], value, rotary)
 
     # before and after a step --------------------------------------------------------------------------------------
 
@@ -198,27 +206,23 @@ class JointControl:
         self.efforts.after_step()
         if self._limits_speed:
             self._warn_of_speed()
-        if self._returning:
-            self._move_limits()
+        self._move_limits()
         return self._break() if len(self._breakable) else []
 
-    def _find_returning(self) -> list[tuple[int, str]]:
-        """Return (joint, coordinate) of the coordinates that barriers move back into their ranges."""
-        joints = self._model.joints
-        return [
-            (k, one.name)
-            for k in joints.changed_since(self.start)
-            for one in joints[k].coordinates
-            if one.lower_end is not None or one.upper_end is not None
-        ]
-
     def _move_limits(self) -> None:
-        """Move the limits of the returning coordinates."""
-        joints = self._model.joints
-        for k, name in self._returning:
-            settings = self._with_moving_limits(k, settings_of(joints[k], name))
-            joints[k] = with_settings(joints[k], settings)
-        self.rebuild([])
+        """Move the barriers that push coordinates back into their ranges."""
+        system, joints = self._backend.system, self._model.joints
+        if self._returning[0] is not system:
+            self._returning = system, [
+                (k, one.name)
+                for k in joints.changed_since(self.start)
+                for one in joints[k].coordinates
+                if one.lower_end is not None or one.upper_end is not None
+            ]
+        for k, name in self._returning[1]:
+            joints[k] = with_settings(joints[k], self._with_moving_limits(k, settings_of(joints[k], name)))
+        if self._returning[1]:
+            self.rebuild([])
 
     def _warn_of_speed(self) -> None:
         """Log one warning for every coordinate that exceeds its velocity limit."""
@@ -244,11 +248,9 @@ class JointControl:
             if joint.active:
                 time = self._stepper.worlds.clock
                 _log.warning("joint %s breaks at t = %.6g s under %.4g N and %.4g N m", joint.name, time, force, torque)
-                joints[k] = replace(joint, active=False)
                 self.broken[joint.name] = time
                 found.append(k)
-        if found:
-            self.rebuild(found)
+        self.set_active(found, active=False)
         return found
 
     # checkpoints --------------------------------------------------------------------------------------------------
@@ -259,7 +261,6 @@ class JointControl:
         Raises:
             JointChangeError: a drive follows a function that was set while running.
         """
-        self.efforts.store()
         return {
             "changes": described(self.start, self._model.joints),
             "broken": dict(self.broken),
@@ -274,7 +275,6 @@ class JointControl:
         Args:
             differs: whether the springs changed, which `Springs.restore` returns.
         """
-        self.efforts.store()
         self.broken = {name: float(time) for name, time in saved["broken"].items()}
         self._fast = {tuple(key.split("\n")) for key in saved["fast"]}
         for k, one in enumerate(self._model.couplings):
@@ -284,16 +284,10 @@ class JointControl:
         if differs or any(changes_of(joints[k], now[k]) for k in now.changed_since(joints)):
             now.assign(joints)
             self._coordinates.watch(self._coordinates.values)
-            self._backend.rows.set_joints(self._build())
-            self._returning = self._find_returning()
+            self._backend.rows.set_joints(build_system(self._with_start_loads))
         self.efforts.restore(saved["efforts"])
 
     # parts --------------------------------------------------------------------------------------------------------
-
-    def joint(self, index: int) -> Joint:
-        """Return the current definition of a joint."""
-        self.efforts.store()
-        return self._model.joints[index]
 
     def rows(self, index: int, *roles: Role, coordinate: str | None = None) -> np.ndarray:
         """Return the measured rows of a joint, or of one coordinate, with given roles in the joint system."""
@@ -359,7 +353,7 @@ class JointControl:
 
     def _bodies(self, index: int) -> list[int]:
         """Return the bodies of a joint, without the world."""
-        joint = self.joint(index)
+        joint = self._model.joints[index]
         return [body for body in (joint.parent, joint.child) if body != WORLD]
 
     def _is_open(self, index: int) -> bool:
@@ -372,26 +366,18 @@ class JointControl:
         new &= (a.mass_stiffness > 0.0) | (a.stiffness > 0.0)
         value = stepper.memory.history[slots.VALUE]
         opening = np.abs(value - a.target)[new].max(initial=opening)
-        now = of_body(stepper.time, self.joint(index).child)
+        now = of_body(stepper.time, self._model.joints[index].child)
         drives = [row for row in self.rows(index, Role.DRIVE) if a.active[row] and row in a.target_of]
         step, slow = longest(stepper.worlds.lengths), self._model.settings.eps_v
         if any(abs(value[row] - a.target_of[row](now)) > UNFIT * step * slow for row in drives):
             return True
         return bool(opening > UNFIT * step * max(np.abs(stepper.qd[self._bodies(index)]).max(initial=0.0), slow))
 
-    def _build(self) -> JointSystem:
-        """Build the joint system. Its tolerances follow the loads at the start, not those when it is built."""
-        model, (force, torque, gravity) = self._model, self._start_loads
-        bodies, settings = replace(model.bodies, force=force, torque=torque), replace(model.settings, gravity=gravity)
-        return build_system(replace(model, bodies=bodies, settings=settings))
-
     def rebuild(self, indices: list[int]) -> None:
         """Rebuild the joint system after a change of the joints `indices`; unchanged rows keep their history."""
-        self.efforts.store()
         stepper, old = self._stepper, self._backend.system
-        self._returning = self._find_returning()
         stepper.forces.record()
-        new = self._build()
+        new = build_system(self._with_start_loads)
         states = (stepper.q, stepper.qd, stepper.previous_q, stepper.previous_qd)
         coordinates = (self._coordinates.reader.table, self._coordinates.values)
         stepper.memory, stepper.applied = transfer_memory(old, stepper.memory, stepper.applied, new, coordinates, states)

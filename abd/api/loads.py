@@ -8,9 +8,8 @@ extrapolate the lever arm to the end of the substep.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from numbers import Integral
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,7 +17,8 @@ from abd.api.views import Vector, finite
 from abd.by_bodies import PerBody, of_body
 from abd.energies import spin
 from abd.model import Model, affine_state
-from abd.rotations import polar, pose, rotation_vector, rotations
+from abd.rotations import polar, pose, rotation_vectors, rotations
+from abd.scene.compile.motion import PoseSequence
 from abd.step.step import Stepper
 
 JUMP = 0.1
@@ -72,6 +72,11 @@ class Load:
         """Body, kind, axes and point of application."""
         return self.body, self.couple, self.frame, None if self.at is None else tuple(self.at)
 
+    @property
+    def definition(self) -> dict[str, Any]:
+        """Arguments by name, with the remaining steps, without the body."""
+        return {"given": self.vector, "couple": self.couple, "at": self.at, "frame": self.frame, "steps": self.left}
+
     def value(self, time: float) -> np.ndarray:
         """Return the vector (3,) in `frame` at a time [s]."""
         if callable(self.vector):
@@ -99,9 +104,9 @@ class Loads:
         self._entries: list[Load] = []
         self._is_empty = True  # also in the last completed frame
 
-    def add(self, view: Body, *given) -> Load:
+    def add(self, view: Body, *given, **named) -> Load:
         """Add a load to a body; see `Load` for the arguments. It replaces one at the same place if both have no last step."""
-        load = Load(self, view, *given)
+        load = Load(self, view, *given, **named)
         if load.left is None:
             self.keep(lambda one: one.left is not None or one.place != load.place)
         self._entries.append(load)
@@ -161,13 +166,8 @@ class Loads:
 
     def saved(self) -> dict:
         """Return the vector loads for a checkpoint; function loads cannot be stored."""
-        names, rows = self._model.bodies.names, [one for one in self._entries if not callable(one.vector)]
-        point = [np.full(3, np.nan) if one.at is None else one.at for one in rows]
-        return {
-            "body": np.array([names[one.body] for one in rows], dtype=str),
-            "kind": np.array([[one.couple, one.frame == "body", one.left or 0] for one in rows], dtype=np.int64),
-            "values": np.array([[*one.vector, *at] for one, at in zip(rows, point)]),
-        }
+        each = [one for one in self._entries if not callable(one.vector)]
+        return {str(k): {"body": one._view.name, **one.definition} for k, one in enumerate(each)}
 
     def restore(self, saved: dict, force: np.ndarray, torque: np.ndarray) -> None:
         """Restore the vector loads and the sums (n, 3) of a checkpoint; function loads stay."""
@@ -175,16 +175,14 @@ class Loads:
         self._is_empty = False
         self.force[:], self.torque[:] = force, torque
         self._before = self.force.copy(), self.torque.copy()
-        for name, (couple, turns, left), row in zip(saved["body"].tolist(), saved["kind"], saved["values"], strict=True):
-            at = None if np.isnan(row[3]) else row[3:]
-            frame = "body" if turns else "world"
-            self.add(self._views[name], row[:3], bool(couple), at, frame, int(left) or None)
+        for one in saved.values():
+            self.add(self._views[one["body"]], **{key: value for key, value in one.items() if key != "body"})
 
     def take_functions(self, other: Loads) -> None:
         """Add the function loads of another simulation to the bodies of the same names."""
         for one in other._entries:
             if callable(one.vector) and one._view.name in self._views:
-                self.add(self._views[one._view.name], one.vector, one.couple, one.at, one.frame, one.left)
+                self.add(self._views[one._view.name], **one.definition)
 
     def _add_to(self, force: np.ndarray, torque: np.ndarray, one: Load, time: float, h: float) -> None:
         stepper, b = self._stepper, one.body
@@ -224,30 +222,8 @@ def require_dynamic(view: Body, what: str) -> None:
         raise ValueError(f"{what} need a dynamic body; body '{view.name}' is {view.kind}{remedy}")
 
 
-@dataclass(frozen=True)
-class Move:
-    """Motion of a kinematic body between two poses (4, 4), from `begin` to `end` [s], at constant velocity and angular velocity.
-
-    The body rests before and after.
-    """
-
-    begin: float
-    end: float
-    first: np.ndarray
-    last: np.ndarray
-
-    def __call__(self, t: float) -> np.ndarray:
-        s = (t - self.begin) / (self.end - self.begin)
-        if s >= 1.0:
-            return self.last
-        s = max(s, 0.0)
-        turn = rotation_vector(self.last[:3, :3] @ self.first[:3, :3].T)
-        R = rotations(s * turn[None])[0] @ self.first[:3, :3]
-        return pose(R, (1.0 - s) * self.first[:3, 3] + s * self.last[:3, 3])
-
-
 class Moves:
-    """Moves of one simulation; they replace the scene's motions of their bodies."""
+    """Moves of one simulation between two poses; they replace the scene's motions of their bodies."""
 
     def __init__(self, model: Model, stepper: Stepper):
         self._model, self._stepper, self._of_scene = model, stepper, dict(model.motions)
@@ -257,9 +233,12 @@ class Moves:
         stepper = self._stepper
         begin = float(of_body(stepper.time, body))
         q, qd = stepper.q[body], stepper.qd[body]
-        move = Move(begin, begin + duration, pose(polar(q[3:].reshape(1, 3, 3))[0], q[:3]), last)
+        poses = np.stack([pose(polar(q[3:].reshape(1, 3, 3))[0], q[:3]), last])
+        at, R, rest = poses[:, :3, 3], poses[:, :3, :3], np.zeros(3)
+        turns = rotation_vectors(R[1:] @ R[:1].transpose(0, 2, 1))
+        move = PoseSequence(np.array([begin, begin + duration]), at, R, turns, rest, rest)
         self._model.motions[body] = move
-        ahead = (affine_state(move(begin + 1e-3 * duration)) - affine_state(move.first)) / (1e-3 * duration)
+        ahead = (affine_state(move(begin + 1e-3 * duration)) - affine_state(poses[0])) / (1e-3 * duration)
         if jumps(qd[None], ahead[None])[0]:
             stepper.modes.jump([body], constraints=True)
         stepper.sleep.disturb()
@@ -269,22 +248,12 @@ class Moves:
         self._model.motions.update({body: own for body, own in self._of_scene.items() if bodies[body]})
 
     def saved(self) -> dict:
-        """Return the moves by body name, each (26,): two times, then both poses without their last rows."""
-        names, motions = self._model.bodies.names, self._model.motions
-        return {
-            names[body]: np.concatenate([[move.begin, move.end], move.first[:3].ravel(), move.last[:3].ravel()])
-            for body, move in motions.items()
-            if isinstance(move, Move)
-        }
+        """Return the moves by body name."""
+        names = self._model.bodies.names
+        return {names[body]: dict(vars(move)) for body, move in self._model.motions.items() if isinstance(move, PoseSequence)}
 
     def restore(self, saved: dict) -> None:
         """Replace all moves by those of a checkpoint; unknown bodies are ignored."""
-        motions = self._model.motions
-        motions.clear()
-        motions.update(self._of_scene)
-        for body, name in ((k, self._model.bodies.names[k]) for k in self._of_scene):
-            if name in saved:
-                numbers = np.asarray(saved[name], dtype=float)
-                poses = np.tile(np.eye(4), (2, 1, 1))
-                poses[:, :3] = numbers[2:].reshape(2, 3, 4)
-                motions[body] = Move(float(numbers[0]), float(numbers[1]), *poses)
+        names = self._model.bodies.names
+        for body, motion in self._of_scene.items():
+            self._model.motions[body] = PoseSequence(**saved[names[body]]) if names[body] in saved else motion

@@ -14,23 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.api.protocol import RunningSimulation
-from abd.api.restarts import restore_joints, without_contacts
+from abd.api.running import Running
 from abd.api.views import ByName
+from abd.contact.pair_law import PairParameters
 from abd.joint_list import JointList
 from abd.joint_model import Coupling
+from abd.joints.coordinates.readings import JointReader
 from abd.joints.rows.batches import batches
 from abd.joints.rows.change import transfer_memory
 from abd.joints.rows.sizes import at_joints
 from abd.joints.rows.system import JointSystem
 from abd.joints.rows.table import MeasureTable
 from abd.joints.types import TYPES
-from abd.model import Kind, Model, affine_matrices, affine_state
-from abd.names import Names
+from abd.model import WORLD, Kind, Model, affine_matrices, affine_state
 from abd.potentials.sticking import Anchors
 from abd.state import State
 from abd.tables import arrays_of
@@ -43,11 +43,16 @@ DYNAMICS = ("kind", "mass", "moment", "free_translation", "rotation_axis", "free
 """Attributes of bodies on which their acceleration depends."""
 
 
-def start_of(old: RunningSimulation, scene: Scene) -> tuple[Model, State]:
+def start_of(old: Running, scene: Scene) -> tuple[Model, State]:
     """Return the compiled changed scene, and the state in which its simulation is created before `transfer`."""
     model = with_scales_of(scene.compile(), scene, old.compiled)
     q = Matches(old.model, model).states(old.stepper.q, model.bodies.q)
     return model, without_contacts(q, model.bodies.qd)
+
+
+def without_contacts(q: np.ndarray, qd: np.ndarray) -> State:
+    """Return a state (n, 12) with an empty list of contact pairs, so that contacts are not searched."""
+    return State(q=q.copy(), qd=qd.copy(), pairs=PairParameters())
 
 
 def with_scales_of(model: Model, scene: Scene, before: Model) -> Model:
@@ -85,50 +90,22 @@ class Matches:
 
     def __init__(self, old: Model, new: Model):
         self.old, self.new = old, new
+        joints, couplings = zip(*map(_keys, (old, new)), strict=True)
         self.body = _places(old.bodies.names, new.bodies.names)
-        self.joint = self._same_joints()
-        self.coupling = self._same_couplings()
+        self.joint, self.coupling = _places(*joints), _places(*couplings)
         new_body, old_body = _pairs(self.body)
-        self._place = np.full(len(old.bodies) + 1, -1)  # new index of every old body; the last element is the world
+        self._place = np.full(len(old.bodies), -1)  # new index of every old body
         self._place[old_body] = new_body
-
-    def _same_joints(self) -> np.ndarray:
-        """Match joints of equal name, type and coordinates that connect the same bodies."""
-        before, now = JointList.of(self.old.joints), JointList.of(self.new.joints)
-        found = _places(before.names, now.names)
-        place = np.append(np.where(self.body < 0, -2, self.body), -1)  # the last element is the world
-        same = found >= 0
-        if same.any():
-            same &= (before.bodies[found] == place[now.bodies]).all(axis=1) & (_kinds(before)[found] == _kinds(now))
-        return np.where(same, found, -1)
-
-    def _same_couplings(self) -> np.ndarray:
-        """Match couplings of equal name that couple the same joints."""
-        before = {(one.name, *_coupled(one)): k for k, one in enumerate(self.old.couplings)}
-        now = ((one.name, *(int(self.joint[k]) for k in _coupled(one))) for one in self.new.couplings)
-        return np.array([before.get(key, -1) for key in now], dtype=np.int64)
 
     def joint_names(self) -> set[str]:
         """Return the names of the matched joints."""
         return {self.new.joints.names[k] for k in _pairs(self.joint)[0].tolist()}
 
     def jumping(self) -> np.ndarray:
-        """Return a mask (n,) of the new bodies whose forces jump.
-
-        Their kind, inertia or freedoms have changed, or a joint or coupling is new, removed, changed or connected to such bodies.
-        """
-        (new, old), out = _pairs(self.body), np.zeros(len(self.body) + 1, dtype=bool)  # the last element is the world
-        for name in DYNAMICS:
-            before, now = getattr(self.old.bodies, name)[old], getattr(self.new.bodies, name)[new]
-            out[new] |= np.atleast_2d((before != now).T).any(axis=0)
-        changed, before, now = out.copy(), _links(self.old), _links(self.new)
-        found = np.append(self.joint, np.where(self.coupling < 0, -1, self.coupling + len(self.old.joints)))
-        for k, (bodies, definition) in zip(found.tolist(), now, strict=True):
-            if k < 0 or changed[bodies].any() or definition != before[k][1]:
-                out[bodies] = True
-        for k in np.setdiff1d(np.arange(len(before)), found).tolist():
-            out[self._place[before[k][0]]] = True
-        return out[:-1]
+        """Return a mask (n,) of the new bodies whose definition has changed (`_definitions`)."""
+        before = dict(zip(self.old.bodies.names, _definitions(self.old), strict=True))
+        now = zip(self.new.bodies.names, _definitions(self.new), strict=True)
+        return np.array([before.get(name) != definition for name, definition in now], dtype=bool)
 
     def states(self, q: np.ndarray, fresh: np.ndarray) -> np.ndarray:
         """Map states or velocities q of the old bodies to the new ones (n, 12); `fresh` (n, 12) are values of new bodies.
@@ -142,12 +119,15 @@ class Matches:
         out[new[k]] = affine_state(affine_matrices(q[old[k]]) @ before[k] @ np.linalg.inv(frames[k]))
         return out
 
-    def rows(self, values: np.ndarray, fresh: Any = 0) -> np.ndarray:
-        """Map rows of the old bodies to the new bodies (n, ...)."""
-        out = np.full((len(self.body), *values.shape[1:]), fresh, dtype=values.dtype)
-        new, old = _pairs(self.body)
-        out[new] = values[old]
-        return out
+    def rows(self, values: np.ndarray, fresh: np.ndarray | float = 0) -> np.ndarray:
+        """Map rows of the old bodies to the new bodies (n, ...); `fresh` are the values of new bodies."""
+        return _mapped(self.body, values, fresh)
+
+    def coordinates(self, old: JointReader, new: JointReader, values: np.ndarray, fresh: np.ndarray | bool) -> np.ndarray:
+        """Map values of the first coordinates of the old joints to those of the new joints; `fresh` are those of others."""
+        places = [*zip(old.table.joint.tolist(), old.names, strict=True)][: len(values)]
+        found = _places(places, [*zip(self.joint[new.table.joint].tolist(), new.names, strict=True)])
+        return _mapped(found, values, fresh)
 
     def keys(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Map keys of old pairs to sorted keys ``min n + max`` of the new bodies; also return their indices in `key`."""
@@ -190,29 +170,40 @@ class Matches:
         return replace(table, joint=_renumbered(table.joint, self.joint))
 
 
-def _links(model: Model) -> list[tuple[np.ndarray, str]]:
-    """Return the bodies (k,) of all joints, then of all couplings, and their definitions as texts without numbers of others."""
-    ends = JointList.of(model.joints).bodies
-    frames = ((one.parent_frame.tobytes(), one.child_frame.tobytes()) for one in model.joints)
+def _keys(model: Model) -> tuple[list[tuple], list[tuple]]:
+    """Return what identifies the joints (names, bodies, types and coordinates) and the couplings (names and joints)."""
+    joints, kinds = JointList.of(model.joints), np.empty(len(model.joints), dtype=object)
+    for batch in batches(joints):
+        names = (one.name for one in TYPES[batch.first.type].coordinates(batch.first))
+        kinds[batch.index] = " ".join((batch.first.type, *names))
+    bodies = [*model.bodies.names, WORLD]
+    ends = ([bodies[k] for k in pair] for pair in joints.bodies.tolist())
+    keys = [(name, *pair, kind) for name, pair, kind in zip(joints.names, ends, kinds.tolist(), strict=True)]
+    return keys, [(one.name, *(keys[k] for k in _coupled(one))) for one in model.couplings]
+
+
+def _definitions(model: Model) -> list[str]:
+    """Return texts (n,) of the bodies with all that their accelerations depend on: their inertia and freedoms, their joints and
+    couplings, and the inertia and freedoms of the bodies that these connect."""
+    columns = (getattr(model.bodies, name).tolist() for name in DYNAMICS)
+    own, ends = [*map(repr, zip(model.bodies.names, *columns, strict=True)), "world"], JointList.of(model.joints).bodies
     inner = {"parent": 0, "child": 0, "parent_frame": 0, "child_frame": 0, "stiffness_mass": 0, "length": 0, "drawing": 0}
-    joints = ((*pair, replace(one, **inner)) for pair, one in zip(frames, model.joints, strict=True))
-    couplings = (replace(one, joint=0, terms=[replace(term, joint=0) for term in one.terms]) for one in model.couplings)
-    bodies = [*ends, *(ends[list(_coupled(one))].ravel() for one in model.couplings)]
-    return list(zip(bodies, map(repr, (*joints, *couplings)), strict=True))
+    frames = ((one.parent_frame.tobytes(), one.child_frame.tobytes()) for one in model.joints)
+    links = [(pair, (*both, replace(one, **inner))) for pair, both, one in zip(ends.tolist(), frames, model.joints, strict=True)]
+    for one in model.couplings:
+        plain = replace(one, joint=0, terms=[replace(term, joint=0) for term in one.terms])
+        links.append((ends[list(_coupled(one))].ravel().tolist(), plain))
+    of_bodies: list[list[str]] = [[text] for text in own]
+    for bodies, definition in links:
+        text = repr((definition, [own[k] for k in bodies]))
+        for k in set(bodies):
+            of_bodies[k].append(text)
+    return [" ".join(sorted(texts)) for texts in of_bodies[:-1]]
 
 
 def _coupled(coupling: Coupling) -> tuple[int, ...]:
     """Return the joints of a coupling."""
     return coupling.joint, *(term.joint for term in coupling.terms)
-
-
-def _kinds(joints: JointList) -> np.ndarray:
-    """Return the type and the names of the coordinates of every joint (j,), as texts."""
-    out = np.empty(len(joints), dtype=object)
-    for batch in batches(joints):
-        names = (one.name for one in TYPES[batch.first.type].coordinates(batch.first))
-        out[batch.index] = " ".join((batch.first.type, *names))
-    return out
 
 
 def _renumbered(index: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -232,12 +223,22 @@ def _pairs(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return new, found[new]
 
 
-def _places(old: Sequence[str], new: Sequence[str]) -> np.ndarray:
-    """Return the index in `old` of every name of `new`, -1 for none."""
-    return np.array(Names.of(old).numbers(new), dtype=np.int64)
+def _mapped(found: np.ndarray, values: np.ndarray, fresh: np.ndarray | float) -> np.ndarray:
+    """Return values (k, ...) of the new objects: those of the matched objects, else `fresh`."""
+    out = np.empty((len(found), *values.shape[1:]), dtype=values.dtype)
+    out[:] = fresh
+    new, old = _pairs(found)
+    out[new] = values[old]
+    return out
 
 
-def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
+def _places(old: Sequence, new: Sequence) -> np.ndarray:
+    """Return the index in `old` of every item of `new`, -1 for none."""
+    place = {key: k for k, key in enumerate(old)}
+    return np.array([place.get(key, -1) for key in new], dtype=np.int64)
+
+
+def transfer(old: Running, new: Running) -> None:
     """Transfer the state of a simulation to a simulation of a changed scene; see `Simulation.recompiled`."""
     saved = old.checkpoint()
     joints, switches, match = saved["joints"], saved["switches"], Matches(old.model, new.model)
@@ -247,17 +248,13 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     coupled = {new.model.couplings[k].name for k in _pairs(match.coupling)[0].tolist()}
     joints["couplings"] = {name: value for name, value in joints["couplings"].items() if name in coupled}
     joints["springs"] = _rows_with(new.bodies, joints["springs"])
-    efforts = joints["efforts"]
-    remains = np.array([key.split("\n")[0] in same for key in efforts["coordinate"].tolist()], dtype=bool)
-    joints["efforts"] = {key: efforts[key][remains] for key in ("coordinate", "force", "left")} | {"last": np.zeros(0)}
-    saved["loads"] = _rows_with(new.bodies, saved["loads"])
+    joints["efforts"] = _efforts(match, old, new, joints["efforts"], same)
+    saved["loads"] = {key: one for key, one in saved["loads"].items() if one["body"] in new.bodies}
     for keys in (("pairs", "collide"), ("off",), ("parting",)):
         switches |= _rows_with(new.bodies, {key: switches[key] for key in keys})
-    restore_joints(new, joints)
+    new._restore_joints(joints)
     match = Matches(old.model, new.model)  # with springs
     switches["suspended"] = np.intersect1d(switches["suspended"], np.array([*match.joint_names()], dtype=str))
-    if len(efforts["last"]):
-        joints["efforts"]["last"] = _by_coordinate(match, old, new, efforts["last"], new.control.efforts.constant)
     q, qd = new.stepper.q, new.stepper.qd
     for body, motion in new.model.motions.items():
         if match.body[body] < 0:
@@ -269,7 +266,7 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
         saved[name] = found if name.endswith("_q") or name == "q" else np.where(moves, found, fresh)
     anchors = match.anchors(Anchors(**saved["tables"]["anchors"]), before, saved["q"])
     saved["tables"] = _tables(match, old, new, saved) | {"anchors": arrays_of(anchors)}
-    saved["coordinates"] = _by_coordinate(match, old, new, old.coordinates, new.coordinates)
+    saved["coordinates"] = match.coordinates(old.reader, new.reader, old.coordinates, new.coordinates)
     saved["gravity"] = new.gravity if np.array_equal(old.gravity, old.compiled.settings.gravity) else old.gravity
     saved["friction"] = _friction(old, new)
     for key in ("force", "torque"):
@@ -285,10 +282,10 @@ def transfer(old: RunningSimulation, new: RunningSimulation) -> None:
     new.stepper.sleep.disturb()
 
 
-def _tables(match: Matches, old: RunningSimulation, new: RunningSimulation, saved: dict) -> dict[str, dict[str, np.ndarray]]:
+def _tables(match: Matches, old: Running, new: Running, saved: dict) -> dict[str, dict[str, np.ndarray]]:
     """Return the tables of the state (`abd.state.saved_tables`)."""
     tables, stepper, system = saved["tables"], old.stepper, new.backend.system
-    bodies = {name: match.rows(value, 0) for name, value in tables["bodies"].items()}
+    bodies = {name: match.rows(value) for name, value in tables["bodies"].items()}
     bodies["stopped"] = np.zeros(len(match.body), dtype=bool)
     states = saved["q"], saved["qd"], saved["previous_q"], saved["previous_qd"]
     coordinates = (match.table(old.reader.table), old.coordinates)
@@ -301,19 +298,17 @@ def _tables(match: Matches, old: RunningSimulation, new: RunningSimulation, save
     return {"bodies": bodies, "pairs": pairs, **joints}
 
 
-def _by_coordinate(
-    match: Matches, old: RunningSimulation, new: RunningSimulation, values: np.ndarray, fresh: np.ndarray
-) -> np.ndarray:
-    """Map values of the coordinates of the old joints to those of the new ones; `fresh` are the values of new joints."""
-    out = fresh.copy()
-    for k in np.flatnonzero(match.joint >= 0).tolist():
-        before = values[old.reader.of(int(match.joint[k]))]
-        if len(before) == len(out[new.reader.of(k)]):
-            out[new.reader.of(k)] = before
-    return out
+def _efforts(match: Matches, old: Running, new: Running, efforts: dict, same: set[str]) -> dict:
+    """Return efforts (`Efforts.saved`): those that were set while running on the joints `same`, else those of the scene."""
+    before, fresh = old.control.efforts.start, new.control.efforts.start
+    remains = np.array([key.split("\n")[0] in same for key in efforts["coordinate"].tolist()], dtype=bool)
+    out = {key: efforts[key][remains] for key in ("coordinate", "force", "left")}
+    is_set = match.coordinates(old.reader, new.reader, efforts["constant"] != before, False)
+    out["constant"] = np.where(is_set, match.coordinates(old.reader, new.reader, efforts["constant"], fresh), fresh)
+    return out | {"last": match.coordinates(old.reader, new.reader, efforts["last"], out["constant"])}
 
 
-def _friction(old: RunningSimulation, new: RunningSimulation) -> np.ndarray:
+def _friction(old: Running, new: Running) -> np.ndarray:
     """Return the coefficients of the new scene, except for coefficients that were changed while running."""
     mu = new.model.materials.mu.copy()
     mine, theirs = _pairs(_places(old.model.materials.names, new.model.materials.names))

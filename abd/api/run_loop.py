@@ -8,16 +8,15 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
 
-from abd.api.protocol import RunningSimulation
+from abd.api.restarts import Restarts
 from abd.api.step_report import StepReport
 from abd.model import steps_in
 from abd.potentials.integrators import longest
-from abd.scene.schema.attributes import KnownAttributes
 
 _log = logging.getLogger(__name__)
 
 
-class Runs(KnownAttributes):
+class Runs(Restarts):
     """Runs of many steps; base of `Simulation`."""
 
     __slots__ = ()
@@ -88,7 +87,7 @@ class Runs(KnownAttributes):
         return listener.report
 
 
-def _count(sim: RunningSimulation, duration: float | None, steps: int | None) -> int:
+def _count(sim: Restarts, duration: float | None, steps: int | None) -> int:
     if duration is not None and steps is not None:
         raise ValueError(f"duration = {duration} s and steps = {steps} cannot both be given")
     if duration is not None:

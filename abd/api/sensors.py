@@ -26,7 +26,6 @@ start to ``/sensors/<name>`` at every frame of the trajectory (`abd.io.run`).
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from numbers import Integral
 from pathlib import Path
@@ -34,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abd.api.protocol import RunningSimulation
+from abd.api.running import Running
 from abd.api.views import XYZ, ByName, table_of
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class Sensor:
 
     def __init__(
         self,
-        simulation: RunningSimulation,
+        simulation: Running,
         definition: tuple,
         read: Callable[[], np.ndarray],
         columns: tuple[str, ...],
@@ -115,14 +114,11 @@ class Sensor:
 
     def write_csv(self, path: str | Path) -> None:
         """Write a header line, then one line per record with time and values in full precision."""
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["time", *self.columns])
-            for time, values in zip(self._times, self._values, strict=True):
-                writer.writerow([repr(float(one)) for one in (time, *values)])
+        table, names = np.column_stack([self.time, self.values]), ",".join(["time", *self.columns])
+        np.savetxt(path, table, fmt="%s", delimiter=",", header=names, comments="", encoding="utf-8")
 
 
-def sensor(simulation: RunningSimulation, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
+def sensor(simulation: Running, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
     """Create a sensor and its first record; see `Simulation.add_sensor`."""
     if callable(what):
         return Sensor(simulation, (name, what, of), lambda: what(simulation), (), every)
@@ -134,7 +130,7 @@ def sensor(simulation: RunningSimulation, name: str, what: str | Callable, of: O
     return Sensor(simulation, (name, what, of), lambda: read(*observed), columns, every)
 
 
-def _observed(simulation: RunningSimulation, kind: str, of: Observed) -> tuple:
+def _observed(simulation: Running, kind: str, of: Observed) -> tuple:
     """Return the arguments for the function of a quantity."""
     bodies, joints = simulation.bodies, simulation.joints
     first, second = of if isinstance(of, tuple) else (of, None)

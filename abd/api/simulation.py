@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,25 +15,22 @@ import numpy as np
 from abd import backends
 from abd.api.body_view import BodyView, MaterialView
 from abd.api.causes import explained
-from abd.api.contact_view import Contacts
 from abd.api.coordinates import Coordinates
 from abd.api.joint_control import JointControl
 from abd.api.joints.joint_view import CouplingView, JointView
 from abd.api.loads import Loads, Moves
-from abd.api.recompiled import start_of, transfer
-from abd.api.restarts import StateChanges, changes_of, own, started, without_contacts
+from abd.api.recompiled import start_of, transfer, without_contacts
 from abd.api.run_loop import Runs
 from abd.api.sensors import Observed, Sensor, sensor
 from abd.api.springs import Springs
 from abd.api.step_report import StepReport
 from abd.api.switches import PairView, Switches
-from abd.api.views import ByName, Vector, finite
+from abd.api.views import ByName
 from abd.api.worlds import DeviceState, Worlds
 from abd.backends.device.memory import memory_watched
-from abd.energies import InitialContacts
 from abd.errors import SceneError, StepFailure
-from abd.joints.coordinates.readings import JointReader, Readings
-from abd.model import Kind, Model
+from abd.joint_list import JointList
+from abd.model import Model
 from abd.scene.overlaps.starts import free_start
 from abd.scene.schema.schema import OutputSpec, SolverSpec
 from abd.state import State
@@ -49,7 +46,7 @@ INTERNAL = ("backend", "compiled", "control", "loads", "reader", "stepper")
 """Attributes that `dir` does not list: parts of the implementation."""
 
 
-class Simulation(Runs, StateChanges):
+class Simulation(Runs):
     """Simulate a scene on a device.
 
     Args:
@@ -68,31 +65,13 @@ class Simulation(Runs, StateChanges):
         state: the current state as device arrays, without a copy: `q` and `qd` (n, 12), valid until the next step.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_changes_of_scene",
-        "_joint_coordinates",
-        "_moves",
-        "_reset_checkpoint",
-        "_springs",
-        "_stepping",
-        "_switches",
-        "backend",
-        "bodies",
-        "compiled",
-        "control",
-        "couplings",
-        "device",
-        "joints",
-        "loads",
-        "materials",
-        "model",
-        "scene",
-        "sensors",
-        "state",
-        "stepper",
-        "worlds",
-    )  # fmt: skip
+    bodies: ByName[BodyView]
+    joints: ByName[JointView]
+    materials: ByName[MaterialView]
+    couplings: ByName[CouplingView]
+    state: DeviceState
+    worlds: Worlds
+    __slots__ = ("__weakref__", "_stepping", "couplings", "state", "worlds")
     RELATED = (
         ("sim.worlds", Worlds),
         ("sim.scene.solver", SolverSpec),
@@ -111,7 +90,7 @@ class Simulation(Runs, StateChanges):
         Args:
             source: scene of a compiled model that is passed as `scene`; without it the simulation has no sensors of the scene.
         """
-        given, model = (source, free_start(scene)) if isinstance(scene, Model) else started(scene)
+        given, model = (source, free_start(scene)) if isinstance(scene, Model) else _started(scene)
         if not isinstance(scene, Model):
             for note in model.shown_notes:
                 _log.warning("%s: %s", model.name, note)
@@ -119,16 +98,16 @@ class Simulation(Runs, StateChanges):
 
     def _open(self, scene: Scene | None, model: Model, device: str, state: State) -> Simulation:
         """Initialise the simulation in a state, and return it; `scene` defines the sensors, None for no scene."""
-        self.scene, self.compiled, self.model = scene, model, own(model)
+        self.scene, self.compiled, self.model = scene, model, _own(model)
         self._stepping = threading.Lock()  # one thread steps at a time
-        self._reset_checkpoint: dict[str, Any] | None = None  # target of `reset`; None for the start of the scene
+        self._reset_checkpoint = None  # target of `reset`; None for the start of the scene
         self.backend = backends.create(self.model, device)
         self.device = self.backend.device.name
         self.stepper = Stepper(self.model, self.backend, state)
         parts = self.model, self.backend, self.stepper
         self.state = DeviceState(*parts)
         self._joint_coordinates = Coordinates(*parts)
-        self.sensors: dict[str, Sensor] = {}
+        self.sensors = {}
         self.control = JointControl(*parts, self._joint_coordinates)
         self.bodies = ByName("body", self.model.bodies.names, partial(BodyView, self))
         self.worlds = Worlds(self)
@@ -140,7 +119,7 @@ class Simulation(Runs, StateChanges):
         self._springs = Springs(*changes, self._switches)
         self.loads, self._moves = Loads(self.model, self.stepper, self.bodies), Moves(self.model, self.stepper)
         self.stepper.loads, self.stepper.loads_are_constant = self.loads.of_substep, lambda: self.loads.loads_are_constant
-        self._changes_of_scene = changes_of(self)
+        self._changes_of_scene = self._changes()
         for one in self.scene.spec.sensor if self.scene is not None else []:
             try:
                 self.add_sensor(*one.definition, one.every)
@@ -157,33 +136,10 @@ class Simulation(Runs, StateChanges):
         counts = f"{len(m.bodies)} bodies, {len(m.joints)} joints"
         return f"<simulation of '{m.name}' on {self.device}: {counts}, t = {self.time:.6g} s, frame {self.frame}>"
 
-    def _repr_html_(self) -> str:
-        """Return an HTML table for notebooks."""
-        bodies, joints = self.model.bodies, self.model.joints
-        rows = {
-            "device": self.device,
-            "time": f"{self.time:.6g} s, frame {self.frame}, step {self.worlds.dt.max():.6g} s",
-            "bodies": f"{len(bodies)}, of which {int((bodies.kind == Kind.DYNAMIC).sum())} dynamic",
-            "joints": f"{len(joints)}, couplings {len(self.model.couplings)}",
-            "sensors": ", ".join(self.sensors) or "none",
-        }
-        cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>" for key, text in rows.items())
-        return f"<table><caption>Simulation of {escape(self.model.name)}</caption>{cells}</table>"
-
-    @property
-    def time(self) -> float:
-        """Time [s]; if the time steps of worlds differ, the longest one counts (`worlds.time` has all times)."""
-        return self.stepper.worlds.clock
-
     @property
     def linear_solver(self) -> dict:
         """Linear solver of the last solve with the reason of its choice and its size; empty before the first solve."""
         return self.backend.linear.describe()
-
-    @property
-    def frame(self) -> int:
-        """Number of completed frames."""
-        return self.stepper.frame
 
     def step(self) -> StepReport:
         """Advance by one frame.
@@ -213,64 +169,6 @@ class Simulation(Runs, StateChanges):
             one.after_step()
         return report
 
-    @property
-    def gravity(self) -> np.ndarray:
-        """(3,) gravity [m/s^2], a copy; can be set between steps. The change of potential energy does not count as work."""
-        return self.model.settings.gravity.copy()
-
-    @gravity.setter
-    def gravity(self, gravity: Vector) -> None:
-        given = finite(gravity, (3,), "gravity [m/s^2]")
-        self.model.settings.gravity.base[:] = given
-        self.backend.loads.set_gravity(given)
-        self.stepper.energy = None
-        self.stepper.modes.jump(np.ones(len(self.model.bodies), dtype=bool))
-        self.stepper.sleep.disturb()
-
-    def set_friction(self, mu: np.ndarray) -> None:
-        """Set the coefficients of friction (m, m) between materials from the next step on; see also `materials`.
-
-        Raises:
-            ValueError: the table is not symmetric, or has another shape or a number that is negative or not finite.
-        """
-        given = finite(mu, self.model.materials.mu.shape, "the friction between materials")
-        if (given < 0.0).any() or (given != given.T).any():
-            raise ValueError(f"the friction between materials must be symmetric and not negative, not {given.tolist()}")
-        self.model.materials.mu.base[:] = given
-        self.backend.loads.set_friction(self.model.materials.mu)
-        self.stepper.sleep.disturb()
-
-    @property
-    def reader(self) -> JointReader:
-        """Reader of the current joints."""
-        return self._joint_coordinates.reader
-
-    @property
-    def coordinates(self) -> np.ndarray:
-        """(c,) coordinates of all joints; angles are counted over any number of turns."""
-        return self._joint_coordinates.values
-
-    @coordinates.setter
-    def coordinates(self, coordinates: object) -> None:
-        raise AttributeError("set coordinates by set_coordinates({(joint, coordinate): value}), which moves the bodies")
-
-    def joint_readings(self) -> Readings:
-        """Return coordinates, rates, residuals, wrenches and energies of all joints in the current state, as arrays."""
-        return self._joint_coordinates.readings()
-
-    def contacts(self, body: str | BodyView | None = None, other: str | BodyView | None = None) -> Contacts:
-        """Return contact points and their forces in the current state; see `abd.api.contact_view`.
-
-        Args:
-            body: select contacts of this body; other: select contacts between both.
-
-        Raises:
-            UnknownName: a body is unknown.
-        """
-        contacts = self._joint_coordinates.contacts()
-        views = [one if isinstance(one, BodyView) else self.bodies[one] for one in (body, other) if one is not None]
-        return contacts.between(*(view.index for view in views)) if views else contacts
-
     def pair(self, first: str, second: str) -> PairView:
         """Return a pair of bodies; ``sim.pair("crate", "shelf").enabled = False`` disables contact between them.
 
@@ -297,21 +195,6 @@ class Simulation(Runs, StateChanges):
             raise ValueError(f"sensor '{name}' already exists")
         self.sensors[name] = sensor(self, name, what, of, every)
         return self.sensors[name]
-
-    @property
-    def stopped_worlds(self) -> list[int]:
-        """Worlds whose step failed while others continued. Their bodies rest in the state before that step until `reset`.
-        `StepReport.stopped` has the reasons."""
-        return self.stepper.stopped_worlds
-
-    @property
-    def initial_contacts(self) -> InitialContacts:
-        """Contacts of the initial state."""
-        return self.stepper.initial_contacts
-
-    def host_state(self) -> State:
-        """Independent host copy of the state."""
-        return self.stepper.state()
 
     def recompiled(self, scene: Scene | None = None) -> Simulation:
         """Return a simulation of a changed scene that continues from the current state.
@@ -371,3 +254,34 @@ def run(
     simulation = Simulation(scene, device)
     simulation.run(duration, steps, record, progress, on_step, overwrite, resume)
     return simulation
+
+
+def _started(scene: Scene | SceneSpec | str | Path) -> tuple[Scene, Model]:
+    """Return the scene, and its compiled model with an intersection-free initial state."""
+    from abd.scene.scene import Scene, load
+
+    if isinstance(scene, str | Path):
+        scene = load(scene)
+    if not isinstance(scene, Scene):
+        scene = Scene.from_spec(scene)
+    return scene, scene.started()
+
+
+def _own(model: Model) -> Model:
+    """Return the model with copies of joints, loads, friction and gravity.
+
+    The arrays are read-only; methods of the simulation write to their bases.
+    """
+    bodies = replace(model.bodies, force=_read_only(model.bodies.force), torque=_read_only(model.bodies.torque))
+    settings = replace(model.settings, gravity=_read_only(model.settings.gravity))
+    materials = replace(model.materials, mu=_read_only(model.materials.mu))
+    joints = JointList.of(model.joints).copy()
+    own_parts = {"joints": joints, "couplings": list(model.couplings), "motions": dict(model.motions)}
+    return replace(model, bodies=bodies, settings=settings, materials=materials, **own_parts)
+
+
+def _read_only(values: np.ndarray) -> np.ndarray:
+    """Return a read-only view of a copy; the copy is its base."""
+    view = np.array(values, dtype=float).view()
+    view.flags.writeable = False
+    return view

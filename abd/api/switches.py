@@ -11,9 +11,8 @@ they pass through each other until they are separated.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +29,8 @@ from abd.model import WORLD, Kind, Model, affine_state
 from abd.names import Names
 from abd.scene.overlaps.intersections import MOST_DEEP, Surveyor
 from abd.scene.overlaps.separation import overlap_problems
+from abd.scene.overlaps.starts import free_states
+from abd.state import State
 from abd.step.step import Stepper
 
 _log = logging.getLogger(__name__)
@@ -89,8 +90,9 @@ def obstacle(model: Model, first: int, second: int) -> str:
     return "" if model.materials.enabled[tuple(material)] else "contact of their materials is disabled ([[material_pair]])"
 
 
-class Switches:
-    """Disabled bodies and contact pairs of one simulation.
+@dataclass(frozen=True)
+class Switched:
+    """Differences from the scene.
 
     Attributes:
         off: (n,) bool, disabled bodies; suspended: names of joints and springs that are inactive because of a disabled body.
@@ -98,49 +100,72 @@ class Switches:
         parting: (k,) keys of overlapping pairs that collide as soon as they are separated.
     """
 
+    off: np.ndarray
+    suspended: frozenset[str] = frozenset()
+    pairs: dict[int, bool] = field(default_factory=dict)
+    parting: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+class Switches:
+    """Disabled bodies and contact pairs of one simulation.
+
+    Attributes:
+        now: present differences from the scene.
+    """
+
     def __init__(self, model: Model, stepper: Stepper, control: JointControl, coordinates: Coordinates):
         self._model, self._stepper, self._control, self._coordinates = model, stepper, control, coordinates
-        n = len(model.bodies)
-        self.off = np.zeros(n, dtype=bool)
-        self.suspended: set[str] = set()
-        self.pairs: dict[int, bool] = {}
-        self.parting = np.zeros(0, dtype=np.int64)
+        self.now = Switched(np.zeros(len(model.bodies), dtype=bool))
         self._warned: set[int] = set()
+
+    @property
+    def off(self) -> np.ndarray:
+        """(n,) bool, disabled bodies."""
+        return self.now.off
 
     @cached_property
     def _scene_pairs(self) -> np.ndarray:
         """(k,) keys of the pairs that do not collide in the scene (up to millions)."""
         return _keys(excluded_pairs(self._model), len(self.off))
 
-    def _excluded(self) -> np.ndarray:
-        """Return keys (k,) of the pairs that do not collide now."""
-        if not self.pairs:
+    def _excluded(self, now: Switched) -> np.ndarray:
+        """Return keys (k,) of the pairs that do not collide."""
+        if not now.pairs:
             return self._scene_pairs
-        keys, collide = np.array(list(self.pairs), dtype=np.int64), np.array(list(self.pairs.values()))
+        keys, collide = np.array(list(now.pairs), dtype=np.int64), np.array(list(now.pairs.values()))
         return np.union1d(np.setdiff1d(self._scene_pairs, keys[collide]), keys[~collide])
 
     def excludes(self, first: int, second: int) -> bool:
         """Whether the pair first < second is excluded from contact."""
         key = first * len(self.off) + second
-        return not self.pairs.get(key, not are_among(np.array([key]), self._scene_pairs)[0])
+        return not self.now.pairs.get(key, not are_among(np.array([key]), self._scene_pairs)[0])
 
-    def present(self, model: Model, parting: np.ndarray | tuple = ()) -> Model:
+    def present(self, now: Switched | None = None, parting: np.ndarray | tuple = ()) -> Model:
         """Return the model for overlap tests: disabled bodies have no surface, and the pairs `parting` (k,) collide."""
-        if not self.off.any() and not self.pairs and not len(parting):
+        model, now = self._model, self.now if now is None else now
+        if not now.off.any() and not now.pairs and not len(parting):
             return model
-        bodies, pairs = model.bodies, bodies_of(np.setdiff1d(self._excluded(), parting), len(self.off))
-        mesh, plane = np.where(self.off, -1, bodies.mesh), np.where(self.off[:, None], np.nan, bodies.plane)
+        bodies, pairs = model.bodies, bodies_of(np.setdiff1d(self._excluded(now), parting), len(now.off))
+        mesh, plane = np.where(now.off, -1, bodies.mesh), np.where(now.off[:, None], np.nan, bodies.plane)
         return replace(model, excluded_pairs=pairs, bodies=replace(bodies, mesh=mesh, plane=plane))
 
-    @contextmanager
-    def tried(self) -> Iterator[None]:
-        """Restore the switches if the block raises an error; `apply` passes them to the backend after it."""
-        before = self.off, self.suspended, self.pairs, self.parting
-        try:
-            yield
-        except Exception:
-            self.off, self.suspended, self.pairs, self.parting = before
-            raise
+    def separate(self, q: np.ndarray, now: Switched | None = None, among: np.ndarray | None = None) -> np.ndarray:
+        """Return the states (n, 12) with touching bodies separated; without touching bodies, return `q` itself.
+
+        Args:
+            now: switches, by default the present ones; among: (n,) bool, bodies to check, by default all.
+
+        Raises:
+            SceneError: bodies overlap.
+        """
+        model = self.present(now)
+        if among is not None:
+            mesh, plane = np.where(among, model.bodies.mesh, -1), np.where(among[:, None], model.bodies.plane, np.nan)
+            model = replace(model, bodies=replace(model.bodies, mesh=mesh, plane=plane))
+        free_q, notes = free_states(model, q, "in the given state")
+        for note in notes:
+            _log.warning(note)
+        return free_q
 
     # changes --------------------------------------------------------------------------------------------------------
 
@@ -148,15 +173,12 @@ class Switches:
         """Enable or disable a body; see `BodyView.enabled`."""
         if enabled != self.off[body]:
             return
-        state = self._stepper.state()
+        state, off = self._stepper.state(), self.off.copy()
+        off[body] = not enabled
         motion = self._model.motions.get(body)
         if enabled and motion is not None:
             state.q[body] = state.previous_q[body] = affine_state(motion(of_body(state.time, body)))
-        with self.tried():
-            self.off = self.off.copy()
-            self.off[body] = not enabled
-            if enabled:
-                self._refuse_overlap(state.q, [body])
+        self._set(replace(self.now, off=off), state.q, [body] if enabled else [])
         self.switch_joints([body])
         state = replace(self._stepper.state(), q=state.q, previous_q=state.previous_q)  # with the rows of the joints
         state.qd[body] = state.previous_qd[body] = 0.0
@@ -166,15 +188,26 @@ class Switches:
 
     def set_pair(self, first: int, second: int, enabled: bool) -> None:
         """Enable or disable contact of a pair first < second; see `PairView.enabled`."""
-        key = first * len(self.off) + second
-        with self.tried():
-            self.parting = np.setdiff1d(self.parting, key)
-            if enabled != self.excludes(first, second):
-                return
-            self.pairs = {**self.pairs, key: enabled}
-            if enabled:
-                self._refuse_overlap(self._stepper.q, [first, second])
-        self._continue(self._stepper.state(), [first, second] if enabled else [])
+        key, bodies = first * len(self.off) + second, [first, second] if enabled else []
+        now = replace(self.now, parting=np.setdiff1d(self.now.parting, key))
+        if enabled != self.excludes(first, second):
+            self.now = now
+            return
+        self._set(replace(now, pairs={**now.pairs, key: enabled}), self._stepper.q, bodies)
+        self._continue(self._stepper.state(), bodies)
+
+    def _set(self, now: Switched, q: np.ndarray, enabled: list[int]) -> None:
+        """Set the switches; raise `SceneError` without an effect if an `enabled` body overlaps or touches another one."""
+        if enabled:
+            surveyor = Surveyor(self.present(now))
+            found = surveyor.survey(q, moved=np.isin(np.arange(len(q)), enabled))
+            if found.deep:
+                raise SceneError(overlap_problems(surveyor, q, found, "when it is enabled"))
+            if found.touching:
+                pair, names = found.touching[0], self._model.bodies.names
+                message = f"'{names[pair.first]}' touches '{names[pair.second]}' when it is enabled"
+                raise SceneError.of(message, f"body.{names[pair.first]}", remedy="move the bodies apart")
+        self.now = now
 
     def part(self, joints: list[int]) -> None:
         """Enable contact between the bodies of broken joints, once they are separated."""
@@ -182,9 +215,10 @@ class Switches:
         ends, holds = found.bodies, ~found.column("collide").astype(bool) & found.column("active").astype(bool)
         free = _keys(ends[joints][(ends[joints] >= 0).all(axis=1)], len(self.off))
         kept = [_keys(self._model.filtered, len(self.off)), _keys(ends[holds & (ends >= 0).all(axis=1)], len(self.off))]
-        free = np.setdiff1d(np.intersect1d(free, self._excluded()), np.concatenate(kept))
+        free = np.setdiff1d(np.intersect1d(free, self._excluded(self.now)), np.concatenate(kept))
         can_collide = [not obstacle(self._model, *pair) for pair in bodies_of(free, len(self.off)).tolist()]
-        self.parting = np.union1d(self.parting, free[np.array(can_collide, dtype=bool)])
+        parting = np.union1d(self.now.parting, free[np.array(can_collide, dtype=bool)])
+        self.now = replace(self.now, parting=parting)
 
     def set_joint(self, joint: int, active: bool) -> None:
         """Activate or deactivate a joint or spring; a repaired joint that excludes contact of its bodies excludes it again.
@@ -192,32 +226,30 @@ class Switches:
         Raises:
             ValueError: the joint is to act on a disabled body.
         """
-        one = self._control.joint(joint)
+        one = self._model.joints[joint]
         if active and self._is_disabled(one):
             raise ValueError(f"joint '{one.name}' cannot act on a disabled body: set the body's `enabled` first")
-        self.suspended.discard(one.name)
+        self.now = replace(self.now, suspended=self.now.suspended - {one.name})
         is_repaired = active and one.name in self._control.broken
-        self._control.set_active(joint, active)
+        self._control.set_active([joint], active)
         if is_repaired and one.parent >= 0 and not one.collide:
             self.set_pair(min(one.parent, one.child), max(one.parent, one.child), False)
 
     def before_step(self) -> None:
         """Enable contact of pairs that have separated since their joint broke."""
-        if not len(self.parting):
+        parting, n = self.now.parting, len(self.off)
+        if not len(parting):
             return
-        n = len(self.off)
-        moved = np.zeros(n, dtype=bool)
-        moved[bodies_of(self.parting, n)] = True
-        found = Surveyor(self.present(self._model, self.parting)).survey(self._stepper.q, moved=moved)
+        moved = np.isin(np.arange(n), bodies_of(parting, n))
+        found = Surveyor(self.present(parting=parting)).survey(self._stepper.q, moved=moved)
         pairs = [(one.first, one.second) for one in found.touching] + [pair[:2] for pair in found.deep]
-        overlap = _keys(np.array(pairs, dtype=np.int64).reshape(-1, 2), n)
+        overlap = np.intersect1d(_keys(np.array(pairs, dtype=np.int64).reshape(-1, 2), n), parting)
         if len(found.deep) >= MOST_DEEP:
-            overlap = self.parting  # the overlap check stops at MOST_DEEP pairs
-        self._warn_of_overlap(np.intersect1d(overlap, self.parting))
-        parted = np.setdiff1d(self.parting, overlap)
+            overlap = parting  # the overlap check stops at MOST_DEEP pairs
+        self._warn_of_overlap(overlap)
+        parted = np.setdiff1d(parting, overlap)
         if len(parted):
-            self.parting = np.intersect1d(self.parting, overlap)
-            self.pairs |= dict.fromkeys(parted.tolist(), True)
+            self.now = replace(self.now, parting=overlap, pairs=self.now.pairs | dict.fromkeys(parted.tolist(), True))
             self._continue(self._stepper.state(), np.unique(bodies_of(parted, n)).tolist())
 
     def _warn_of_overlap(self, keys: np.ndarray) -> None:
@@ -230,83 +262,70 @@ class Switches:
                 names[first], names[second],
             )  # fmt: skip
 
-    def _refuse_overlap(self, q: np.ndarray, bodies: list[int]) -> None:
-        """Raise `SceneError` if one of `bodies` overlaps or touches another body."""
-        moved = np.zeros(len(self.off), dtype=bool)
-        moved[bodies] = True
-        surveyor = Surveyor(self.present(self._model))
-        found = surveyor.survey(q, moved=moved)
-        if found.deep:
-            raise SceneError(overlap_problems(surveyor, q, found, "when it is enabled"))
-        if found.touching:
-            pair, names = found.touching[0], self._model.bodies.names
-            message = f"'{names[pair.first]}' touches '{names[pair.second]}' when it is enabled"
-            raise SceneError.of(message, f"body.{names[pair.first]}", remedy="move the bodies apart")
-
     def switch_joints(self, bodies: list[int]) -> None:
         """Suspend the active joints of disabled bodies; resume joints of `bodies` whose bodies are both enabled."""
-        control, joints = self._control, self._model.joints
-        for k in np.flatnonzero(np.isin(JointList.of(joints).bodies, bodies).any(axis=1)).tolist():
-            joint = joints[k]
-            if joint.active and self._is_disabled(joint):
-                self.suspended.add(joint.name)
-                control.set_active(k, False)
-            elif joint.name in self.suspended and not self._is_disabled(joint):
-                self.suspended.discard(joint.name)
-                control.set_active(k, True)
+        joints, suspended = self._model.joints, self.now.suspended
+        ends = np.flatnonzero(np.isin(JointList.of(joints).bodies, bodies).any(axis=1)).tolist()
+        disabled = [k for k in ends if joints[k].active and self._is_disabled(joints[k])]
+        resumed = [k for k in ends if joints[k].name in suspended and not self._is_disabled(joints[k])]
+        suspended = suspended.union(joints[k].name for k in disabled).difference(joints[k].name for k in resumed)
+        self.now = replace(self.now, suspended=suspended)
+        self._control.set_active(disabled, active=False)
+        self._control.set_active(resumed, active=True)
 
     def _is_disabled(self, joint: Joint) -> bool:
         """Whether a body of a joint is disabled."""
         return any(self.off[body] for body in (joint.parent, joint.child) if body != WORLD)
 
-    def _continue(self, state, enabled: list[int]) -> None:
+    def _continue(self, state: State, enabled: list[int]) -> None:
         """Continue from a state with the current switches; contacts of the `enabled` bodies start in balance."""
-        self.apply()
+        self._apply()
         self._stepper.restore(state)
         if enabled:
             self._stepper.start_contacts(enabled)
         self._stepper.sleep.disturb()
         self._coordinates.values = self._coordinates.reader.coordinates(state.q, self._coordinates.values)
 
-    def apply(self) -> None:
+    def _apply(self) -> None:
         """Pass the disabled bodies and pairs to the backend."""
         stepper = self._stepper
         stepper.off = self.off.copy()
         stepper.exclude(stepper.off)
-        stepper.backend.touch.exclude_pairs(bodies_of(self._excluded(), len(self.off)))
+        stepper.backend.touch.exclude_pairs(bodies_of(self._excluded(self.now), len(self.off)))
 
     # checkpoints ----------------------------------------------------------------------------------------------------
 
     def saved(self) -> dict:
         """Return the differences from the scene by names, for a checkpoint."""
-        model, n = self._model, len(self.off)
+        now, names, n = self.now, self._model.bodies.names, len(self.off)
         return {
-            "off": _named(model.bodies.names, np.flatnonzero(self.off)),
-            "suspended": np.array(sorted(self.suspended), dtype=str),
-            "pairs": _named(model.bodies.names, bodies_of(np.array(list(self.pairs), dtype=np.int64), n)),
-            "collide": np.array(list(self.pairs.values()), dtype=bool),
-            "parting": _named(model.bodies.names, bodies_of(self.parting, n)),
+            "off": _named(names, np.flatnonzero(now.off)),
+            "suspended": np.array(sorted(now.suspended), dtype=str),
+            "pairs": _named(names, bodies_of(np.array(list(now.pairs), dtype=np.int64), n)),
+            "collide": np.array(list(now.pairs.values()), dtype=bool),
+            "parting": _named(names, bodies_of(now.parting, n)),
         }
 
-    def read(self, saved: dict) -> bool:
-        """Read the switches of a checkpoint before its state; return whether they have to be applied.
-
-        Joints restore their own switches.
+    def read(self, saved: dict) -> Switched:
+        """Return the switches of a checkpoint.
 
         Raises:
             KeyError: a name is unknown.
         """
-        model, n = self._model, len(self.off)
-        off = np.zeros(n, dtype=bool)
-        off[_numbers(model.bodies.names, saved["off"])] = True
-        keys = [min(pair) * n + max(pair) for pair in _numbers(model.bodies.names, saved["pairs"]).reshape(-1, 2).tolist()]
+        names, off = self._model.bodies.names, np.zeros(len(self.off), dtype=bool)
+        off[_numbers(names, saved["off"])] = True
+        keys = [min(pair) * len(off) + max(pair) for pair in _numbers(names, saved["pairs"]).reshape(-1, 2).tolist()]
         pairs = dict(zip(keys, saved["collide"].tolist(), strict=True))
-        self.suspended = set(saved["suspended"].tolist())
-        self.parting = _keys(_numbers(model.bodies.names, saved["parting"]).reshape(-1, 2), n)
-        self._warned &= set(self.parting.tolist())
-        differ = pairs != self.pairs or not np.array_equal(off, self.off)
-        self.off, self.pairs = off, pairs
-        return differ
+        parting = _keys(_numbers(names, saved["parting"]).reshape(-1, 2), len(off))
+        return Switched(off, frozenset(saved["suspended"].tolist()), pairs, parting)
+
+    def assign(self, now: Switched) -> None:
+        """Set the switches of a checkpoint before its state; joints restore their own switches."""
+        differ = now.pairs != self.now.pairs or not np.array_equal(now.off, self.off)
+        self.now = now
+        self._warned &= set(now.parting.tolist())
+        if differ:
+            self._apply()
 
 
 def _named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:

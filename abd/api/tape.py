@@ -19,7 +19,7 @@ from operator import is_
 import numpy as np
 
 from abd.api.coordinates import places_of_rows
-from abd.api.protocol import RunningSimulation
+from abd.api.running import Running
 from abd.api.step_report import StepReport
 from abd.derivatives.step import STATE, Constants, StepDerivatives, StepRecord
 from abd.errors import NotDifferentiable
@@ -73,7 +73,7 @@ class Tape:
         TypeError: the argument is a scene, or another object without steps.
     """
 
-    def __init__(self, simulation: RunningSimulation):
+    def __init__(self, simulation: Running):
         if not hasattr(simulation, "stepper"):
             given = type(simulation).__name__
             raise TypeError(f"Tape takes a simulation, not a {given}: sim = abd.Simulation(scene), then abd.Tape(sim)")
@@ -109,7 +109,7 @@ class Tape:
             own=(own, stepper.forces.own), anchors=anchors, mobile=backend.inactive.mobile & ~backend.inactive.sleeping,
             is_first=is_first,
         )  # fmt: skip
-        given, known = (sim.model, sim._switches.present(sim.model), backend.system), self._constants
+        given, known = (sim.model, sim._switches.present(), backend.system), self._constants
         if known is None or not all(map(is_, given, (known.model, known.touching.model, known.system))):
             self._constants = Constants.of(*given)
         self.steps.append(StepDerivatives(self._constants, sim.reader.table, record))

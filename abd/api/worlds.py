@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from abd.api.protocol import RunningSimulation
-from abd.api.restarts import reset_worlds, selected_worlds
+from abd.api.restarts import Restarts, selected_worlds
 from abd.api.views import finite
 from abd.backends.answers import OnHost
 from abd.backends.device.exchange import fetched
@@ -35,7 +34,7 @@ class Worlds(KnownAttributes):
 
     __slots__ = ("__dict__", "_simulation")
 
-    def __init__(self, simulation: RunningSimulation):
+    def __init__(self, simulation: Restarts):
         self._simulation = simulation
 
     def __len__(self) -> int:
@@ -181,7 +180,7 @@ class Worlds(KnownAttributes):
             raise ValueError(f"worlds to reset must not repeat: {numbers.tolist()}")
         chosen = np.searchsorted(self.numbers, numbers)
         given = [None if values is None else self._rows(name, values, chosen) for name, values in (("q", q), ("qd", qd))]
-        reset_worlds(self._simulation, numbers, *given)
+        self._simulation._reset_worlds(numbers, *given)
         self._simulation.control.efforts.remove(self._coordinates[chosen])
 
     # parts ----------------------------------------------------------------------------------------------------------

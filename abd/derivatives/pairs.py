@@ -256,10 +256,8 @@ class LaggedFriction:
         if share is not None:
             lagged = replace(lagged, start_stretch=signs(lagged) * tangential(share, lagged.n))
         end, start = (x[:, one : one + 24].reshape(-1, 12) for one in (0, 24))
-        moved = (end - self._reference(start))[:, STATE_ORDER]
-        u = np.einsum("lrk,lk->lr", moved[points.first], lagged.Y_first)
-        u -= np.einsum("lrk,lk->lr", moved[points.second], lagged.Y_second)
-        e = u - np.sum(u * lagged.n, axis=1, keepdims=True) * lagged.n + lagged.arc + self.eps * lagged.start_stretch
+        displacement = points.positions(end - self._reference(start))
+        e = friction.stretch(lagged, displacement, np.full(len(lagged), self.eps))
         turned = axial(end[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(start[:, 3:].reshape(-1, 3, 3)))
         spin = 0.5 * np.sum((turned[points.first] + turned[points.second]) * lagged.n, axis=1)
         end_share = signs(lagged) * final_shares(e, self.eps, lagged.n, spin)

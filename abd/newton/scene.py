@@ -8,6 +8,7 @@ already violates are compliant, with Newton's stiffness. A joint's axis becomes 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations, product
 
 import numpy as np
 
@@ -222,7 +223,12 @@ class _Shapes:
         near: set[tuple[str, str]] = set()
         for i, j in filtered:
             near |= {tuple(sorted((a, b))) for a in body_of.get(i, ()) for b in body_of.get(j, ()) if a != b}
-        near |= self._apart_by_group(shapes)
+        groups = {name: frozenset(self._group[own].tolist()) for name, own in shapes.items()}
+        apart = {
+            both for both in product(set(groups.values()), repeat=2) if not all(groups_collide(*pair) for pair in product(*both))
+        }
+        if apart:
+            near |= {tuple(sorted(pair)) for pair in combinations(shapes, 2) if (groups[pair[0]], groups[pair[1]]) in apart}
         static = {name for name, _ in self._static}
         out = []
         for a, b in sorted(near):
@@ -235,19 +241,6 @@ class _Shapes:
                 self.out.notes.append(
                     f"filters between some shapes of '{a}' and '{b}' are ignored: filters apply to whole bodies"
                 )
-        return out
-
-    def _apart_by_group(self, shapes: dict[str, list[int]]) -> set[tuple[str, str]]:
-        """Return pairs of bodies with shapes of groups that do not collide."""
-        groups = {name: frozenset(int(self._group[k]) for k in own) for name, own in shapes.items()}
-        members: dict[frozenset[int], list[str]] = {}
-        for name, own in groups.items():
-            members.setdefault(own, []).append(name)
-        out: set[tuple[str, str]] = set()
-        for one in members:
-            for other in members:
-                if any(not groups_collide(a, b) for a in one for b in other):
-                    out |= {tuple(sorted((a, b))) for a in members[one] for b in members[other] if a != b}
         return out
 
     def _is_plane(self, k: int) -> bool:

@@ -30,17 +30,25 @@ def stack() -> abd.Scene:
 
 
 @pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
-def test_forces_of_patches_sum_to_the_body_force(device):
+def test_patches_are_arrays_and_objects_whose_forces_sum_to_those_of_bodies(device):
     sim = steps(stack(), 60, device)
+    patches = sim.contacts().patches()
+    assert len(patches) == 3 and patches.count.sum() == len(sim.contacts()) and "3 contact patches" in repr(patches)
     on = {name: np.zeros(6) for name in ("ground", "box 0", "box 1", "box 2")}
-    for patch in sim.contacts().patches():
-        assert patch.force == pytest.approx(patch.normal_force + patch.friction, abs=1e-12)
-        assert patch.sticks and patch.gap == pytest.approx(sim.contacts().gap[patch.points].min())
+    for k, patch in enumerate(patches):
+        assert patch.bodies == patches.bodies[k] and (sim.contacts().pair[patch.points] == patches.pair[k]).all()
+        assert patch.force == pytest.approx(patches.normal_force[k] + patches.friction[k], abs=1e-12)
+        assert patch.sticks and patch.gap == patches.gap[k] == pytest.approx(sim.contacts().gap[patch.points].min())
         for name, sign in zip(patch.bodies, (1.0, -1.0), strict=True):
             arm = patch.center - sim.bodies[name].transform[:3, 3]
             on[name] += sign * np.concatenate([patch.force, patch.torque + np.cross(arm, patch.force)])
     for name in ("box 0", "box 1", "box 2"):
         assert on[name] == pytest.approx(np.concatenate(sim.bodies[name].contact_wrench()), abs=5e-6)
+    assert patches[-1].bodies == patches[2].bodies
+    with pytest.raises(IndexError, match="patch 3 is out of range"):
+        patches[3]
+    table = pytest.importorskip("pandas") and patches.to_pandas()
+    assert len(table) == 3 and {"first", "second", "force.x", "center.z", "sticks"} <= set(table.columns)
 
 
 @pytest.mark.parametrize("device", sorted({NAME, "numpy"}))
@@ -159,18 +167,3 @@ def test_contact_points_of_kernels_equal_the_definition(contact_set):
     for name, tolerance in {"pair": 0, "point": 1e-9, "gap": 1e-12, **dict.fromkeys(forces, 1e-8 * scale)}.items():
         one, two = (getattr(values, name)[rows] for values, rows in zip((found, expected), order, strict=True))
         np.testing.assert_allclose(one, two, rtol=0, atol=tolerance, err_msg=name)
-
-
-def test_patches_are_arrays_and_objects():
-    sim = steps(stack(), 3)
-    patches = sim.contacts().patches()
-    assert len(patches) == 3 and patches.count.sum() == len(sim.contacts())
-    for k, patch in enumerate(patches):
-        assert patch.bodies == patches.bodies[k] and patch.points.tolist() == patches[k].points.tolist()
-        assert (sim.contacts().pair[patch.points] == patches.pair[k]).all() and patch.gap == patches.gap[k]
-        assert patch.force == pytest.approx(patches.normal_force[k] + patches.friction[k])
-    assert patches[-1].bodies == patches[2].bodies and "3 contact patches" in repr(patches)
-    with pytest.raises(IndexError, match="patch 3 is out of range"):
-        patches[3]
-    table = pytest.importorskip("pandas") and patches.to_pandas()
-    assert len(table) == 3 and {"first", "second", "force.x", "center.z", "sticks"} <= set(table.columns)

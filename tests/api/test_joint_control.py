@@ -230,19 +230,6 @@ def test_inactive_exact_joint_can_be_open():
     assert not any("closed" in note or "moved" in note for note in scene.compile().notes)
 
 
-@pytest.mark.parametrize("device", [pytest.param("numpy", marks=pytest.mark.slow), NAME])
-@pytest.mark.parametrize(("compliance", "stretch"), [(0.0, 0.0), (1e-3, 9.81e-3)])
-def test_ropes_stretch_by_their_compliance(device, compliance, stretch):
-    scene = empty(tolerance=1e-6)  # m/s: forces are as exact as that times m / h
-    link(scene, "weight", 1.0, (0, -0.9999, 0))
-    points = {"parent_anchor": (0, 0, 0), "child_anchor": (0, 0, 0), "distance": 1.0}
-    gives = {"enforcement": "compliant", "compliance": [compliance], "critical_damping": True}
-    scene.add_rope("rope", abd.WORLD, "weight", **points, **gives)
-    simulation = abd.run(scene, steps=200, device=device)
-    assert simulation.bodies["weight"].transform[1, 3] == pytest.approx(-1.0 - stretch, abs=3e-5)
-    np.testing.assert_allclose(simulation.joints["rope"].wrench()[0], (0, 9.81, 0), atol=0.03)
-
-
 def test_profile_read_outs_use_the_segment_of_the_last_step():
     """This holds after a checkpoint and after a change of another joint, which compiles the rows again."""
 

@@ -60,20 +60,31 @@ def test_frames_and_points_of_a_wrench():
     assert (joint.exudyn_force()[0] == -force).all() and np.allclose(joint.adams_rforce()[1], -torque, rtol=1e-8)
 
 
-def test_rope_is_active_while_taut():
-    """A slack rope has no force; a taut one carries the weight by one unilateral row."""
+SOFT = {"enforcement": "compliant", "compliance": [1e-3], "critical_damping": True}
+ROPES = {
+    # name: keys, stretch under the weight [m]
+    "penalty": ({}, 2.0 * 9.81 * 0.01**2 / 200.0),
+    "rigid": (SOFT | {"compliance": [0.0]}, 0.0),
+    "compliant": (SOFT, 2.0 * 9.81 * 1e-3),
+}
+
+
+@pytest.mark.parametrize(("keys", "stretch"), ROPES.values(), ids=ROPES)
+def test_rope_is_active_while_taut(keys, stretch):
+    """A slack rope has no force; a taut one carries the weight by one unilateral row, and stretches by its compliance."""
     scene = abd.Scene(solver={"integrator": "bdf1", "dt": 0.01, "tolerance": 1e-7})
     scene.add_body("weight", box=(0.1, 0.1, 0.1), mass=2.0, position=(0, 0, -0.95))
-    scene.add_rope("rope", "world", "weight", parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0), distance=1.0)
+    scene.add_rope("rope", "world", "weight", parent_anchor=(0, 0, 0), child_anchor=(0, 0, 0), distance=1.0, **keys)
     sim = Simulation(scene, NAME)
     rope = sim.joints["rope"]
     sim.step()
     assert rope.num_unilateral == 1 and rope.num_engaged == 0 and (rope.wrench()[0] == 0.0).all()
-    sim.run(steps=40)
+    sim.run(steps=200 if keys else 40)
     assert rope.num_engaged == 1 and np.allclose(rope.wrench()[0], [0, 0, 2.0 * 9.81], rtol=1e-4, atol=1e-6)
-    stretch = 2.0 * 9.81 * 0.01**2 / 200.0
-    assert rope.residual == (pytest.approx(stretch, rel=1e-4), 0.0) and rope.num_bilateral == 0
-    assert rope.energy == pytest.approx(0.5 * 2.0 * 9.81 * stretch, rel=1e-3)
+    assert rope.residual == (pytest.approx(stretch, rel=1e-4, abs=1e-8), 0.0) and rope.num_bilateral == 0
+    (gap,) = rope.gaps.values()
+    assert gap.value == pytest.approx(-rope.residual[0], rel=1e-6, abs=1e-8) and gap.engaged == 1
+    assert rope.energy == pytest.approx(0.5 * 2.0 * 9.81 * stretch, rel=1e-3, abs=1e-6)
     assert rope.multipliers == pytest.approx([2.0 * 9.81], rel=1e-4)
 
 

@@ -178,8 +178,6 @@ def test_seeds_of_worlds_are_independent_of_other_worlds():
 
 
 def test_efforts_and_states_can_be_arrays_of_other_libraries():
-    import warp as wp
-
     sim = abd.Simulation(arm().replicate(2), device="cpu")
     sim.worlds.efforts = wp.array([[1.0], [-2.0]], dtype=wp.float64, device="cpu")
     np.testing.assert_array_equal(sim.worlds.efforts, [[1.0], [-2.0]])
@@ -187,8 +185,6 @@ def test_efforts_and_states_can_be_arrays_of_other_libraries():
     sim.run(steps=3)
     sim.worlds.reset(q=wp.array(start, dtype=wp.float64, device="cpu"))
     np.testing.assert_array_equal(sim.worlds.q, start)
-    states = np.from_dlpack(sim.state.q).reshape(2, -1, 12)
-    np.testing.assert_array_equal(states, sim.worlds.q)
 
 
 def falling(device: str = NAME) -> abd.Simulation:

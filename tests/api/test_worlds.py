@@ -28,15 +28,6 @@ from abd.step import verdict
 DT = (0.01, 0.005, 0.0075)
 
 
-def three() -> abd.Simulation:
-    """The pile in three worlds, each with a speed of its own."""
-    scene = pile().replicate(3)
-    for world in range(3):
-        for k in range(3):
-            scene.body(f"w{world}_box{k}").velocity = (0.2 * world, 0, 0)
-    return abd.Simulation(scene, device="cpu")
-
-
 @pytest.mark.parametrize(
     ("device", "dt", "worlds", "boxes", "steps"),
     [

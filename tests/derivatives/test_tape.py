@@ -82,6 +82,13 @@ def gripper(device: str, mu: float) -> abd.Simulation:
     return sim
 
 
+def recorded(sim: abd.Simulation, steps: int = STEPS) -> abd.Tape:
+    tape = abd.Tape(sim)
+    for _ in range(steps):
+        tape.step()
+    return tape
+
+
 def value(sim: abd.Simulation, by: np.ndarray) -> float:
     return float(np.sum(by * np.stack([sim.stepper.q, sim.stepper.qd])))
 
@@ -92,10 +99,7 @@ def test_gradients_of_a_pendulum_chain(integrator):
     """From the first step they equal differences by initial angle and speed, joint parameters, effort, force and torque."""
     sim = chain(NAME, integrator=integrator)
     by = np.random.default_rng(1).normal(size=(2, 4, 12))
-    tape = abd.Tape(sim)
-    for _ in range(STEPS):
-        tape.step()
-    gradient = tape.gradient(*by)
+    gradient = recorded(sim).gradient(*by)
     found = {name: gradient.coordinates[name][1] for name in ("rest", "stiffness", "damping", "friction")}
     found |= {name: gradient.coordinates[name][2] for name in ("drive_stiffness", "drive_damping", "target")}
     found |= {"speed": gradient.coordinates["target"][0], "push": gradient.coordinates["target"][3]}
@@ -119,10 +123,7 @@ def check(sim: abd.Simulation, change: dict[str, Callable], found: Callable, war
     saved, mu = sim.checkpoint(), sim.model.materials.mu.copy()
     by = np.zeros((2, *saved["q"].shape))
     by[:, body] = np.random.default_rng(1).normal(size=by[:, body].shape)
-    tape = abd.Tape(sim)
-    for _ in range(STEPS):
-        tape.step()
-    gradient = tape.gradient(*by)
+    gradient = recorded(sim).gradient(*by)
     columns = {"position": ("q", 0, 1e-7), "velocity": ("qd", 0, 1e-4), "turn": ("qd", 4, 1e-4)}
     expected = {name: getattr(gradient, array)[body, k] for name, (array, k, _) in columns.items()}
     for name, exact in {**expected, "friction": gradient.friction[0, 0], **found(gradient)}.items():
@@ -180,9 +181,7 @@ def test_gradients_without_friction_beside_rough_materials():
     scene.add_body("box", box=(0.2, 0.3, 0.2), position=(0, 0, 0.1001), mass=1.0, velocity=(1, 0, 0))
     sim = abd.Simulation(scene, device=NAME)
     sim.run(steps=WARM)
-    tape = abd.Tape(sim)
-    for _ in range(STEPS):
-        tape.step()
+    tape = recorded(sim)
     by_end = np.zeros((2, 12))
     by_end[sim.bodies["box"].index, 0] = 1.0
     assert tape.gradient(q=by_end).qd[sim.bodies["box"].index, 0] == pytest.approx(STEPS * DT, rel=1e-9)
@@ -310,10 +309,7 @@ def test_gradients_after_a_restart_of_one_world(integrator, change):
             sim.worlds.reset(worlds)
         else:
             sim.set_velocities(np.where(np.isin(sim.model.bodies.world, worlds)[:, None], 0.9, 1.0) * saved["qd"])
-        tape = abd.Tape(sim)
-        for _ in range(2):
-            tape.step()
-        gradient = tape.gradient(*by)
+        gradient = recorded(sim, 2).gradient(*by)
         found.append(np.stack([gradient.q, gradient.qd])[:, :4])
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6, atol=1e-8)
 
@@ -322,9 +318,7 @@ def test_efforts_on_inactive_joints_have_no_effect():
     sim = chain("numpy", integrator="bdf1")
     sim.joints["pin 2"].active = False
     sim.bodies["bar 0"].enabled = False
-    tape = abd.Tape(sim)
-    tape.step()
-    assert (tape.gradient(qd=np.ones((4, 12))).efforts[0] != 0.0).tolist() == [False, False, False, True]
+    assert (recorded(sim, 1).gradient(qd=np.ones((4, 12))).efforts[0] != 0.0).tolist() == [False, False, False, True]
 
 
 def test_gradients_by_friction_exclude_the_brake():
@@ -335,7 +329,6 @@ def test_gradients_by_friction_exclude_the_brake():
         scene.add_body("bar", box=(0.3, 0.05, 0.05), mass=1.0, position=(0.15, 0, 0), angular_velocity=(0, 0.4, 0))
         settings = {"theta": {"friction": friction, **drive}}
         scene.add_hinge("pin", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), coordinate=settings)
-        tape = abd.Tape(abd.Simulation(scene, device="numpy"))
-        tape.step()
+        tape = recorded(abd.Simulation(scene, device="numpy"), 1)
         found.append(tape.gradient(qd=np.ones((1, 12))).coordinates["friction"][0])
     assert found[0] == pytest.approx(found[1], rel=1e-6) and found[0] != 0.0

@@ -309,15 +309,6 @@ def test_d6_joint_of_two_slides_and_a_turn(slides, turn):
     np.testing.assert_allclose(state.joint_q.numpy(), [*moved, 1.25 * push[0, 3 + turn]], atol=1e-4)
 
 
-def test_efforts_of_joints_act():
-    model = pendulum()
-    model.set_gravity((0.0, 0.0, 0.0))
-    control = model.control()
-    control.joint_f.assign(np.array([0.2], dtype=np.float32))
-    _, state = simulate(model, 50, control=control)
-    assert state.joint_qd.numpy()[0] == pytest.approx(0.2 * 0.5 / INERTIA, rel=1e-3)
-
-
 def test_efforts_act_about_turned_axes():
     """The first angle of a universal joint turns the axis of the second by 90 degrees."""
     builder = newton.ModelBuilder(gravity=(0.0, 0.0, 0.0))
@@ -398,17 +389,6 @@ def test_worlds_share_the_ground_and_do_not_collide():
     assert len(solver.simulation.model.bodies) == 6
 
 
-def test_bodies_of_all_worlds_are_refused():
-    from abd.newton.model_values import ModelError
-
-    one, builder = newton.ModelBuilder(), newton.ModelBuilder()
-    one.add_body(xform=at(1.0), **matter())
-    builder.add_shape_sphere(builder.add_body(label="all"), radius=0.1)
-    builder.replicate(one, 2)
-    with pytest.raises(ModelError, match=r"'all'.*each world"):
-        simulate(finished(builder), 1)
-
-
 def test_overlaps_are_refused_unless_filtered_or_allowed():
     builder = newton.ModelBuilder()
     bodies = [builder.add_body(xform=at(0.05 * k, 0, 1)) for k in range(2)]
@@ -423,15 +403,29 @@ def test_overlaps_are_refused_unless_filtered_or_allowed():
     assert solver.simulation.model.filtered.tolist() == [[0, 1]]
 
 
-def test_soft_bodies_are_refused():
+def test_groups_of_shapes_filter_contacts():
+    """Positive groups collide with themselves and negative ones; negative groups collide with all others."""
+    builder, groups = newton.ModelBuilder(), {"one": 1, "two": 2, "same": 2, "minus": -1, "other": -1}
+    for k, (name, group) in enumerate(groups.items()):
+        body = builder.add_body(xform=at(z=float(k)), label=name)
+        builder.add_shape_sphere(body, radius=0.1, cfg=config(collision_group=group))
+    solver, _ = simulate(finished(builder), 1)
+    names = list(groups)
+    filtered = {(names[i], names[j]) for i, j in solver.simulation.model.filtered.tolist()}
+    assert filtered == {("one", "two"), ("one", "same"), ("minus", "other")}
+
+
+def test_models_without_a_scene_are_refused():
     from abd.newton.model_values import ModelError
 
-    builder = newton.ModelBuilder()
-    builder.add_particle((0, 0, 0), (0, 0, 0), 1.0)
-    with pytest.raises(ModelError, match="1 particles"):
-        abd.newton.SolverABD(finished(builder))
-    with pytest.raises(ModelError, match="no bodies"):
-        abd.newton.SolverABD(finished(newton.ModelBuilder()))
+    soft, (one, worlds) = newton.ModelBuilder(), (newton.ModelBuilder() for _ in range(2))
+    soft.add_particle((0, 0, 0), (0, 0, 0), 1.0)
+    one.add_body(xform=at(1.0), **matter())
+    worlds.add_shape_sphere(worlds.add_body(label="all"), radius=0.1)
+    worlds.replicate(one, 2)
+    for builder, words in ((soft, "1 particles"), (newton.ModelBuilder(), "no bodies"), (worlds, "'all'.*each world")):
+        with pytest.raises(ModelError, match=words):
+            simulate(finished(builder), 1)
 
 
 def test_change_of_model_or_step_restarts_the_solver():

@@ -58,7 +58,10 @@ class CoordinateView(KnownAttributes):
     @property
     def settings(self) -> CoordinateSettings:
         """Settings of the coordinate."""
-        return settings_of(self.joint.joint, self.name)
+        settings = settings_of(self.joint.joint, self.name)
+        if settings.force is None:
+            return settings
+        return replace(settings, force=float(self._control.efforts.constant[self._place]))
 
     def set(self, value: float) -> Assembly:
         """Move the coordinate to a value between steps (`JointView.set_coordinate`); `Simulation.set_velocities` sets speeds."""

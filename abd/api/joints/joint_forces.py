@@ -32,6 +32,7 @@ class JointRow:
         value: residual of a bilateral row; distance of a unilateral row, negative where violated [m or rad].
         force: multiplier, positive towards larger values [N or N m].
         engaged: +1 for bilateral rows; for unilateral rows 0 without force in the last step, -1 at an upper limit, else +1.
+        speed: rate of the distance of a unilateral row, negative while it closes; None for bilateral rows.
     """
 
     name: str
@@ -39,26 +40,12 @@ class JointRow:
     value: float
     force: float
     engaged: int
+    speed: float | None = None
 
     @property
     def motion_type(self) -> str:
         """ "linear" or "rotary"."""
         return "rotary" if RowFlags.ROTARY in self.flags else "linear"
-
-
-@dataclass(frozen=True)
-class Gap:
-    """A unilateral constraint.
-
-    Attributes:
-        value: distance, negative where violated [m or rad]; speed: its rate, negative while the gap closes.
-        force: contact force [N or N m]; engaged: 1 if the gap had a force in the last step, else 0.
-    """
-
-    value: float
-    speed: float
-    force: float
-    engaged: int
 
 
 class JointForces(JointFrames):
@@ -179,14 +166,9 @@ class JointForces(JointFrames):
         return out
 
     @property
-    def gaps(self) -> dict[str, Gap]:
+    def gaps(self) -> dict[str, JointRow]:
         """Gaps by name: limits of rotations, ropes, unilateral planes and constraints."""
-        readings, memory = self.simulation.joint_readings(), self.simulation.stepper.memory
-        name, x, f = self._row_laws.name, readings.row_value, readings.row_force
-        return {
-            name[row]: Gap(float(x[row]), float(memory.history[slots.RATE, row]), float(f[row]), int(readings.engaged[row]))
-            for row in self._rows_of(Role.GAP)
-        }
+        return {one.name: one for one in self._measured_rows(Role.GAP)}
 
     # parts --------------------------------------------------------------------------------------------------------
 
@@ -232,6 +214,7 @@ class JointForces(JointFrames):
     def _measured_rows(self, *roles: Role) -> list[JointRow]:
         """Return gaps, locks and range limits, those with given roles."""
         a, read, out = self._row_laws, self.simulation.joint_readings(), []
+        rate = self.simulation.stepper.memory.history[slots.RATE]
         for row in self._rows_of(*roles):
             kind = RowFlags.ROTARY if a.rotary[row] else RowFlags.LINEAR
             name, x, force = a.name[row], float(read.row_value[row]), float(read.row_force[row])
@@ -239,11 +222,11 @@ class JointForces(JointFrames):
                 flags, held = RowFlags.BILATERAL | RowFlags.LOCKED | kind, x if a.follows[row] else float(a.target[row])
                 out.append(JointRow(f"{name}.lock", flags, x - held, force, 1))
                 continue
-            distance, engaged = float(a.sign[row] * (x - a.bound[row])), int(read.engaged[row])
+            sign, engaged = int(a.sign[row]), int(read.engaged[row])
             if a.role[row] != Role.GAP:
                 name, kind = f"{name}.{'lower' if a.role[row] == Role.LOWER else 'upper'}", RowFlags.LIMIT | kind
-                engaged *= int(a.sign[row])
-            out.append(JointRow(name, kind, distance, force, engaged))
+                engaged *= sign
+            out.append(JointRow(name, kind, sign * float(x - a.bound[row]), force, engaged, sign * float(rate[row])))
         return out
 
     @property

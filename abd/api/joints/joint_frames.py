@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.api.protocol import RunningSimulation
+from abd.api.restarts import Restarts
 from abd.energies import spin
 from abd.joint_model import Joint
 from abd.joints.coordinates.configurations import project
 from abd.joints.coordinates.readings import rigid_motion
 from abd.joints.rows.placement import body_pose, on_present_parent, present_transform
-from abd.model import WORLD
-from abd.rotations import exp, inverse, log
+from abd.model import WORLD, affine_matrices
+from abd.rotations import inverse, log
 from abd.scene.schema.attributes import KnownAttributes
 
 RATE_STEP = 1e-6
@@ -27,13 +27,13 @@ class JointFrames(KnownAttributes):
     """
 
     __slots__ = ()
-    simulation: RunningSimulation
+    simulation: Restarts
     index: int
 
     @property
     def joint(self) -> Joint:
         """Current definition of the joint."""
-        return self.simulation.control.joint(self.index)
+        return self.simulation.model.joints[self.index]
 
     @property
     def name(self) -> str:
@@ -108,7 +108,7 @@ class JointFrames(KnownAttributes):
     @property
     def T_GD(self) -> np.ndarray:
         """(4, 4) admissible transform nearest to `T_CD`."""
-        return project(self._with_present_parent, self.T_CD)
+        return self._admissible(self._rigid[0])
 
     @property
     def error_twist(self) -> np.ndarray:
@@ -119,14 +119,14 @@ class JointFrames(KnownAttributes):
     def velocity_GD(self) -> np.ndarray:
         """(6,) twist (v; w) of G, the admissible frame nearest to C, relative to D, in axes of G [m/s], [rad/s].
 
-        It is the derivative of the projection along the motion of C, by central differences.
+        It is the derivative of the projection along the motion of the rigid bodies, by central differences.
         """
-        joint, T, speed = self._with_present_parent, self.T_CD, self._rigid_twist_CD
-        size = np.abs(speed).max()
+        q, qd = self._rigid
+        size = np.abs(qd[[body for body in (self.joint.parent, self.joint.child) if body != WORLD]]).max()
         if size == 0.0:
             return np.zeros(6)
         step = RATE_STEP / size
-        ahead, behind = (project(joint, T @ exp(sign * step * speed)) for sign in (1.0, -1.0))
+        ahead, behind = (self._admissible(q + sign * step * qd) for sign in (1.0, -1.0))
         return log(inverse(behind) @ ahead) / (2.0 * step)
 
     # markers ------------------------------------------------------------------------------------------------------
@@ -134,24 +134,22 @@ class JointFrames(KnownAttributes):
     @property
     def position(self) -> np.ndarray:
         """(3,) origin of D in the world [m] (Exudyn's marker m0)."""
-        return self._marker(self.joint.parent, self.joint.parent_frame)[0]
+        return self._markers[0][0]
 
     @property
     def velocity(self) -> np.ndarray:
         """(3,) velocity of the origin of D [m/s]."""
-        return self._marker(self.joint.parent, self.joint.parent_frame)[1]
+        return self._markers[0][1]
 
     @property
     def displacement(self) -> np.ndarray:
         """(3,) vector from the origin of D to the origin of C, world axes [m]."""
-        return self._marker(self.joint.child, self.joint.child_frame)[0] - self.position
+        return self._markers[1][0] - self._markers[0][0]
 
     @property
     def relative_velocity(self) -> np.ndarray:
         """(6,) rate of `displacement` and angular velocity of the child relative to the parent, world axes [m/s], [rad/s]."""
-        joint = self.joint
-        linear = self._marker(joint.child, joint.child_frame)[1] - self.velocity
-        return np.concatenate([linear, self._angular_velocity(joint.child) - self._angular_velocity(joint.parent)])
+        return (self._markers[1][1:] - self._markers[0][1:]).ravel()
 
     # parts --------------------------------------------------------------------------------------------------------
 
@@ -164,28 +162,19 @@ class JointFrames(KnownAttributes):
         """The joint relative to the parent's current pose."""
         return on_present_parent(self.joint, self._rigid[0])
 
+    def _admissible(self, q: np.ndarray) -> np.ndarray:
+        """Return the admissible transform (4, 4) nearest to that from C to D in the rigid states q (n, 12)."""
+        return project(on_present_parent(self.joint, q), present_transform(self.joint, q))
+
     @property
-    def _rigid_twist_CD(self) -> np.ndarray:
-        """(6,) twist of C relative to D in axes of C, of the rigid bodies."""
-        q, qd = self._rigid
-        joint, C = self.joint, self.T_CW
-        linear, angular = np.zeros(3), np.zeros(3)
-        for body, sign in ((joint.child, 1.0), (joint.parent, -1.0)):
-            if body != WORLD:
-                w = self._angular_velocity(body)
-                linear += sign * (qd[body, :3] + np.cross(w, C[:3, 3] - q[body, :3]))
-                angular += sign * w
-        return np.concatenate([C[:3, :3].T @ linear, C[:3, :3].T @ angular])
-
-    def _marker(self, body: int, frame: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return position and velocity (3,) of a frame's origin on its strained body."""
-        if body == WORLD:
-            return frame[:3, 3].copy(), np.zeros(3)
-        q, qd = self.simulation.stepper.q[body], self.simulation.stepper.qd[body]
-        return tuple(one[:3] + one[3:].reshape(3, 3) @ frame[:3, 3] for one in (q, qd))
-
-    def _angular_velocity(self, body: int) -> np.ndarray:
-        """Return the angular velocity (3,) of a body [rad/s]."""
-        if body == WORLD:
-            return np.zeros(3)
-        return spin(self.simulation.stepper.q[[body]], self.simulation.stepper.qd[[body]])[0]
+    def _markers(self) -> np.ndarray:
+        """(2, 3, 3) position, velocity and angular velocity of the origins of D and C on their strained bodies."""
+        joint, out = self.joint, np.zeros((2, 3, 3))
+        for one, body, frame in zip(out, (joint.parent, joint.child), (joint.parent_frame, joint.child_frame), strict=True):
+            point = np.append(frame[:3, 3], 1.0)
+            if body == WORLD:
+                one[0] = point[:3]
+                continue
+            q, qd = self.simulation.stepper.q[[body]], self.simulation.stepper.qd[[body]]
+            one[:] = (affine_matrices(q)[0] @ point)[:3], affine_matrices(qd)[0, :3] @ point, spin(q, qd)[0]
+        return out

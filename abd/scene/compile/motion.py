@@ -20,7 +20,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
-from abd.rotations import pose
+from abd.rotations import pose, rotation_vectors
 from abd.scene.geometry.frames import rotation_matrix
 from abd.scene.geometry.pose_file import read_poses
 from abd.scene.schema.fields import TimeFunction, in_radians
@@ -83,7 +83,7 @@ def _by_poses(
         positions = np.concatenate([start[None, :3, 3], positions])
         rotations = np.concatenate([start[None, :3, :3], rotations])
     # world rotation vector of every segment: R_{k+1} = exp(turn_k) R_k
-    turns = Rotation.from_matrix(rotations[1:] @ rotations[:-1].transpose(0, 2, 1)).as_rotvec().reshape(-1, 3)
+    turns = rotation_vectors(rotations[1:] @ rotations[:-1].transpose(0, 2, 1))
     spin = in_radians(spec, "angular_velocity")
     end_velocity, end_spin = np.array(spec.velocity or (0.0, 0.0, 0.0)), np.array(spin or (0.0, 0.0, 0.0))
     if spec.velocity is None and spin is None and len(turns):
@@ -91,11 +91,11 @@ def _by_poses(
         end_velocity, end_spin = (positions[-1] - positions[-2]) / duration, turns[-1] / duration
     if spec.after != "continue":
         end_velocity = end_spin = np.zeros(3)
-    return _PoseSequence(times, positions, rotations, turns, end_velocity, end_spin)
+    return PoseSequence(times, positions, rotations, turns, end_velocity, end_spin)
 
 
 @dataclass(frozen=True)
-class _PoseSequence:
+class PoseSequence:
     """Motion through poses at times (k,) [s]; `turns` (k - 1, 3): rotation vectors between them [rad]; velocities at the end."""
 
     times: np.ndarray
