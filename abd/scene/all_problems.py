@@ -22,7 +22,7 @@ import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.model import Model
-from abd.scene.checks.body_names import NUMBERS, BodyNames
+from abd.scene.checks.body_checks import NUMBERS, BodyNames
 from abd.scene.checks.checks import check_scene
 from abd.scene.compile.compile import compile_scene
 from abd.scene.files.reader import LISTS, Examined

@@ -17,9 +17,8 @@ from abd.scene.importers.robots.contacts import Contacts
 from abd.scene.importers.robots.couplings import Ties
 from abd.scene.importers.robots.drives import add_drives
 from abd.scene.importers.robots.joints import Joints
-from abd.scene.importers.robots.links import STATIC, Link, find_links, start_of
+from abd.scene.importers.robots.links import STATIC, Link, ShapeSource, find_links, start_of
 from abd.scene.importers.robots.mjcf import Mjcf
-from abd.scene.importers.robots.surfaces import ShapeSource
 from abd.scene.importers.robots.unsupported import note_unsupported
 from abd.scene.importers.robots.urdf import Urdf
 from abd.scene.importers.robots.xml_tree import expanded, read_tree
