@@ -240,14 +240,26 @@ UNSHARED = ("name", "world", "position")
 
 def compile_bodies(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> Records:
     """Compile all bodies except the `wrong` ones; problems of equal bodies are added to `problems` once."""
-    compiler, lengths = _Compiler(), spec.solver.world_dt or defaultdict(lambda: spec.solver.dt)
+    source, lengths = BodySource(), spec.solver.world_dt or defaultdict(lambda: spec.solver.dt)
+    firsts, known = list[BodyRecord](), dict[Hashable, tuple[dict[str, int], Faults]]()
+    faults, faulty = Faults(), Counter[tuple[str, str]]()
     names, components = list[str | CopyNames](), list[tuple[str, str]]()
     numbers, worlds, places = list[int](), list[int](), list[Sequence[Sequence[float]]]()
     for table, body in enumerate(spec.body):
         if table in wrong or not body.enabled:
             continue
         for one, named, positions in _compiled_alone(body):
-            for suffix, number in compiler.records(one, body.name, lengths[one.world], len(named)):
+            dt = lengths[one.world]
+            # the record of a prescribed motion holds the place and the time step
+            key = one.content(*UNSHARED) if one.motion is None else (one.content("name", "world"), dt)
+            if key not in known:
+                found, own = _compiled(one, f"body.{body.name}", dt, source)
+                known[key] = {suffix: len(firsts) + k for k, suffix in enumerate(found)}, own
+                firsts += found.values()
+                faults = own | faults
+            found, own = known[key]
+            faulty.update(dict.fromkeys(own, len(named)))
+            for suffix, number in found.items():
                 names.append(f"{one.name}{suffix}" if len(named) == 1 else named)
                 components += [(f"{one.name}{suffix}", body.name)] if suffix else []
                 numbers.append(number)
@@ -258,66 +270,34 @@ def compile_bodies(spec: SceneSpec, wrong: set[int], problems: list[Problem]) ->
         if single[name] > 1:
             message, remedy = f"component '{name}' has the name of another body", "rename one of the bodies"
             problems.append(Problem(message, f"body.{table}.name", name, remedy=remedy))
-    for fault, (name, problem) in compiler.faults.items():
-        text = f"body '{name}'{and_more(compiler.counts[fault])}: {problem.message}"
-        problems.append(replace(problem, message=text))
+    for fault, count in faulty.items():
+        name, problem = faults[fault]
+        problems.append(replace(problem, message=f"body '{name}'{and_more(count)}: {problem.message}"))
     counts = [len(positions) for positions in places]
     first, world = (np.repeat(np.array(values, dtype=np.int32), counts) for values in (numbers, worlds))
-    return Records(compiler.firsts, first, Names(names), world, np.concatenate([np.zeros((0, 3)), *places]))
+    return Records(firsts, first, Names(names), world, np.concatenate([np.zeros((0, 3)), *places]))
 
 
-Fault = tuple[str, str]
-"""Table or mesh file, and message, of a problem of bodies."""
+Faults = dict[tuple[str, str], tuple[str, Problem]]
+"""Name of the first body and problem, by the table or the mesh file, and the message."""
 
 
-class _Compiler:
-    """Compiler of bodies.
-
-    Attributes:
-        firsts: their records; faults: name of the first body and problem of every fault; counts: number of its bodies.
-    """
-
-    def __init__(self) -> None:
-        self.firsts: list[BodyRecord] = []
-        self.faults: dict[Fault, tuple[str, Problem]] = {}
-        self.counts: Counter[Fault] = Counter()
-        self._source = BodySource()
-        self._known: dict[Hashable, tuple[list[tuple[str, int]], list[Fault]]] = {}
-
-    def records(self, one: BodySpec, table: str, dt: float, count: int) -> list[tuple[str, int]]:
-        """Return the suffix of the name and the number of the record of a body, for every component of a split body.
-
-        Args:
-            table: name of the table of the body; dt: time step [s]; count: number of copies.
-        """
-        # the record of a prescribed motion holds the place and the time step
-        key = one.content(*UNSHARED) if one.motion is None else (one.content("name", "world"), dt)
-        if key not in self._known:
-            self._known[key] = self._compiled(one, f"body.{table}", dt)
-        found, faults = self._known[key]
-        self.counts.update(dict.fromkeys(faults, count))
-        return found
-
-    def _compiled(self, one: BodySpec, where: str, dt: float) -> tuple[list[tuple[str, int]], list[Fault]]:
+def _compiled(one: BodySpec, where: str, dt: float, source: BodySource) -> tuple[dict[str, BodyRecord], Faults]:
+    """Return the record of a body, or of every component of a split body, by the suffix of its name, and its faults."""
+    try:
+        surfaces = source.surfaces(one)
+    except SceneError as error:
+        key = f"{where}.{'surface' if one.mesh is None else 'mesh'}"
+        return {}, {(one.mesh or where, found.message): (one.name, located(found, key)) for found in error.problems}
+    records, faults = dict[str, BodyRecord](), Faults()
+    for k, surface in enumerate(surfaces or [None]):
+        suffix = f"_{k}" if one.split_components and surfaces else ""
+        name = f"{one.name}{suffix}"
         try:
-            surfaces = self._source.surfaces(one)
+            records[suffix] = compile_body(name, one, surface, source, dt)
         except SceneError as error:
-            key = f"{where}.{'surface' if one.mesh is None else 'mesh'}"
-            return [], [self._fault(one.mesh or where, one.name, located(problem, key)) for problem in error.problems]
-        found, faults = list[tuple[str, int]](), list[Fault]()
-        suffixes = [f"_{k}" for k in range(len(surfaces))] if one.split_components and surfaces else [""]
-        for suffix, surface in zip(suffixes, surfaces or [None], strict=True):
-            name = f"{one.name}{suffix}"
-            try:
-                self.firsts.append(compile_body(name, one, surface, self._source, dt))
-                found.append((suffix, len(self.firsts) - 1))
-            except SceneError as error:
-                faults += [self._fault(where, name, located(problem, where)) for problem in error.problems]
-        return found, faults
-
-    def _fault(self, owner: str, name: str, problem: Problem) -> Fault:
-        self.faults.setdefault((owner, problem.message), (name, problem))
-        return owner, problem.message
+            faults = {(where, found.message): (name, located(found, where)) for found in error.problems} | faults
+    return records, faults
 
 
 def and_more(count: int) -> str:
