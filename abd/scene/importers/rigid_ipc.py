@@ -62,6 +62,9 @@ class _Importer:
     def __init__(self, path: Path, file: File, findings: list[Finding], notes: list[str]):
         self.path, self.file, self.findings, self.notes = path, file, findings, notes
         self.load = cache(load_surface)
+        own = path.resolve().parent
+        self.folder = next((folder / "meshes" for folder in (own, *own.parents) if (folder / "meshes").is_dir()), own)
+        """The nearest folder `meshes` next to the file or one of its parents, else the folder of the file."""
         problem = file.rigid_body_problem
         self.unit = math.pi / 180.0
         """Radians per unit of angle in the file."""
@@ -155,14 +158,9 @@ class _Importer:
     def _surface(self, name: str, body: Body) -> tuple[Surface, str | None]:
         """Unscaled surface of a body, and the absolute path of its mesh file; None for an inline mesh."""
         if body.mesh:
-            found = Path(os.path.normpath(self._mesh_folder() / _slashes(body.mesh)))
-            return self.load(found.resolve()), found.as_posix()
+            found = Path(os.path.normpath(self.folder / _slashes(body.mesh)))
+            return self.load(found), found.as_posix()
         return make_surface(name, RawMesh.of(body.vertices, body.faces, body.edges)), None
-
-    def _mesh_folder(self) -> Path:
-        """Return the nearest folder `meshes` next to the file or one of its parents; by default the folder of the file."""
-        own = self.path.resolve().parent
-        return next((folder / "meshes" for folder in (own, *own.parents) if (folder / "meshes").is_dir()), own)
 
     def _moving(self, body: Body, surface: Surface) -> dict[str, object]:
         """Return kind, velocities, loads and fixed axes of a body, and the mass of an open mesh."""
