@@ -14,7 +14,7 @@ import numpy as np
 
 from abd.newton.joints import Joints
 from abd.newton.model_values import ModelError, enlarged, plane_keys, shape_collider, transform_matrix, unique_names
-from abd.scene.compile.records import and_more
+from abd.scene.compile.bodies import and_more
 from abd.scene.importers.compound import Collider, keys
 from abd.scene.scene import Scene
 

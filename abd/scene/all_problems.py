@@ -17,18 +17,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from abd.errors import Problem, SceneError
 from abd.model import Model
-from abd.scene.checks.body_names import NUMBERS, BodyNames
+from abd.scene.checks.body_checks import NUMBERS, BodyNames
 from abd.scene.checks.checks import check_scene
 from abd.scene.compile.compile import compile_scene
 from abd.scene.files.reader import LISTS, Examined
 from abd.scene.overlaps.starts import free_start
+from abd.scene.schema.fields import given
 from abd.scene.schema.joint_schema import WORLD_NAME
-from abd.scene.schema.schema import DEFAULT_MATERIAL, LOADS, VELOCITIES, ContactFilterSpec, SceneSpec
+from abd.scene.schema.schema import LOADS, VELOCITIES, ContactFilterSpec, SceneSpec
 
 HARMLESS = {
     "body": (
@@ -99,25 +101,32 @@ class _Rest:
                 yield from ((key, k) for k, item in enumerate(getattr(self.spec, key)) if _is_of(name, item.name))
 
     def take_out(self, places: Iterable[tuple]) -> bool:
-        """Remove the values or items at some paths; return whether there were any."""
-        lists = {key: list(getattr(self.spec, key)) for key in LISTS}
-        out: dict[str, set[int]] = {key: set() for key in LISTS}
+        """Remove the values or items at some paths, and then those that are only wrong without them; return whether any was."""
         changed = False
-        for key, *inner in places:
-            field = str(inner[1]) if len(inner) > 1 else ""
-            if key in SETTINGS:
-                table = getattr(self.spec, key)
-                if inner and inner[0] in type(table).model_fields:
-                    object.__setattr__(self.spec, key, _without(table, inner[0]))
-                    changed = True
-            elif key in LISTS and field in HARMLESS.get(key, ()):
-                lists[key][inner[0]] = _without(lists[key][inner[0]], field)
+        while self._remove(places):
+            changed, places = True, [finding.path for finding in check_scene(self.spec)]
+        return changed
+
+    def _remove(self, places: Iterable[tuple]) -> bool:
+        lists = {key: dict(enumerate(getattr(self.spec, key))) for key in LISTS}
+        changed, left = False, BodyNames(self.spec.body, [])
+        for key, *inner in dict.fromkeys(places):
+            place, field = (*inner, "", "")[:2]
+            item = getattr(self.spec, key) if key in SETTINGS else lists.get(key, {}).get(place)
+            if key in SETTINGS and place in type(item).model_fields:
+                changed |= bool(given(item, (place,)))
+                object.__setattr__(self.spec, key, _without(item, place))
+            elif key in LISTS and item is not None and field in HARMLESS.get(key, ()):
+                changed |= bool(given(item, (field,)))
+                lists[key][place] = _without(item, field)
+            elif key in LISTS and item is not None and key != "material":
                 changed = True
-            elif key in LISTS and inner and key != "material":
-                out[key].add(inner[0])
-                changed = True
-        if changed:
-            self._settle(lists, out)
+                self._keep_apart(key, lists[key].pop(place), left, lists["contact_filter"])
+        for key in LISTS:
+            object.__setattr__(self.spec, key, list(lists[key].values()))
+        followed = self.spec.camera.follow
+        if followed is not None and self._names.knows(followed) and not BodyNames(self.spec.body, []).knows(followed):
+            object.__setattr__(self.spec, "camera", _without(self.spec.camera, "follow"))
         return changed
 
     def judged(self, model: Model) -> Model:
@@ -129,37 +138,20 @@ class _Rest:
         plane = np.where(mask[:, None], np.nan, bodies.plane)
         return replace(model, bodies=replace(bodies, mesh=np.where(mask, -1, bodies.mesh), plane=plane))
 
-    def _settle(self, lists: dict[str, list], out: dict[str, set[int]]) -> None:
-        """Remove items from the lists, and their references."""
-        for k in out["joint"]:
-            self._keep_apart([lists["joint"][k].parent, lists["joint"][k].child], lists)
-        for k in out["contact_filter"]:
-            self._keep_apart(lists["contact_filter"][k].bodies, lists)
-        for key in LISTS:
-            lists[key] = [item for k, item in enumerate(lists[key]) if k not in out[key]]
-        names = BodyNames(lists["body"], [])
-        materials = {DEFAULT_MATERIAL, *(item.name for item in lists["material"])}
-        lists["body"] = [item if item.material in materials else _without(item, "material") for item in lists["body"]]
-        filters = ([name for name in one.bodies if names.knows(name)] for one in lists["contact_filter"])
-        lists["contact_filter"] = [ContactFilterSpec.model_construct(bodies=bodies) for bodies in filters]
-        followed = self.spec.camera.follow
-        if followed is not None and self._names.knows(followed) and not names.knows(followed):
-            object.__setattr__(self.spec, "camera", _without(self.spec.camera, "follow"))
-        while True:  # entries that are only wrong because another entry was removed go too, and are not reported
-            for key in LISTS:
-                object.__setattr__(self.spec, key, lists[key])
-            gone = {tuple(one.path[:2]) for one in check_scene(self.spec) if len(one.path) > 1 and one.path[0] in LISTS}
-            if not gone:
-                return
-            lists = {key: [item for k, item in enumerate(lists[key]) if (key, k) not in gone] for key in LISTS}
+    def _keep_apart(self, key: str, item: Any, left: BodyNames, filters: dict[int, ContactFilterSpec]) -> None:
+        """Exclude contact between the bodies of an invalid joint or filter; all contact of known ones if one is unknown.
 
-    def _keep_apart(self, names: list[str], lists: dict[str, list]) -> None:
-        """Exclude contact between the bodies of an invalid joint or filter; all contact of known ones if one is unknown."""
-        known = [name for name in names if name != WORLD_NAME and self._names.knows(name)]
-        if len(known) + names.count(WORLD_NAME) < len(names):
+        Args:
+            left: names of the bodies that are left; filters: by their places.
+        """
+        if key not in ("joint", "contact_filter"):
+            return
+        names = [item.parent, item.child] if key == "joint" else item.bodies
+        known = [name for name in dict.fromkeys(names) if name != WORLD_NAME and left.knows(name)]
+        if not all(name == WORLD_NAME or self._names.knows(name) for name in names):
             self.doubtful |= {*known, *(NUMBERS.sub("", name) for name in known)}
-        elif len(set(known)) > 1:
-            lists["contact_filter"].append(ContactFilterSpec.model_construct(bodies=list(dict.fromkeys(known))))
+        elif len(known) > 1:
+            filters[max(filters, default=-1) + 1] = ContactFilterSpec.model_construct(bodies=known)
 
 
 def _without(item, field: str):

@@ -8,7 +8,7 @@ A number "m or rad" scales if its coordinate or row is a length, and does not ch
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,27 +36,34 @@ def scaled(spec: SceneSpec, factor: float) -> SceneSpec:
     """Return the scene with all lengths multiplied by a factor (`Scene.scaled`)."""
     if not (np.isfinite(factor) and factor > 0.0):
         raise SceneError.of("the scale factor must be positive", key="factor", value=factor)
-    rotary = {joint.name: _rotary(joint) for joint in spec.joint}
+    angles = [{one.name: one.rotary for one in joint_coordinates(joint)} for joint in spec.joint]
+    # of coordinates such as "wheel.theta"; the name of a joint is that of its first coordinate
+    of = {f"{joint.name}.{name}": one for joint, own in zip(spec.joint, angles) for name, one in own.items()}
+    of |= {joint.name: next(iter(own.values()), False) for joint, own in zip(spec.joint, angles)}
     default = () if "gravity" in spec.model_fields_set else ("gravity",)
-    out = _table(spec, factor, _linear, leave=("body", "joint", "coupling", *default))
+    out = _table(spec, factor, False, ("body", "joint", "coupling", *default))
     out.body = [_body(one, factor) for one in spec.body]
-    out.joint = [_joint(one, factor) for one in spec.joint]
-    out.coupling = [_coupling(one, factor, rotary) for one in spec.coupling]
+    out.joint = [_joint(one, factor, own) for one, own in zip(spec.joint, angles)]
+    out.coupling = [_coupling(one, factor, of) for one in spec.coupling]
     return out
 
 
-def _table(spec: Spec, factor: float, power: Callable[[str], int], leave: tuple[str, ...] = ()) -> Any:
-    """Return a table with its numbers multiplied, including inner tables."""
-    changes = {}
+def _power(unit: str, rotary: bool) -> int:
+    """Return the power of a unit, which may be "m or rad"."""
+    return POWERS[unit.split(" or ")[-1 if rotary else 0]]
+
+
+def _table(spec: Spec, factor: float, rotary: bool = False, leave: tuple[str, ...] = (), **changes: Any) -> Any:
+    """Return a table with its numbers multiplied, including inner tables; other values of some keys are given."""
     for key, info in type(spec).model_fields.items():
         value, unit = getattr(spec, key), (info.json_schema_extra or {}).get("unit", "")
-        if value is None or key in leave:
+        if value is None or key in leave or key in changes:
             continue
         if isinstance(value, Spec):
-            changes[key] = _table(value, factor, power)
+            changes[key] = _table(value, factor, rotary)
         elif isinstance(value, list) and value and isinstance(value[0], Spec):
-            changes[key] = [_table(one, factor, power) for one in value]
-        elif unit and power(unit) and (product := times(value, factor ** power(unit))) != value:
+            changes[key] = [_table(one, factor, rotary) for one in value]
+        elif unit and (power := _power(unit, rotary)) and (product := times(value, factor**power)) != value:
             changes[key] = product
     return spec.model_copy(update=changes)
 
@@ -70,128 +77,99 @@ def times(value: Any, factor: float) -> Any:
     return value * factor
 
 
-def _linear(unit: str) -> int:
-    return POWERS[unit.split(" or ")[0]]
-
-
-def _angular(unit: str) -> int:
-    return POWERS[unit.split(" or ")[-1]]
+def _unknown(what: str, key: str, remedy: str) -> SceneError:
+    return SceneError.of(f"the units of {what} are unknown", key=key, remedy=remedy)
 
 
 def _body(body: BodySpec, factor: float) -> BodySpec:
     if body.motion is not None and body.motion.file is not None:
         remedy = "write its poses as keyframes, or scale the file"
         raise SceneError.of("lengths in a file cannot be scaled", key=f"body.{body.name}.motion.file", remedy=remedy)
-    out = _table(body, factor, _linear, leave=("motion",) if body.motion is None else ())
-    if body.mesh is not None:
-        out = out.model_copy(update={"scale": times(body.scale, factor)})
-    return out
+    return _table(body, factor, **({} if body.mesh is None else {"scale": times(body.scale, factor)}))
 
 
-def _rotary(spec: JointSpec) -> dict[str, bool]:
-    return {one.name: one.rotary for one in joint_coordinates(spec)}
-
-
-def _joint(joint: JointSpec, factor: float) -> JointSpec:
+def _joint(joint: JointSpec, factor: float, rotary: dict[str, bool]) -> JointSpec:
+    """Return a joint; `rotary`: whether its coordinates are angles."""
+    place = f"joint.{joint.name}"
     if joint.parameters:
-        message = "the units of parameters of user-defined types are unknown"
-        raise SceneError.of(message, key=f"joint.{joint.name}.parameters", remedy="scale them in Python")
-    rotary = _rotary(joint)
-    single = _angular if all(rotary.values()) and rotary else _linear
-    own = ("coordinate", "drive", "compliance", "damping", "stiffness", "rest")
-    out = _table(joint, factor, single, leave=own)
-    rows = [one.rotary for one in yielding(unplaced_joint(joint))]
-    changes: dict[str, Any] = {
-        "coordinate": {
-            name: _coordinate(one, factor, rotary.get(name, False), f"joint.{joint.name}.coordinate.{name}")
-            for name, one in joint.coordinate.items()
-        },
-        "drive": None if joint.drive is None else _drive(joint.drive, factor, all(rotary.values())),
+        raise _unknown("parameters of user-defined types", f"{place}.parameters", "scale them in Python")
+    changes = _law(joint, factor, WITH_LENGTHS, place)
+    changes["coordinate"] = {
+        name: _coordinate(one, factor, rotary.get(name, False), f"{place}.coordinate.{name}")
+        for name, one in joint.coordinate.items()
     }
+    if joint.drive is not None:
+        changes["drive"] = _drive(joint.drive, factor, all(rotary.values()))
+    rows = [one.rotary for one in yielding(unplaced_joint(joint))]
     turns = [False] * 3 + [True] * 3 if type_of(joint.type) == "bushing" else rows
     for key in given(joint, ("compliance", "stiffness", "damping")):
         changes[key] = _per_row(getattr(joint, key), factor, turns, JointSpec.model_fields[key].json_schema_extra["unit"])
-    changes |= _law(joint, factor, WITH_LENGTHS, f"joint.{joint.name}")
     if joint.rest is not None:
         lengths = np.where(np.arange(6) < 3, factor, 1.0)
         changes["rest"] = tuple((np.broadcast_to(joint.rest, 6) * lengths).tolist())
-    return out.model_copy(update=changes)
+    return _table(joint, factor, bool(rotary) and all(rotary.values()), **changes)
 
 
 def _per_row(value: Any, factor: float, rotary: list[bool], unit: str) -> Any:
     """Gains of rows, one for all, a list, or a matrix, whose entries between a length and an angle have the mean power."""
-    powers = np.array([_angular(unit) if one else _linear(unit) for one in rotary] or [_linear(unit)], dtype=float)
-    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+    powers = np.array([_power(unit, one) for one in rotary or [False]], dtype=float)
+    if np.ndim(value) == 2:
         rows = np.array(value) * factor ** (0.5 * (powers[:, None] + powers[None, :]))
         return tuple(map(tuple, rows.tolist()))
-    if not isinstance(value, tuple):
-        if (powers == powers[0]).all():
-            return value * factor ** powers[0]
-        value = (value,) * len(powers)
-    return tuple((np.array(value) * factor ** powers[: len(value)]).tolist())
+    if np.ndim(value) == 0 and (powers == powers[0]).all():
+        return value * factor ** powers[0]
+    value = np.broadcast_to(value, len(powers)) if np.ndim(value) == 0 else np.array(value)
+    return tuple((value * factor ** powers[: len(value)]).tolist())
 
 
-def _coordinate(table: CoordinateSpec, factor: float, rotary: bool, where: str) -> CoordinateSpec:
-    out = _table(table, factor, _angular if rotary else _linear, leave=("drive", "limit_strength"))
-    changes: dict[str, Any] = {}
+def _coordinate(table: CoordinateSpec, factor: float, rotary: bool, place: str) -> CoordinateSpec:
+    changes = _law(table, factor, () if rotary else ("q", "rate"), place)
     if table.limit == "cubic":
         # s of s (v / width)^3 is an energy times the square of the time, whatever the coordinate is
         changes["limit_strength"] = table.limit_strength * factor**2
-    changes |= _law(table, factor, () if rotary else ("q", "rate"), where)
     if table.drive is not None:
         changes["drive"] = _drive(table.drive, factor, rotary)
-    return out.model_copy(update=changes)
+    return _table(table, factor, rotary, ("limit_strength",), **changes)
 
 
-def _law(table: CoordinateSpec | JointSpec, factor: float, lengths: tuple[str, ...], where: str) -> dict[str, Any]:
+def _law(table: CoordinateSpec | JointSpec, factor: float, lengths: tuple[str, ...], place: str) -> dict[str, Any]:
     """Return the scaled force of a function of these lengths; a torque of an angle, without lengths, does not change."""
     if table.force_function is not None:
-        remedy = "write it as force_formula"
-        raise SceneError.of("the units of a function are unknown", key=f"{where}.force_function", remedy=remedy)
+        raise _unknown("a function", f"{place}.force_function", "write it as force_formula")
     if table.force_formula is None or not lengths:
         return {}
-    formula = re.sub(rf"\b({'|'.join(lengths)})\b", rf"(\1 / {factor!r})", table.force_formula)
-    return {"force_formula": times(formula, factor)}
+    return {"force_formula": times(_with_lengths(table.force_formula, lengths, factor), factor)}
+
+
+def _with_lengths(formula: str, lengths: Iterable[str], factor: float) -> str:
+    """Return a formula of variables of which some are scaled lengths."""
+    return re.sub(rf"\b({'|'.join(map(re.escape, lengths))})\b", rf"(\1 / {factor!r})", formula) if lengths else formula
 
 
 def _drive(drive: DriveSpec, factor: float, rotary: bool) -> DriveSpec:
-    out = _table(drive, factor, _angular if rotary else _linear, leave=("target",))
-    effort, value = (2, 0) if rotary else (1, 1)
-    power = effort if drive.mode == "force" else value
-    return out.model_copy(update={"target": times(drive.target, factor**power)}) if power else out
+    power = (2 if rotary else 1) if drive.mode == "force" else (0 if rotary else 1)
+    return _table(drive, factor, rotary, ("target",), **({"target": times(drive.target, factor**power)} if power else {}))
 
 
-def _coupling(coupling: CouplingSpec, factor: float, rotary: dict[str, dict[str, bool]]) -> CouplingSpec:
-    to = 0 if _turns(coupling.coordinate, rotary) else 1
-    out = _table(coupling, factor, _linear if to else _angular, leave=("terms",))
-    changes: dict[str, Any] = {"terms": [_term(one, factor, to, rotary) for one in coupling.terms]}
+def _coupling(coupling: CouplingSpec, factor: float, of: dict[str, bool]) -> CouplingSpec:
+    """Return a coupling; `of`: whether coordinates are angles."""
+    to = 0 if of.get(coupling.coordinate, False) else 1
+    changes: dict[str, Any] = {"terms": [_term(one, factor, to, of) for one in coupling.terms]}
     if coupling.variables:
-        lengths = [name for name, one in coupling.variables.items() if not _turns(one, rotary)]
+        lengths = [name for name, one in coupling.variables.items() if not of.get(one, False)]
         if coupling.function is not None and lengths:
-            remedy = "write it as a formula"
-            raise SceneError.of("the units of a function are unknown", key=f"coupling.{coupling.name}.function", remedy=remedy)
-        formula = coupling.formula
-        for name in lengths:
-            formula = re.sub(rf"\b{re.escape(name)}\b", f"({name} / {factor!r})", formula)
-        changes |= {"formula": formula, "scale": coupling.scale * factor**to}
-    return out.model_copy(update=changes)
+            raise _unknown("a function", f"coupling.{coupling.name}.function", "write it as a formula")
+        if coupling.formula is not None:
+            changes["formula"] = _with_lengths(coupling.formula, lengths, factor)
+        changes["scale"] = coupling.scale * factor**to
+    return _table(coupling, factor, not to, **changes)
 
 
-def _term(term: CouplingTermSpec, factor: float, to: int, rotary: dict[str, dict[str, bool]]) -> CouplingTermSpec:
-    of = 0 if _turns(term.coordinate, rotary) else 1
-    changes: dict[str, Any] = {}
+def _term(term: CouplingTermSpec, factor: float, to: int, of: dict[str, bool]) -> CouplingTermSpec:
+    power = 0 if of.get(term.coordinate, False) else 1
     if term.table is not None:
-        changes["table"] = tuple((q * factor**of, f * factor**to) for q, f in term.table)
-    elif term.polynomial is not None:
-        changes["polynomial"] = tuple(c * factor ** (to - k * of) for k, c in enumerate(term.polynomial))
-    else:
-        changes["factor"] = (1.0 if term.factor is None else term.factor) * factor ** (to - of)
-    return term.model_copy(update=changes)
-
-
-def _turns(name: str, rotary: dict[str, dict[str, bool]]) -> bool:
-    """Return whether a coordinate such as "wheel.theta" is an angle."""
-    joint, _, coordinate = name.rpartition(".")
-    if name in rotary:
-        joint, coordinate = name, next(iter(rotary[name]), "")
-    return rotary.get(joint, {}).get(coordinate, False)
+        return term.model_copy(update={"table": tuple((q * factor**power, f * factor**to) for q, f in term.table)})
+    if term.polynomial is not None:
+        polynomial = tuple(c * factor ** (to - k * power) for k, c in enumerate(term.polynomial))
+        return term.model_copy(update={"polynomial": polynomial})
+    return term.model_copy(update={"factor": (1.0 if term.factor is None else term.factor) * factor ** (to - power)})

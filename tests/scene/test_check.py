@@ -171,16 +171,9 @@ def alone(floor: bool = True) -> abd.Scene:
     return scene
 
 
-def inverted() -> trimesh.Trimesh:
-    mesh = trimesh.creation.box((0.2, 0.1, 0.1))
-    mesh.invert()
-    return mesh
-
-
 MISTAKES = {
     "millimetres": (ground(mesh=trimesh.creation.box((200, 100, 100)), position=(0, 0, 60)),
         "body 'part' is 245 m in size, 2e+09 kg: lengths are in metres"),
-    "inverted": (ground(mesh=inverted(), position=(0, 0, 1)), "12 triangles was reversed: they faced inwards"),
     "quaternion x, y, z, w": (ground(**BOX, quaternion=(0, 0, 0.6, 0.8)),
         "its quaternion (0, 0, 0.6, 0.8) is half a turn; the order of the numbers is w, x, y, z"),
     "range in degrees": (hinged(range=(-90, 90)),

@@ -77,13 +77,6 @@ def test_kinematic_start_is_that_of_its_motion_whose_file_is_next_to_the_scene(t
     np.testing.assert_allclose(compile_scene(spec).motions[0](0.5)[:3, 3], (0, 0, 1.5))
 
 
-def test_triangles_without_area_are_removed_from_surfaces_with_a_note():
-    surface = {"vertices": [(0, 0, 0), (1, 0, 0), (0, 1, 0)], "triangles": [(0, 1, 2), (1, 1, 0)]}
-    model = compiled({"name": "sheet", "surface": surface, "thickness": 0.1})
-    assert len(model.meshes[0].triangles) == 1
-    assert [note for note in model.notes if "1 triangles without area were removed" in note]
-
-
 def test_equal_bodies_share_one_mesh():
     repeat = {"count": (3, 2, 1), "step": (2, 3, 0)}
     model = compiled(

@@ -7,9 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from abd.errors import SceneError
-from abd.scene.compile.motion import prescribed_motion
+from abd.scene.compile.motion import prescribed_motion, read_poses
 from abd.scene.geometry.frames import frame_pose, rotation_matrix
-from abd.scene.geometry.pose_file import read_poses
 from abd.scene.schema.fields import Orientation, TimeFunction
 from abd.scene.schema.formula import FormulaError
 from abd.scene.schema.schema import BodySpec, MotionSpec

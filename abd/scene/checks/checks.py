@@ -6,11 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from abd.scene.checks.body_checks import check_body
-from abd.scene.checks.body_names import BodyNames
+from abd.scene.checks.body_checks import BodyNames, check_body
 from abd.scene.checks.coordinate_checks import Coordinates, check_coupled, check_coupling
 from abd.scene.checks.joint_checks import check_joined_bodies, check_joint, check_type_and_parameters
-from abd.scene.compile.copies import copy_names
+from abd.scene.compile.bodies import copy_names
 from abd.scene.compile.joint_settings import joint_coordinates
 from abd.scene.schema.fields import Spec, at_most_one
 from abd.scene.schema.findings import NAMED_LISTS, Finding, did_you_mean, enumerated, within

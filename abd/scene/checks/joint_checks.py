@@ -10,10 +10,9 @@ from abd.errors import SceneError
 from abd.joints.rows.build import yielding
 from abd.joints.types import TYPES
 from abd.joints.types.spring import LAWS
-from abd.scene.checks.body_checks import check_orientation
-from abd.scene.checks.body_names import BodyNames
+from abd.scene.checks.body_checks import BodyNames, check_orientation
 from abd.scene.checks.coordinate_checks import check_coordinates, check_law
-from abd.scene.compile.copies import copy_end
+from abd.scene.compile.bodies import copy_end
 from abd.scene.compile.joint_settings import unplaced_joint
 from abd.scene.schema.fields import DEGREES, at_most_one, given, given_key, keys_with_degrees, one_unit, without_effect
 from abd.scene.schema.findings import Finding, enumerated, shown, within

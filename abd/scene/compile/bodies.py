@@ -1,7 +1,11 @@
-"""Compilation of bodies from specs and surfaces to the values of `abd.model.Bodies`; equal bodies are compiled once."""
+"""Compilation of bodies from specs and surfaces to the values of `abd.model.Bodies`.
+
+Tables that differ only in name, world and position are compiled once.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,16 +13,48 @@ from functools import cached_property
 import numpy as np
 
 from abd import rotations
-from abd.errors import SceneError
+from abd.errors import Problem, SceneError
 from abd.model import WORLD, Kind, affine_state
-from abd.names import Names
+from abd.names import CopyNames, Names, copy_place
 from abd.scene.compile.motion import Motion, prescribed_motion
 from abd.scene.geometry.frames import frame_pose
-from abd.scene.geometry.matter import Matter, MatterSource
-from abd.scene.geometry.surfaces import Piece
+from abd.scene.geometry.matter import BodySource, Matter
+from abd.scene.geometry.meshes import Surface
 from abd.scene.schema.fields import in_radians
-from abd.scene.schema.schema import BodySpec
+from abd.scene.schema.findings import located
+from abd.scene.schema.schema import BodySpec, RepeatSpec, SceneSpec
 from abd.scene.schema.values import AXIS_NAMES
+
+
+def copy_names(name: str, repeat: RepeatSpec | None) -> Sequence[str]:
+    """Return the names of the copies of a body."""
+    return [name] if repeat is None else CopyNames(name, repeat.count)
+
+
+def grid(count: tuple[int, int, int]) -> np.ndarray:
+    """Return grid indices (k, 3), z fastest."""
+    return np.stack(np.unravel_index(np.arange(int(np.prod(count))), count), axis=1)
+
+
+def copy_end(name: str, place: tuple[int, int, int], repeated: dict[str, BodySpec]) -> str:
+    """Return the name of the body of a joint's copy at a grid index, if that of the first copy is `name`."""
+    found = copied(name, repeated)
+    if found is None:
+        return name
+    i, j, k = (a + b for a, b in zip(found[1], place, strict=True))
+    return f"{found[0].name}_{i}_{j}_{k}"
+
+
+def copied(name: str, repeated: dict[str, BodySpec]) -> tuple[BodySpec, tuple[int, int, int]] | None:
+    """Return the repeated body and the grid index of a copy; None for other names."""
+    found = copy_place(name)
+    return None if found is None or found[0] not in repeated else (repeated[found[0]], found[1])
+
+
+def repeated_bodies(bodies: list[BodySpec]) -> dict[str, BodySpec]:
+    """Return bodies with copies, by the name of their table."""
+    return {body.name: body for body in bodies if body.repeat is not None}
+
 
 START = 1e-3
 """Part of a time step over which a difference quotient gives the initial velocity of a prescribed body."""
@@ -34,7 +70,7 @@ class BodyRecord:
 
     name: str
     kind: Kind
-    piece: Piece | None
+    surface: Surface | None
     spec: BodySpec
     body_frame: np.ndarray = field(default_factory=lambda: np.eye(4))
     plane: np.ndarray = field(default_factory=lambda: np.full(4, np.nan))
@@ -57,12 +93,12 @@ class BodyRecord:
     """Keys whose part along fixed axes has no effect."""
 
 
-def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterSource, dt: float) -> BodyRecord:
+def compile_body(name: str, spec: BodySpec, surface: Surface | None, source: BodySource, dt: float) -> BodyRecord:
     """Resolve one body that has passed `abd.scene.checks.checks`.
 
     Args:
         name: name of the body or of one of its components; spec: an expanded body, without `repeat`.
-        piece: its scaled surface; None for proxies and half-spaces.
+        surface: scaled; None for proxies and half-spaces.
         dt: time step [s], over which the initial velocity of a kinematic body is taken.
 
     Raises:
@@ -77,8 +113,8 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
     kind = Kind[spec.kind.upper()]
     if kind is Kind.DYNAMIC and fixed_translation.all() and fixed_rotation.all():
         kind = Kind.STATIC
-    record = BodyRecord(name, kind, piece, spec, radius=_contact_radius(spec, piece))
-    matter = source.matter(spec, piece, needed=kind is Kind.DYNAMIC)
+    record = BodyRecord(name, kind, surface, spec, radius=_contact_radius(spec, surface))
+    matter = source.matter(spec, surface, needed=kind is Kind.DYNAMIC)
     if matter is not None:
         record.mass, record.volume, record.notes = matter.mass, matter.volume, list(matter.notes)
 
@@ -102,9 +138,9 @@ def compile_body(name: str, spec: BodySpec, piece: Piece | None, source: MatterS
 
 def surface_size(record: BodyRecord) -> float:
     """Return the diagonal [m] of the bounding box of the body's surface with contact radius; 0 without a surface."""
-    if record.piece is None:
+    if record.surface is None:
         return 0.0
-    return float(np.linalg.norm(np.ptp(record.piece.surface.vertices, axis=0) + 2.0 * record.radius))
+    return float(np.linalg.norm(np.ptp(record.surface.vertices, axis=0) + 2.0 * record.radius))
 
 
 def _set_free(
@@ -142,12 +178,11 @@ def _set_free(
         record.rotation_axis = np.where(fixed_rotation, 0.0, 1.0)
 
 
-def _contact_radius(spec: BodySpec, piece: Piece | None) -> float:
+def _contact_radius(spec: BodySpec, surface: Surface | None) -> float:
     """Return the contact radius [m]: the largest of half thickness (open surface), radius (rods, points, exact sphere or
     capsule) and rounding."""
-    if piece is None:
+    if surface is None:
         return 0.0
-    surface = piece.surface
     half_thickness = spec.thickness / 2.0 if len(surface.triangles) and not surface.closed else 0.0
     thin = spec.radius if len(surface.codim_edges) or len(surface.points) else 0.0
     return max(half_thickness, thin, surface.radius, spec.rounding)
@@ -197,3 +232,95 @@ class Records(Sequence):
         q[dynamic, :3] = center[dynamic] + self.position[dynamic]
         q[still, :3] = self.position[still]
         return q
+
+
+UNSHARED = ("name", "world", "position")
+"""Keys in which bodies of one record differ."""
+
+
+def compile_bodies(spec: SceneSpec, wrong: set[int], problems: list[Problem]) -> Records:
+    """Compile all bodies except the `wrong` ones; problems of equal bodies are added to `problems` once."""
+    source, lengths = BodySource(), spec.solver.world_dt or defaultdict(lambda: spec.solver.dt)
+    firsts, known = list[BodyRecord](), dict[Hashable, tuple[dict[str, int], Faults]]()
+    faults, faulty = Faults(), Counter[tuple[str, str]]()
+    names, components = list[str | CopyNames](), list[tuple[str, str]]()
+    numbers, worlds, places = list[int](), list[int](), list[Sequence[Sequence[float]]]()
+    for table, body in enumerate(spec.body):
+        if table in wrong or not body.enabled:
+            continue
+        for one, named, positions in _compiled_alone(body):
+            dt = lengths[one.world]
+            # the record of a prescribed motion holds the place and the time step
+            key = one.content(*UNSHARED) if one.motion is None else (one.content("name", "world"), dt)
+            if key not in known:
+                found, own = _compiled(one, f"body.{body.name}", dt, source)
+                known[key] = {suffix: len(firsts) + k for k, suffix in enumerate(found)}, own
+                firsts += found.values()
+                faults = own | faults
+            found, own = known[key]
+            faulty.update(dict.fromkeys(own, len(named)))
+            for suffix, number in found.items():
+                names.append(f"{one.name}{suffix}" if len(named) == 1 else named)
+                components += [(f"{one.name}{suffix}", body.name)] if suffix else []
+                numbers.append(number)
+                worlds.append(one.world)
+                places.append(positions)
+    single = Counter(name for name in names if isinstance(name, str))
+    for name, table in components:
+        if single[name] > 1:
+            message, remedy = f"component '{name}' has the name of another body", "rename one of the bodies"
+            problems.append(Problem(message, f"body.{table}.name", name, remedy=remedy))
+    for fault, count in faulty.items():
+        name, problem = faults[fault]
+        problems.append(replace(problem, message=f"body '{name}'{and_more(count)}: {problem.message}"))
+    counts = [len(positions) for positions in places]
+    first, world = (np.repeat(np.array(values, dtype=np.int32), counts) for values in (numbers, worlds))
+    return Records(firsts, first, Names(names), world, np.concatenate([np.zeros((0, 3)), *places]))
+
+
+Faults = dict[tuple[str, str], tuple[str, Problem]]
+"""Name of the first body and problem, by the table or the mesh file, and the message."""
+
+
+def _compiled(one: BodySpec, where: str, dt: float, source: BodySource) -> tuple[dict[str, BodyRecord], Faults]:
+    """Return the record of a body, or of every component of a split body, by the suffix of its name, and its faults."""
+    try:
+        surfaces = source.surfaces(one)
+    except SceneError as error:
+        key = f"{where}.{'surface' if one.mesh is None else 'mesh'}"
+        return {}, {(one.mesh or where, found.message): (one.name, located(found, key)) for found in error.problems}
+    records, faults = dict[str, BodyRecord](), Faults()
+    for k, surface in enumerate(surfaces or [None]):
+        suffix = f"_{k}" if one.split_components and surfaces else ""
+        name = f"{one.name}{suffix}"
+        try:
+            records[suffix] = compile_body(name, one, surface, source, dt)
+        except SceneError as error:
+            faults = {(where, found.message): (name, located(found, where)) for found in error.problems} | faults
+    return records, faults
+
+
+def and_more(count: int) -> str:
+    """Return the text " (and N more)" for a number of equal bodies."""
+    return f" (and {count - 1} more)" if count > 1 else ""
+
+
+def notes_of(record: BodyRecord, count: int) -> list[str]:
+    """Return notes for the user about the bodies of a record."""
+    body = f"body '{record.name}'{and_more(count)}"
+    return [*record.notes, *(f"{body}: the part of its {key} along fixed axes has no effect" for key in record.lost)]
+
+
+def _compiled_alone(body: BodySpec) -> list[tuple[BodySpec, Sequence[str], Sequence[Sequence[float]]]]:
+    """Return the bodies of a table to compile, each with names and positions of the bodies that it represents.
+
+    The first copy represents all, unless they split into components or have a motion.
+    """
+    if body.repeat is None:
+        return [(body, [body.name], [body.position])]
+    names = CopyNames(body.name, body.repeat.count)
+    positions = np.array(body.position) + grid(body.repeat.count) * np.array(body.repeat.step)
+    one_each = body.split_components or body.motion is not None
+    places = zip(names, positions.tolist()) if one_each else [(names[0], positions[0].tolist())]
+    copies = [body.model_copy(update={"name": name, "position": tuple(place), "repeat": None}) for name, place in places]
+    return [(one, [one.name], [one.position]) for one in copies] if one_each else [(copies[0], names, positions)]

@@ -15,12 +15,10 @@ from abd.joints.closure.start_rates import fitting_velocities
 from abd.joints.types import TYPES
 from abd.model import WORLD, Bodies, Elasticity, Kind, Materials, Mesh, Model, affine_matrices
 from abd.scene.checks.checks import check_scene
-from abd.scene.compile.bodies import BodyRecord, Records
-from abd.scene.compile.copies import compile_joint_copies
+from abd.scene.compile.bodies import BodyRecord, Records, compile_bodies, notes_of
 from abd.scene.compile.joint_settings import compile_coupling, start_notes
-from abd.scene.compile.joints import compile_joint, joint_ends
+from abd.scene.compile.joints import compile_joint, compile_joint_copies, joint_ends
 from abd.scene.compile.plausibility import plausibility_notes
-from abd.scene.compile.records import compile_bodies, notes_of
 from abd.scene.compile.scales import default_kappa
 from abd.scene.compile.settings import filtered_pairs, materials_of, settings_of, solver_notes, with_tolerances
 from abd.scene.schema.findings import as_problem, did_you_mean, located
@@ -52,7 +50,7 @@ def compile_scene(spec: SceneSpec) -> Model:
     notes = solver_notes(spec.solver)
     notes += [note for record, count in zip(records.firsts, records.counts, strict=True) for note in notes_of(record, count)]
     notes += [
-        f"surface '{r.piece.surface.name}': {n}" for r in records.firsts if r.piece for n in r.piece.surface.notes
+        f"surface '{r.surface.name}': {n}" for r in records.firsts if r.surface for n in r.surface.notes
     ]
     model = Model(
         name=spec.name,
@@ -104,9 +102,9 @@ def _shared_meshes(records: Records) -> tuple[list[Mesh], np.ndarray]:
     known: dict[Hashable, int] = {}
     index = np.full(len(records.firsts), -1, dtype=np.int32)
     for k, record in enumerate(records.firsts):
-        if record.piece is None:
+        if record.surface is None:
             continue
-        key = (record.piece.key, record.body_frame.tobytes(), record.radius)
+        key = (record.surface, record.body_frame.tobytes(), record.radius)
         if key not in known:
             known[key] = len(meshes)
             meshes.append(_mesh(record))
@@ -115,7 +113,7 @@ def _shared_meshes(records: Records) -> tuple[list[Mesh], np.ndarray]:
 
 
 def _mesh(record: BodyRecord) -> Mesh:
-    surface, frame = record.piece.surface, record.body_frame
+    surface, frame = record.surface, record.body_frame
     vertices = surface.vertices
     if not (frame == np.eye(4)).all():
         vertices = vertices @ frame[:3, :3].T + frame[:3, 3]

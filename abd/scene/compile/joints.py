@@ -1,4 +1,7 @@
-"""Compilation of joints from the tables of a scene to frames in the internal rest coordinates of both bodies."""
+"""Compilation of joints from the tables of a scene to frames in the internal rest coordinates of both bodies.
+
+One table with `repeat` makes chains, rows and nets of thousands of joints.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from abd.errors import Problem, SceneError
+from abd.joint_list import JointCopies
 from abd.joint_model import CoordinateSettings, Joint
 from abd.joints.measures.axes import Row
 from abd.joints.measures.measures import Measure
@@ -17,9 +21,9 @@ from abd.joints.rows.sizes import Inertias, critical_damping, half_length, mean_
 from abd.joints.rows.table import value_at
 from abd.joints.types import TYPES
 from abd.model import WORLD, Kind, affine_matrices
-from abd.names import Names
+from abd.names import CopyNames, Names
 from abd.rotations import inverse
-from abd.scene.compile.bodies import BodyRecord, Records, surface_size
+from abd.scene.compile.bodies import BodyRecord, Records, copied, copy_end, grid, repeated_bodies, surface_size
 from abd.scene.compile.joint_settings import (
     SAME_VALUE,
     coordinate_settings,
@@ -31,9 +35,11 @@ from abd.scene.compile.joint_settings import (
     unplaced_joint,
 )
 from abd.scene.geometry.frames import start_is_measured, unit, world_frames
+from abd.scene.schema.fields import given
 from abd.scene.schema.findings import did_you_mean
-from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateSpec, JointDrawing, JointSpec
+from abd.scene.schema.joint_schema import WORLD_NAME, CoordinateSpec, FrameSpec, JointDrawing, JointSpec
 from abd.scene.schema.joint_types import type_of
+from abd.scene.schema.schema import BodySpec
 
 HALF_TURN = 2.0 * np.sin(np.radians(87.5))
 """Smallest distance of two opposite unit directions: 175 degrees."""
@@ -132,13 +138,13 @@ def _coordinates(
     last = np.array([wanted.get(measure.name, 0.0) for measure in measures])
     starts = value_at(measures, T_CD, last) if start_is_measured(spec) else last
     settings = []
-    for measure, start, given in zip(measures, starts.tolist(), last.tolist()):
+    for measure, start, stated in zip(measures, starts.tolist(), last.tolist()):
         if measure.name not in tables:
             continue
-        if measure.name in wanted and abs(start - given) > SAME_VALUE:
-            message = f"{measure.name} must be {start:.6g} by the frames of the bodies, not {given:.6g}"
+        if measure.name in wanted and abs(start - stated) > SAME_VALUE:
+            message = f"{measure.name} must be {start:.6g} by the frames of the bodies, not {stated:.6g}"
             remedy = "remove initial, or give world anchors and axes instead of those of the child"
-            raise SceneError.of(message, key=key_of(spec, measure.name, "initial"), value=given, remedy=remedy)
+            raise SceneError.of(message, key=key_of(spec, measure.name, "initial"), value=stated, remedy=remedy)
         one = coordinate_settings(measure.name, tables[measure.name], start, f"joint.{spec.name}.{measure.name}")
         if one.limit == "barrier" and not one.lower - SAME_VALUE <= start <= one.upper + SAME_VALUE:
             message = f"{measure.name} must start inside its range [{one.lower:.6g}, {one.upper:.6g}], not at {start:.6g}"
@@ -225,3 +231,75 @@ def _with_critical_limits(joint: Joint, q: np.ndarray, moving: Inertias) -> Join
         for one in joint.coordinates
     ]
     return replace(joint, coordinates=tuple(settings))
+
+
+SAME_PLACE = 1e-9
+"""Largest relative difference of equal displacements of two bodies."""
+
+
+def step_of(joint: JointSpec, repeated: dict[str, BodySpec]) -> np.ndarray:
+    """Return the displacement (3,) of world points between copies of a joint [m]."""
+    if joint.repeat.step is not None:
+        return np.array(joint.repeat.step)
+    for name in (joint.child, joint.parent):
+        if found := copied(name, repeated):
+            return np.array(found[0].repeat.step)
+    return np.zeros(3)
+
+
+def compile_joint_copies(joint: JointSpec, bodies: list[BodySpec], records: Records) -> list[Joint | JointCopies]:
+    """Resolve the copies of a joint that has passed `abd.scene.checks.checks`.
+
+    If both bodies are copied with the joint, all copies equal the first one. Otherwise each is compiled separately.
+    """
+    repeated, names = repeated_bodies(bodies), CopyNames(joint.name, joint.repeat.count)
+    places = grid(joint.repeat.count)
+    shifts = places * step_of(joint, repeated)
+    first = compile_joint(_copy(joint, names[0], (0, 0, 0), shifts[0], repeated), records)
+    ends = [_ends_of_copies(end, places, records, repeated) for end in (joint.parent, joint.child)]
+    if all(_move_along(end, shifts, records) for end in ends):
+        in_world = first.parent == WORLD
+        shift = shifts if in_world else np.broadcast_to(np.zeros(3), shifts.shape)
+        return [JointCopies(first, names, *(end.astype(np.int32) for end in ends), shift)]
+    return [
+        compile_joint(_copy(joint, names[k], tuple(place), shift, repeated), records)
+        for k, (place, shift) in enumerate(zip(places.tolist(), shifts, strict=True))
+    ]
+
+
+def _copy(
+    joint: JointSpec, name: str, place: tuple[int, int, int], shift: np.ndarray, repeated: dict[str, BodySpec]
+) -> JointSpec:
+    """Return the table of one copy."""
+    update = {"name": name, "repeat": None}
+    update |= {key: copy_end(getattr(joint, key), place, repeated) for key in ("parent", "child")}
+    in_parent = ("parent_anchor", "parent_frame") if joint.parent == WORLD_NAME else ()
+    for key in given(joint, ("anchor", "world_frame", "child_world_frame", *in_parent)):
+        place = getattr(joint, key)
+        if isinstance(place, FrameSpec):
+            update[key] = place.model_copy(update={"position": tuple(np.add(place.position, shift).tolist())})
+        else:
+            update[key] = tuple(np.add(place, shift).tolist())
+    return joint.model_copy(update=update)
+
+
+def _ends_of_copies(name: str, places: np.ndarray, records: Records, repeated: dict[str, BodySpec]) -> np.ndarray:
+    """Return the bodies (k,) at one end of all copies."""
+    if name == WORLD_NAME:
+        return np.full(len(places), WORLD)
+    first, found = records.names.find(name), copied(name, repeated)
+    if found is None:
+        return np.full(len(places), first)
+    _, ny, nz = found[0].repeat.count
+    return first + places @ [ny * nz, nz, 1]
+
+
+def _move_along(bodies: np.ndarray, shifts: np.ndarray, records: Records) -> bool:
+    """Return whether the bodies (k,) of all copies equal that of the first one, displaced by `shifts` (k, 3)."""
+    if bodies[0] == WORLD:
+        return True
+    if (records.first[bodies] != records.first[bodies[0]]).any():
+        return False
+    position = records.position[bodies]
+    tolerance = SAME_PLACE * max(1.0, float(np.abs(position).max()))
+    return bool(np.abs(position - position[0] - shifts).max() <= tolerance)

@@ -12,8 +12,7 @@ from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.batches import batches
 from abd.joints.types import TYPES
 from abd.model import WORLD, Kind, Model
-from abd.scene.compile.bodies import BodyRecord, Records, surface_size
-from abd.scene.compile.records import and_more
+from abd.scene.compile.bodies import BodyRecord, Records, and_more, surface_size
 from abd.scene.schema.schema import SceneSpec
 
 LARGEST_SIZE = 20.0

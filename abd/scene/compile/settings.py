@@ -59,9 +59,9 @@ def _diagonal(records: Records) -> float:
     np.minimum.at(least, records.first, records.q[:, :3])
     np.maximum.at(most, records.first, records.q[:, :3])
     for record, first, last in zip(records.firsts, least, most, strict=True):
-        if record.piece is not None:
+        if record.surface is not None:
             rotation = record.q[3:].reshape(3, 3)
-            relative = record.piece.surface.vertices @ (rotation @ record.body_frame[:3, :3]).T
+            relative = record.surface.vertices @ (rotation @ record.body_frame[:3, :3]).T
             shift = rotation @ record.body_frame[:3, 3]
             low = np.minimum(low, relative.min(axis=0) + (shift + first) - record.radius)
             high = np.maximum(high, relative.max(axis=0) + (shift + last) + record.radius)

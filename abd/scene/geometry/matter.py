@@ -1,20 +1,23 @@
-"""Mass properties of bodies: from the surface and density, or from explicit values."""
+"""Surfaces and mass properties of bodies from their tables; those of equal bodies are made once."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from abd.errors import SceneError
-from abd.scene.geometry import mass
+from abd.scene.geometry import mass, shapes
 from abd.scene.geometry.boundary import describe, open_sides
 from abd.scene.geometry.frames import principal_frame
 from abd.scene.geometry.mass import MassProperties
-from abd.scene.geometry.meshes import Surface
-from abd.scene.geometry.surfaces import Piece
-from abd.scene.schema.schema import BodySpec
+from abd.scene.geometry.mesh_files import RawMesh
+from abd.scene.geometry.meshes import Surface, load_surface, make_surface, split_components
+from abd.scene.schema.schema import SHAPES, BodySpec
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,52 @@ class Matter:
         return replace(self, **changed, mesh_moments=factor * self.mesh_moments)
 
 
-class MatterSource:
-    """Mass properties of the bodies of one scene; those of equal surfaces are computed once, at unit density."""
+class BodySource:
+    """Surfaces and mass properties of the bodies of one scene; those of equal bodies are made once and shared."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Matter] = {}
+        self._load, self._unit = cache(load_surface), cache(_unit_matter)
+        self._surfaces: dict[Hashable, list[Surface]] = {}
+        self._contents: dict[tuple, int] = {}
+        self._numbers: dict[int, int] = {}
 
-    def matter(self, spec: BodySpec, piece: Piece | None, needed: bool) -> Matter | None:
+    def surfaces(self, body: BodySpec) -> list[Surface]:
+        """The scaled surface of a body; with `split_components` one per connected component; none for a proxy or a
+        half-space.
+
+        Raises:
+            SceneError: a mesh file that cannot be read, or an unusable surface.
+        """
+        if body.half_space is not None or body.proxy:
+            return []
+        scale = tuple(np.broadcast_to(np.asarray(body.scale, dtype=float), 3).tolist())
+        source, make = self._source(body)
+        key = (source, scale, body.split_components)
+        if key not in self._surfaces:
+            surface = make()
+            parts = split_components(surface) if body.split_components else [surface]
+            self._surfaces[key] = [part.scaled(scale) for part in parts]
+        return self._surfaces[key]
+
+    def _source(self, body: BodySpec) -> tuple[Hashable, Callable[[], Surface]]:
+        """Return a key that is equal for equal surfaces, and the function that creates the surface."""
+        if body.mesh is not None:
+            path = Path(body.mesh).resolve()
+            return ("mesh", str(path)), lambda: self._load(path)
+        if body.surface is not None:
+            one = body.surface
+            if id(one) not in self._numbers:  # bodies share the table, which may be long: it is compared once
+                content = tuple(tuple(rows) for _, rows in one)
+                self._numbers[id(one)] = self._contents.setdefault(content, len(self._contents))
+            rows = one.vertices, one.triangles, one.edges, one.points
+            return ("surface", self._numbers[id(one)]), lambda: make_surface(body.name, RawMesh.of(*rows))
+        if body.box is not None:
+            return ("box", body.box), lambda: make_surface("box", RawMesh.of(*shapes.box(body.box)))
+        name = next(name for name in SHAPES if getattr(body, name) is not None)
+        keys = getattr(body, name).model_dump()
+        return (name, *keys.items()), lambda: _round(name, keys)
+
+    def matter(self, spec: BodySpec, surface: Surface | None, needed: bool) -> Matter | None:
         """Mass properties of a body; None for one without matter that does not need any.
 
         A given mass without inertia is distributed uniformly over the surface. The volume is that of the closed surface, of
@@ -70,35 +112,38 @@ class MatterSource:
         Raises:
             SceneError: the given values are impossible or insufficient.
         """
-        if spec.inertia is not None and spec.mass is not None:
-            return self._stated(spec, piece)
-        if piece is None:
+        stated = spec.inertia is not None and spec.mass is not None
+        if not stated and (surface is None or not (needed or _has_matter(spec, surface))):
             return None
-        if not needed and not _has_matter(spec, piece.surface):
-            return None
-        matter = self._unit(spec, piece)
-        matter = matter.times(spec.density if spec.mass is None else spec.mass / matter.mass)
-        if matter.volume == 0.0:
-            matter = replace(matter, volume=matter.mass / spec.density)
-        return matter if spec.center_of_mass is None else replace(matter, center=np.array(spec.center_of_mass))
-
-    def _stated(self, spec: BodySpec, piece: Piece | None) -> Matter:
-        """Return explicit mass and inertia; centre and volume are by default those of the surface."""
+        # per area or length for an explicit mass without thickness
+        of_surface = (surface, spec.thickness, spec.radius, spec.mass is not None)
+        if not stated:
+            matter = self._unit(*of_surface)
+            matter = matter.times(spec.density if spec.mass is None else spec.mass / matter.mass)
+            volume = matter.volume or matter.mass / spec.density
+            center = matter.center if spec.center_of_mass is None else np.array(spec.center_of_mass)
+            return replace(matter, volume=volume, center=center)
         center, volume = spec.center_of_mass, spec.mass / spec.density
         if center is None:
-            center = np.zeros(3) if piece is None else self._unit(spec, piece).center
-        if piece is not None and (piece.surface.closed or piece.surface.radius > 0.0):
-            volume = self._unit(spec, piece).volume
+            center = np.zeros(3) if surface is None else self._unit(*of_surface).center
+        if surface is not None and (surface.closed or surface.radius > 0.0):
+            volume = self._unit(*of_surface).volume
         return Matter.of(MassProperties(spec.mass, volume, np.array(center), mass.second_moment_of_inertia(spec.inertia)))
 
-    def _unit(self, spec: BodySpec, piece: Piece) -> Matter:
-        """Return properties at unit density of the surface; per area or length for an explicit mass without thickness."""
-        spread = spec.mass is not None
-        key = (piece.key, spec.thickness, spec.radius, spread)
-        if key not in self._known:
-            parts = list(_parts(piece.surface, spec.thickness, spec.radius, spread))
-            self._known[key] = Matter.of(mass.united(parts))
-        return self._known[key]
+
+def _unit_matter(surface: Surface, thickness: float, radius: float, spread: bool) -> Matter:
+    """Return properties at unit density of a surface."""
+    return Matter.of(mass.united(list(_parts(surface, thickness, radius, spread))))
+
+
+def _round(name: str, keys: dict[str, Any]) -> Surface:
+    """Return a sphere, capsule, cylinder or cone: exact without a resolution of its mesh."""
+    if name == "sphere" and keys["subdivisions"] is None:
+        return replace(make_surface(name, RawMesh.of([(0.0, 0.0, 0.0)], points=[0])), radius=keys["radius"])
+    if name == "capsule" and keys["segments"] is None:
+        axis = RawMesh.of([(0.0, 0.0, z * keys["length"]) for z in (-0.5, 0.5)], edges=[(0, 1)])
+        return replace(make_surface(name, axis), radius=keys["radius"])
+    return make_surface(name, RawMesh.of(*getattr(shapes, name)(**keys)))
 
 
 def _parts(surface: Surface, thickness: float, radius: float, spread: bool):

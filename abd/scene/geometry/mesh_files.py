@@ -87,14 +87,14 @@ def _read_obj(path: Path) -> RawMesh:
             vertices.append(items[:3])
             continue
         try:
-            indices = [int(item.split("/", 1)[0]) for item in items]
+            numbers = [int(item.split("/", 1)[0]) for item in items]
         except ValueError:
             raise _unreadable(path, f"cannot read the indices of '{line.strip()}'", line=number) from None
-        # Negative indices count backwards from the vertices read so far.
-        indices = [index - 1 if index > 0 else len(vertices) + index for index in indices]
         least = {"f": 3, "l": 2, "p": 1}[keyword]
-        if len(indices) < least or 0 in [int(item.split("/", 1)[0]) for item in items]:
+        if len(numbers) < least or 0 in numbers:
             raise _unreadable(path, f"'{line.strip()}' needs at least {least} indices, counted from 1", line=number)
+        # Negative indices count backwards from the vertices read so far.
+        indices = [one - 1 if one > 0 else len(vertices) + one for one in numbers]
         if keyword == "f":
             polygons.append(indices)
         elif keyword == "l":

@@ -21,9 +21,9 @@ _SLIVER = 1e-12
 """Relative height, by its longest edge, below which a triangle has no area."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Surface:
-    """A surface in mesh coordinates.
+    """A surface in mesh coordinates; equal bodies share one.
 
     Attributes:
         name: origin of the surface.

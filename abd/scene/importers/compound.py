@@ -103,20 +103,14 @@ def keys(colliders: list[Collider]) -> dict:
         turned = np.abs(only.place[:3, :3] - np.eye(3)).max() > SAME
         if at_middle and ("sphere" in only.own or not turned):
             return only.own
-    if only.radius > 0.0 and all(one.radius == only.radius for one in colliders):
-        vertices, edges, points, count = [], [], [], 0
-        for one in colliders:
-            vertices += (one.round_vertices @ one.place[:3, :3].T + one.place[:3, 3]).tolist()
-            edges += (one.edges + count).tolist()
-            points += (one.points + count).tolist()
-            count = len(vertices)
-        return {"surface": {"vertices": vertices, "edges": edges, "points": points}, "radius": only.radius}
-    vertices, triangles, count = [], [], 0
-    for one in colliders:
-        vertices.append(one.vertices @ one.place[:3, :3].T + one.place[:3, 3])
-        triangles.append(one.triangles + count)
-        count += len(one.vertices)
-    return {"surface": {"vertices": np.concatenate(vertices).tolist(), "triangles": np.concatenate(triangles).tolist()}}
+    is_round = only.radius > 0.0 and all(one.radius == only.radius for one in colliders)
+    parts = [one.round_vertices if is_round else one.vertices for one in colliders]
+    starts = np.cumsum([0, *map(len, parts)])
+    places = [part @ one.place[:3, :3].T + one.place[:3, 3] for part, one in zip(parts, colliders)]
+    surface = {"vertices": np.concatenate(places).tolist()}
+    for key in ("edges", "points") if is_round else ("triangles",):
+        surface[key] = np.concatenate([getattr(one, key) + start for one, start in zip(colliders, starts)]).tolist()
+    return {"surface": surface} | ({"radius": only.radius} if is_round else {})
 
 
 def frame_keys(frame: np.ndarray) -> dict[str, object]:

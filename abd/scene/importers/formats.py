@@ -73,7 +73,7 @@ def check_size(path: Path, most: int, remedy: str = "") -> None:
         raise SceneError.of(message, file=str(path), value=size, remedy=remedy)
 
 
-ROBOTS, USD, RIGID_IPC = (f"abd.scene.importers.{name}" for name in ("robots", "usd", "rigid_ipc"))
+ROBOTS, USD, RIGID_IPC = (f"abd.scene.importers.{name}" for name in ("robots.scene", "usd", "rigid_ipc"))
 FORMATS = {
     **dict.fromkeys((".urdf", ".xacro", ".xml", ".mjcf"), ROBOTS),
     **dict.fromkeys((".usd", ".usda", ".usdc", ".usdz"), USD),

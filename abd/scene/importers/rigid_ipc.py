@@ -14,13 +14,22 @@ reproduces the source of rigid-ipc, including its quirks:
   radians; after the last pose the body keeps its velocities;
 - bodies that are not dynamic do not collide with each other (as in scenes of this package).
 
-In scenes of the extended family angles are radians and `is_dof_fixed` is not honoured; see `rigid_ipc_pins`.
+In scenes of the extended family angles are radians and `is_dof_fixed` is not honoured. Its pins are
+
+    {"type": "pin_world", "body_name": "base", "body_point": [0, 0, 0]}
+    {"type": "pin_joint", "bodyA_name": "link1", "bodyA_point": [10, 0, 0], "bodyB_name": "link2"}
+
+A pinned point keeps its initial position, or coincides with the point of the other body at that position. Points are in
+coordinates of the mesh file, before scale and pose. Three pins to the world that are not collinear fix a rigid body (of an affine
+body they fix 9 of 12 degrees of freedom, and its rigidity the others): such a body becomes static. Other pins become joints of
+type "pin"; their bodies still collide.
 """
 
 from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -35,9 +44,9 @@ from abd.scene.geometry.mass import MassProperties
 from abd.scene.geometry.mesh_files import RawMesh
 from abd.scene.geometry.meshes import Surface, load_surface, make_surface, split_components
 from abd.scene.importers.formats import ImportOptions, unique_names
-from abd.scene.importers.rigid_ipc_file import Body, File, read_file
-from abd.scene.importers.rigid_ipc_pins import PlacedBody, apply_pins
-from abd.scene.schema.findings import Finding, as_problem, within
+from abd.scene.importers.rigid_ipc_file import Body, Constraint, File, read_file
+from abd.scene.schema.findings import Finding, as_problem, did_you_mean, within
+from abd.scene.schema.joint_schema import WORLD_NAME
 from abd.scene.schema.values import AXIS_NAMES
 
 
@@ -53,6 +62,9 @@ class _Importer:
     def __init__(self, path: Path, file: File, findings: list[Finding], notes: list[str]):
         self.path, self.file, self.findings, self.notes = path, file, findings, notes
         self.load = cache(load_surface)
+        own = path.resolve().parent
+        self.folder = next((folder / "meshes" for folder in (own, *own.parents) if (folder / "meshes").is_dir()), own)
+        """The nearest folder `meshes` next to the file or one of its parents, else the folder of the file."""
         problem = file.rigid_body_problem
         self.unit = math.pi / 180.0
         """Radians per unit of angle in the file."""
@@ -146,14 +158,9 @@ class _Importer:
     def _surface(self, name: str, body: Body) -> tuple[Surface, str | None]:
         """Unscaled surface of a body, and the absolute path of its mesh file; None for an inline mesh."""
         if body.mesh:
-            found = Path(os.path.normpath(self._mesh_folder() / _slashes(body.mesh)))
-            return self.load(found.resolve()), found.as_posix()
+            found = Path(os.path.normpath(self.folder / _slashes(body.mesh)))
+            return self.load(found), found.as_posix()
         return make_surface(name, RawMesh.of(body.vertices, body.faces, body.edges)), None
-
-    def _mesh_folder(self) -> Path:
-        """Return the nearest folder `meshes` next to the file or one of its parents; by default the folder of the file."""
-        own = self.path.resolve().parent
-        return next((folder / "meshes" for folder in (own, *own.parents) if (folder / "meshes").is_dir()), own)
 
     def _moving(self, body: Body, surface: Surface) -> dict[str, object]:
         """Return kind, velocities, loads and fixed axes of a body, and the mass of an open mesh."""
@@ -251,3 +258,67 @@ def _slashes(text: str) -> str:
 def _stem(body: Body) -> str:
     """Return the name of a body: the given one, or else the stem of its mesh."""
     return body.name or Path(_slashes(body.mesh)).stem or "body"
+
+
+FREE = ("fix", "motion", "velocity", "angular_velocity", "force", "torque")
+"""Keys of bodies that are not static."""
+ENDS = {"pin_world": ("body_name",), "pin_joint": ("bodyA_name", "bodyB_name")}
+"""Keys of the bodies of a constraint, by its type."""
+
+
+@dataclass(frozen=True)
+class PlacedBody:
+    """Keys of a body, its pose (4, 4) at t = 0, and the scale (3,) from its mesh file to its mesh frame."""
+
+    keys: dict[str, object]
+    pose: np.ndarray
+    scale: tuple[float, float, float]
+
+    def world_point(self, point: tuple[float, float, float]) -> np.ndarray:
+        """(3,) place at t = 0 of a point in coordinates of the mesh file."""
+        return self.pose[:3, :3] @ (np.array(self.scale) * point) + self.pose[:3, 3]
+
+
+def apply_pins(
+    constraints: list[Constraint], bodies: list[PlacedBody], notes: list[str]
+) -> tuple[list[dict[str, object]], list[Finding]]:
+    """Make bodies static that pins hold; return the pin joints, and findings with paths relative to the constraints."""
+    known = {str(body.keys["name"]): body for body in bodies}
+    findings: list[Finding] = []
+    pins: list[tuple[int, str, str, np.ndarray]] = []
+    for k, one in enumerate(constraints):
+        if one.type not in ENDS:
+            findings.append(Finding((k, "type"), "should be pin_world or pin_joint", one.type))
+            continue
+        names = [getattr(one, key) for key in ENDS[one.type]]
+        wrong = [(key, name) for key, name in zip(ENDS[one.type], names) if name not in known]
+        findings += [Finding((k, key), f"there is no body '{name}'", name, did_you_mean(name, known)) for key, name in wrong]
+        if not wrong:
+            point = one.body_point if one.type == "pin_world" else one.bodyA_point
+            pins.append((k, *([WORLD_NAME, *names][-2:]), known[names[0]].world_point(point)))
+
+    for name, body in sorted(known.items()):
+        points = [point for _, parent, child, point in pins if (parent, child) == (WORLD_NAME, name)]
+        if _hold(points):
+            notes.append(f"body '{name}' is static: it has {len(points)} pins to the world that are not collinear")
+            for key in FREE:
+                body.keys.pop(key, None)
+            body.keys["kind"] = "static"
+    static = {WORLD_NAME} | {name for name, body in known.items() if body.keys["kind"] == "static"}
+    joints = []
+    for k, parent, child, point in pins:
+        if {parent, child} <= static:
+            if parent != WORLD_NAME:
+                notes.append(f"the pin between the static bodies '{parent}' and '{child}' is ignored")
+            continue
+        joint = {"name": f"pin_{k}", "type": "pin", "parent": parent, "child": child, "anchor": point.tolist()}
+        joints.append(joint | {"collide": True})
+    return joints, findings
+
+
+def _hold(points: list[np.ndarray]) -> bool:
+    """Return whether pins at these points fix a rigid body: three of them are not collinear."""
+    if not points:
+        return False
+    values = np.linalg.svd(np.array(points) - points[0], compute_uv=False)
+    return len(values) > 1 and bool(values[1] > 1e-9 * values[0])

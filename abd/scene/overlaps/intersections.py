@@ -1,7 +1,7 @@
 """Pairs of bodies that intersect, contain one another, touch, or lie below a half-space, all of a scene at once.
 
 A barrier needs a start without intersections. Boxes around the bodies cull, then directions that separate their hulls
-(`abd.scene.overlaps.hull_gaps`); their elements decide about the rest (`abd.scene.overlaps.overlap`). Surfaces with a
+(`abd.scene.overlaps.escape`); their elements decide about the rest (`abd.scene.overlaps.overlap`). Surfaces with a
 thickness must be further apart than the sum of their radii and the scene's minimum separation.
 
 Bodies that touch, or overlap by no more than `ROUNDING` of the smaller one, are *touching*: they can be set apart
@@ -20,9 +20,9 @@ from abd.contact.boxes import overlapping_boxes
 from abd.contact.pair_law import activations, thinnest_extents
 from abd.contact.pair_rows import distinct
 from abd.contact.pairs import may_collide
+from abd.joints.closure.link_graph import members
 from abd.model import Model
-from abd.scene.overlaps.escape import escape, least_penetration, part
-from abd.scene.overlaps.hull_gaps import Hulls
+from abd.scene.overlaps.escape import Hulls, escape, least_penetration, part
 from abd.scene.overlaps.overlap import Placed, overlap
 
 ROUNDING = 1e-6
@@ -79,9 +79,8 @@ class Surveyor:
         self.model, self.hulls = model, Hulls(model)
         bodies = model.bodies
         self.meshed = np.flatnonzero(bodies.mesh >= 0)
-        order = self.meshed[np.argsort(bodies.world[self.meshed], kind="stable")]
-        worlds, starts = np.unique(bodies.world[order], return_index=True)
-        self.worlds = dict(zip(worlds.tolist(), np.split(order, starts[1:])))
+        groups = [self.meshed[some] for some in members(bodies.world[self.meshed])]
+        self.worlds = {int(bodies.world[some[0]]): some for some in groups}
         self.planes = np.flatnonzero(np.isfinite(bodies.plane[:, 3]))
         diagonals = np.array([np.linalg.norm(np.ptp(mesh.vertices, axis=0)) for mesh in model.meshes] + [np.inf])
         self.size = diagonals[bodies.mesh] + 2.0 * bodies.radius
@@ -129,12 +128,11 @@ class Surveyor:
         """Corners (n, 3) of the boxes around the bodies with a surface [m]; nan for others."""
         mesh = self.model.bodies.mesh
         low, high = np.full((2, len(q), 3), np.nan)
-        order = self.meshed[np.argsort(mesh[self.meshed], kind="stable")]
-        for kind in np.unique(mesh[order]).tolist():
-            members, vertices = order[mesh[order] == kind], self.model.meshes[kind].vertices
+        for same in members(mesh[self.meshed]):
+            vertices = self.model.meshes[mesh[self.meshed[same[0]]]].vertices
             most = max(1, (1 << 21) // len(vertices))
-            for start in range(0, len(members), most):
-                some = members[start : start + most]
+            for start in range(0, len(same), most):
+                some = self.meshed[same[start : start + most]]
                 for axis in range(3):
                     places = q[some, 3 + 3 * axis : 6 + 3 * axis] @ vertices.T
                     low[some, axis] = places.min(axis=1) + q[some, axis]

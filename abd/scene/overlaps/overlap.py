@@ -25,7 +25,6 @@ from abd.certificate.exact import winding_numbers
 from abd.contact.boxes import overlapping_boxes
 from abd.model import Mesh
 from abd.potentials.distance import edge_edge, point_triangle
-from abd.scene.overlaps.hull_gaps import unit_normals
 
 _EPSILON = np.finfo(float).eps / 2.0
 _BOUND_3D = (7.0 + 56.0 * _EPSILON) * _EPSILON
@@ -275,3 +274,10 @@ def _sign_2d(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 def _certain_sign(determinant: np.ndarray, bound: np.ndarray) -> np.ndarray:
     """Return (k,) signs, 0 if the rounding error may exceed the determinant."""
     return np.where(np.abs(determinant) <= bound, 0, np.sign(determinant)).astype(np.int8)
+
+
+def unit_normals(corners: np.ndarray) -> np.ndarray:
+    """(f, 3) unit normals of triangles (f, 3, 3); zero without area."""
+    n = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(n, axis=1, keepdims=True)
+    return n / np.where(length > 0.0, length, 1.0)

@@ -17,9 +17,8 @@ from abd.scene.importers.robots.contacts import Contacts
 from abd.scene.importers.robots.couplings import Ties
 from abd.scene.importers.robots.drives import add_drives
 from abd.scene.importers.robots.joints import Joints
-from abd.scene.importers.robots.links import STATIC, Link, find_links, start_of
+from abd.scene.importers.robots.links import STATIC, Link, collider, find_links, start_of
 from abd.scene.importers.robots.mjcf import Mjcf
-from abd.scene.importers.robots.surfaces import ShapeSource
 from abd.scene.importers.robots.unsupported import note_unsupported
 from abd.scene.importers.robots.urdf import Urdf
 from abd.scene.importers.robots.xml_tree import expanded, read_tree
@@ -29,6 +28,18 @@ DURATION = 2.0
 """Simulated time [s] of an imported scene."""
 GREY = (0.5, 0.5, 0.5, 1.0)
 """MuJoCo's color of geoms that give none."""
+
+
+def read(path: Path, options: ImportOptions) -> tuple[dict[str, object], list[str]]:
+    """Return the scene of a URDF or MJCF file, and notes about changed, merged or ignored content.
+
+    Raises:
+        SceneError: the problems of the file.
+    """
+    try:
+        return read_robot(path, options).scene()
+    except RecursionError:
+        raise SceneError.of("has too many nested elements", file=str(path)) from None
 
 
 def read_robot(path: Path, options: ImportOptions) -> Robot:
@@ -66,6 +77,8 @@ class Robot:
     geoms: dict[str, list[int]] = field(default_factory=dict)
     data: object = None
     driving: set[int] = field(default_factory=set)
+    contacts: Contacts | None = None
+    notes: list[str] = field(default_factory=list)
 
     def scene(self, state: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[dict[str, object], list[str]]:
         """Return the scene and its notes.
@@ -74,7 +87,7 @@ class Robot:
             state: MuJoCo's qpos (nq,) and qvel (nv,) at the start, instead of the reference pose or the keyframe.
         """
         model = self.compiled.model
-        notes = [*self.source.tree.notes, *self.compiled.notes]
+        self.notes = notes = [*self.source.tree.notes, *self.compiled.notes]
         is_urdf = isinstance(self.source, Urdf)
         kinds = mujoco.mjtObj
         names = _names(model, kinds.mjOBJ_BODY, model.nbody, "body", set(), notes)
@@ -82,10 +95,9 @@ class Robot:
         self.data, keyframes = start_of(model, self.options.keyframe, joint_names, self.path, notes, state)
         self.links, of_body = find_links(model, self.data, names, notes)
         if is_urdf:
-            self._note_masses(names, notes)
-        shapes = ShapeSource(self.compiled)
-        contacts = Contacts(model, notes)
-        bodies, statics = self._bodies(shapes, contacts, names, notes)
+            self._note_masses(names)
+        self.contacts = contacts = Contacts(model, notes)
+        bodies, statics = self._bodies(names)
         self.joints = joints = Joints(
             model,
             self.data,
@@ -122,7 +134,7 @@ class Robot:
             if coordinate.settings:
                 keys = next(one for one in joints.joints if one["name"] == coordinate.joint)
                 keys.setdefault("coordinate", {})[coordinate.name] = coordinate.settings
-        filtered = {pair for pair in joints.filters if WORLD_NAME not in pair} | self._excluded(contacts, statics, notes)
+        filtered = {pair for pair in joints.filters if WORLD_NAME not in pair} | self._excluded(statics)
         filtered -= {(self.links[a].name, self.links[b].name)[::order] for a, b in paired for order in (1, -1)}
         if disables(model, "CONTACT", "CONSTRAINT"):
             for body in bodies:
@@ -152,45 +164,40 @@ class Robot:
         given = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, k) for k in range(model.njnt)]
         return {name: limits[old] for name, old in zip(names, given) if old in limits}
 
-    def _bodies(
-        self, shapes: ShapeSource, contacts: Contacts, names: list[str], notes: list[str]
-    ) -> tuple[list[dict[str, object]], list[str]]:
+    def _bodies(self, names: list[str]) -> tuple[list[dict[str, object]], list[str]]:
         """Keys of all bodies, and the names of static ones with a surface."""
         model, data = self.compiled.model, self.data
         taken = set(names)
-        planes = np.flatnonzero(model.geom_type == shapes.kinds.mjGEOM_PLANE).tolist()
-        out = [self._plane(geom, contacts, taken, notes) for geom in planes]
+        planes = np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).tolist()
+        out = [self._plane(geom, taken) for geom in planes]
         for body in self.links[STATIC].members:
             geoms = [geom for geom in np.flatnonzero(model.geom_bodyid == body).tolist() if geom not in planes]
             groups = [[geom] for geom in geoms] if body == 0 else [geoms]
             for group in filter(None, groups):
-                kept = self._seen(group, contacts)
-                name = names[body] if body else self._free_name(group[0], taken, notes)
+                kept = self._seen(group)
+                name = names[body] if body else self._free_name(group[0], taken)
                 pose = np.eye(4)
                 pose[:3, :3], pose[:3, 3] = data.xmat[body].reshape(3, 3), data.xpos[body]
-                surface = compound.keys([shapes.collider(geom, None) for geom in kept])
+                surface = compound.keys([collider(self.compiled, geom, None) for geom in kept])
                 keys = {"name": name, "kind": "static", **surface, **compound.frame_keys(pose)}
-                out.append(self._covered(keys, kept, contacts))
+                out.append(self._covered(keys, kept))
         statics = [str(body["name"]) for body in out]
         for link in self.links[1:]:
-            out.append(self._moving(link, shapes, contacts, notes))
+            out.append(self._moving(link))
         return out, statics
 
-    def _moving(self, link: Link, shapes: ShapeSource, contacts: Contacts, notes: list[str]) -> dict[str, object]:
+    def _moving(self, link: Link) -> dict[str, object]:
         """Return keys of a moving link."""
         model = self.compiled.model
-        geoms = [geom for geom in range(model.ngeom) if int(model.geom_bodyid[geom]) in link.members]
-        geoms = [geom for geom in geoms if model.geom_type[geom] != shapes.kinds.mjGEOM_PLANE]
-        kept = self._seen(geoms, contacts)
+        no_planes = np.isin(model.geom_bodyid, link.members) & (model.geom_type != mujoco.mjtGeom.mjGEOM_PLANE)
+        kept = self._seen(np.flatnonzero(no_planes).tolist())
         keys: dict[str, object] = {"name": link.name}
         if model.body_mocapid[link.root] >= 0:
-            notes.append(
-                f"mocap body '{link.name}' does not move until sim.bodies[{link.name!r}].move_to(...)"
-            )
+            self.notes.append(f"mocap body '{link.name}' does not move until sim.bodies[{link.name!r}].move_to(...)")
             keys |= {"kind": "kinematic", "motion": {"velocity": (0.0, 0.0, 0.0)}}
-        keys |= compound.keys([shapes.collider(geom, link) for geom in kept]) | compound.frame_keys(link.pose)
+        keys |= compound.keys([collider(self.compiled, geom, link) for geom in kept]) | compound.frame_keys(link.pose)
         if "kind" in keys:
-            return self._covered(keys, kept, contacts)
+            return self._covered(keys, kept)
         keys |= {"mass": link.mass, "inertia": _rows(link.inertia), "center_of_mass": tuple(link.center.tolist())}
         keys |= {"velocity": tuple(link.velocity.tolist()), "angular_velocity": tuple(link.spin.tolist())}
         gravcomp, masses = model.body_gravcomp[link.members], model.body_mass[link.members]
@@ -198,38 +205,38 @@ class Robot:
         lifted = float(gravcomp @ masses) if passive else 0.0
         if lifted:
             if len(set(gravcomp[masses > 0.0])) > 1:
-                notes.append(f"'{link.name}': gravcomp of its parts acts at their common centre of mass, without torque")
+                self.notes.append(f"'{link.name}': gravcomp of its parts acts at their common centre of mass, without torque")
             keys["force"] = tuple((-lifted * np.array(self._gravity())).tolist())
-        return self._covered(keys, kept, contacts)
+        return self._covered(keys, kept)
 
-    def _seen(self, geoms: list[int], contacts: Contacts) -> list[int]:
+    def _seen(self, geoms: list[int]) -> list[int]:
         """Return the colliding geoms; without any, all, which are then visual."""
-        return [geom for geom in geoms if contacts.touches(geom)] or geoms
+        return [geom for geom in geoms if self.contacts.touches(geom)] or geoms
 
-    def _plane(self, geom: int, contacts: Contacts, taken: set[str], notes: list[str]) -> dict[str, object]:
+    def _plane(self, geom: int, taken: set[str]) -> dict[str, object]:
         data = self.data
         normal = data.geom_xmat[geom].reshape(3, 3)[:, 2]
         offset = float(normal @ data.geom_xpos[geom]) + 0.0
-        name = self._free_name(geom, taken, notes)
+        name = self._free_name(geom, taken)
         if self.compiled.model.body_weldid[self.compiled.model.geom_bodyid[geom]]:
-            notes.append(f"plane '{name}' of a mocap body is static, because half-spaces cannot move; use a box")
+            self.notes.append(f"plane '{name}' of a mocap body is static, because half-spaces cannot move; use a box")
         half_space = {"normal": tuple((normal + 0.0).tolist()), "offset": offset}
-        return self._covered({"name": name, "kind": "static", "half_space": half_space}, [geom], contacts)
+        return self._covered({"name": name, "kind": "static", "half_space": half_space}, [geom])
 
-    def _free_name(self, geom: int, taken: set[str], notes: list[str]) -> str:
+    def _free_name(self, geom: int, taken: set[str]) -> str:
         """Return a unique name for a geom of the world."""
         model = self.compiled.model
         name = _plain(mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or "") or f"world_{geom}"
         free = free_name(name, taken)
         if free != name:
-            notes.append(f"geom '{name}' of the world has the name '{free}' here")
+            self.notes.append(f"geom '{name}' of the world has the name '{free}' here")
         return free
 
-    def _covered(self, keys: dict[str, object], geoms: list[int], contacts: Contacts) -> dict[str, object]:
+    def _covered(self, keys: dict[str, object], geoms: list[int]) -> dict[str, object]:
         """Return the keys of a body with the material of its geoms, and the color of the first geom that has one."""
         model = self.compiled.model
         self.geoms[str(keys["name"])] = geoms
-        keys = keys | ({"material": contacts.material(str(keys["name"]), geoms)} if geoms else {})
+        keys = keys | ({"material": self.contacts.material(str(keys["name"]), geoms)} if geoms else {})
         for geom in geoms:
             own, material = model.geom_rgba[geom].tolist(), int(model.geom_matid[geom])
             if tuple(own) == GREY and material < 0:
@@ -238,9 +245,9 @@ class Robot:
             return keys | {"color": compound.color_key(np.array(color))}
         return keys
 
-    def _excluded(self, contacts: Contacts, statics: list[str], notes: list[str]) -> set[tuple[str, str]]:
+    def _excluded(self, statics: list[str]) -> set[tuple[str, str]]:
         """Names of bodies of whose shapes none collide because of exclusions; a note lists exclusions of some shapes."""
-        model = self.compiled.model
+        model, contacts = self.compiled.model, self.contacts
         excluded = {frozenset((one >> 16, one & 0xFFFF)) for one in model.exclude_signature.tolist()}
         named = frozenset().union(*excluded)
         bodies = {name: set(model.geom_bodyid[geoms].tolist()) & named for name, geoms in self.geoms.items()}
@@ -258,7 +265,7 @@ class Robot:
                 partly.append(f"'{a}' and '{b}'")
         if partly:
             text = f"exclusions of some shapes of {', '.join(partly)} are ignored: filters apply to whole bodies"
-            notes.append(f"{text}, and others of their shapes collide; for no contact add a [[contact_filter]]")
+            self.notes.append(f"{text}, and others of their shapes collide; for no contact add a [[contact_filter]]")
         return out
 
     def _tied(self, of_body: np.ndarray) -> set[int]:
@@ -275,13 +282,13 @@ class Robot:
         bodies += model.site_bodyid[sites].tolist()
         return {int(of_body[body]) for body in bodies if body >= 0}
 
-    def _note_masses(self, names: list[str], notes: list[str]) -> None:
+    def _note_masses(self, names: list[str]) -> None:
         """Add a note about moving links of URDF with the mass of their shapes."""
         model = self.compiled.model
         bodies = [body.id for body in self.compiled.spec.bodies if model.body_weldid[body.id] and not body.explicitinertial]
         listed = [f"'{names[k]}' ({model.body_mass[k]:.3g} kg)" for k in bodies if model.body_mass[k]]
         if listed:
-            notes.append(f"links without mass have that of their shapes at 1000 kg/m^3: {', '.join(listed)}")
+            self.notes.append(f"links without mass have that of their shapes at 1000 kg/m^3: {', '.join(listed)}")
 
     def _gravity(self) -> tuple[float, float, float]:
         off = disables(self.compiled.model, "GRAVITY")

@@ -4,23 +4,74 @@ Masses follow `UsdPhysics.RigidBodyAPI.ComputeMassProperties`. The mass of a bod
 collider has its own mass, or a mass from the first density of collider, body, material and 1000 kg/m^3. Centre of mass and
 inertia of a body are given ones, or those of the colliders, which are given ones, or those of their shapes. If only the centre is
 given, the inertia is about it, by the theorem of parallel axes.
+
+A kinematic body moves by keyframes: its poses at the time samples, and between them where it does not move uniformly.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from abd.errors import SceneError
-from abd.rotations import pose
+from abd.rotations import pose, quaternion, rotation_vector, rotations
 from abd.scene.geometry import mass
 from abd.scene.geometry.mass import MassProperties
 from abd.scene.importers.compound import Collider, frame_keys, keys
-from abd.scene.importers.usd.motion import keyframes
 from abd.scene.importers.usd.shapes import KINDS, Materials, collider, color_of, rotation_of
-from abd.scene.importers.usd.stage import Stage, UsdPhysics
+from abd.scene.importers.usd.stage import Stage, UsdGeom, UsdPhysics
 from abd.scene.schema.joint_schema import WORLD_NAME
+
+DISTANCE, ANGLE = 1e-5, 1e-3
+"""Largest deviations of position [m] and rotation [rad] from the motion of the stage."""
+TESTED = (0.5, 0.382)
+"""Fractions of the time between two keyframes at which they are compared with the stage; the second one finds full turns."""
+DEEPEST = 16
+"""Largest number of bisections between two time samples."""
+
+
+def keyframes(stage: Stage, path: str) -> tuple[list[dict], np.ndarray] | None:
+    """Return the keyframes of a prim that has time samples or is below one, and its pose (4, 4) at the start; None for others."""
+    prim, samples = stage.prim(path), set()
+    while prim and not prim.IsPseudoRoot():
+        for op in UsdGeom.Xformable(prim).GetOrderedXformOps() if prim.IsA(UsdGeom.Xformable) else ():
+            samples.update(op.GetTimeSamples())
+        prim = prim.GetParent()
+    if len(samples) < 2:
+        return None
+    rate, start = stage.usd.GetTimeCodesPerSecond(), stage.usd.GetStartTimeCode()
+    start = start if stage.usd.HasAuthoredTimeCodeRange() else min(samples)
+
+    def at(code: float) -> np.ndarray:
+        return stage.placed(stage.to_world(path, code))
+
+    codes = sorted({start, *(code for code in samples if code > start)})
+    poses = [(start, at(start))]
+    for end in codes[1:]:
+        poses += _between(at, *poses[-1], end, at(end), DEEPEST)
+    frames = [
+        {"time": (code - start) / rate, "position": pose[:3, 3].tolist(), "quaternion": quaternion(pose[:3, :3]).tolist()}
+        for code, pose in poses
+    ]
+    return frames, poses[0][1]
+
+
+def _between(at: Callable[[float], np.ndarray], begin: float, first: np.ndarray, end: float, last: np.ndarray, depth: int):
+    """Return the times and poses after the first one, up to the last one, whose interpolation is the motion of the stage."""
+    turn = rotation_vector(last[:3, :3] @ first[:3, :3].T)
+    for fraction in TESTED:
+        exact = at(begin + fraction * (end - begin))
+        rotation = rotations(fraction * turn[None])[0] @ first[:3, :3]
+        position = (1.0 - fraction) * first[:3, 3] + fraction * last[:3, 3]
+        turned = np.abs(exact[:3, :3] - rotation).max()
+        if depth and (turned > ANGLE or np.linalg.norm(exact[:3, 3] - position) > DISTANCE):
+            middle = 0.5 * (begin + end)
+            pose = at(middle)
+            return _between(at, begin, first, middle, pose, depth - 1) + _between(at, middle, pose, end, last, depth - 1)
+    return [(end, last)]
+
 
 WATER = 1000.0
 """Default density [kg/m^3]."""
@@ -259,4 +310,3 @@ def _mass_api(stage: Stage, path: str) -> dict:
         if axes is not None and (axes.GetReal() or any(axes.GetImaginary())):
             out["axes"] = rotation_of(axes)
     return out
-

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abd.rotations import pose
+from abd.rotations import polar, pose
 from abd.scene.importers.usd.bodies import Bodies, Body
 from abd.scene.importers.usd.shapes import KINDS
 from abd.scene.importers.usd.stage import Stage, Usd, UsdGeom, hidden_prototypes
@@ -87,8 +87,7 @@ def _add_instances(stage: Stage, bodies: Bodies, instancer, roots: list[str], fo
         if np.abs(A.T @ A - np.eye(3)).max() > RIGID or np.linalg.det(A) < 0.0:
             skipped += len(found[root])
         else:
-            U, _, Vt = np.linalg.svd(A)
-            rigid = pose(U @ Vt, move[:3, 3] * stage.length)
+            rigid = pose(polar(A[None])[0], move[:3, 3] * stage.length)
             bodies.all += [_instance(stage, bodies, body, number, rigid) for body in found[root]]
     if skipped:
         stage.notes.append(f"{skipped} scaled or mirrored instances of {path} are ignored")
