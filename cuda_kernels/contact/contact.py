@@ -5,19 +5,21 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.kept_pairs import OldList
-from cuda_kernels.contact.minima import TOTAL, Coefficients, combine
+from cuda_kernels.contact.minima import INACTIVE, TOTAL, Coefficients, combine, combine_features
 from cuda_kernels.contact.pair_law import activation_at, pair_parameters, pair_stiffness
 from cuda_kernels.contact.surfaces import (
     CORNERS,
     EDGE_EDGE,
     EDGE_OF_I,
     EDGES,
+    TARGET_VERTEX,
     CandidateList,
     Primitives,
     Proximity,
     Surfaces,
+    corners,
     primitives,
-    proximity,
+    proximity_at,
     separation,
 )
 from cuda_kernels.options import INLINE_ALL
@@ -224,12 +226,13 @@ def pair_approaches(
 
 @wp.struct
 class Known:
-    """Energy of a candidate, its gap beyond the separation [activations], and codes of its nonzero parts
-    (`cuda_kernels.contact.parts`), 0 if it is inactive."""
+    """Energy of a candidate, its gap beyond the separation [activations], codes of its nonzero parts
+    (`cuda_kernels.contact.parts`), 0 if it is inactive, and `closest` of `cuda_kernels.contact.minima.Combination`."""
 
     energy: wp.float64
     gap: wp.float64
     parts: wp.int64
+    closest: wp.vec4i
 
 
 @wp.func
@@ -239,19 +242,22 @@ def known_at(
     """Evaluate a candidate of bodies i, j at a pose; their parameters are at `place`, their activation is a [m]."""
     out = Known()
     prim = primitives(s, i, j, c[1], c[2], c[3])
-    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+    world = corners(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j])
+    near = proximity_at(c[1], prim, world, s.plane[j])
     D = wp.dot(near.r, near.r)
     xi = separation(s, i, j, law.minimum)
     d = near.side * wp.sqrt(D)
     out.gap = (d - xi) / a
+    out.closest[0] = INACTIVE
     if out.gap >= ONE:
         return out
     if d <= xi:
         # never on an accepted path; an infinite energy rejects the trial
         out.energy = wp.float64(1.0e300)
         return out
-    found = combine(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    found = combine(s, law.kind, a, xi, pose, i, j, c, prim, world, near)
     out.parts = found.parts
+    out.closest = found.closest
     if out.parts != wp.int64(0):
         kappa = stiffness_at(law, s, place, i, j, a, xi)
         out.energy = kappa * mollifier(c[1], prim, pose.A[i], pose.A[j]).m * found.value
@@ -270,8 +276,9 @@ def contact_energies(
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
     parts: wp.array(dtype=wp.int64),
+    closest: wp.array(dtype=wp.vec4i),
 ):
-    """Evaluate a batch of candidates (`Known`); gaps below 1 are active.
+    """Evaluate a batch of candidates (`Known`), those of vertices without their sides and corners; gaps below 1 are active.
 
     If a candidate's gap at the start of the path minus the motion of its bodies is at least 1, this bound becomes its gap.
     Candidates of bodies that are done keep their values.
@@ -296,19 +303,20 @@ def contact_energies(
         bound = -ONE
         if trial.known != 0:
             bound = trial.gap[k] - trial.alpha[trial.island[i]] * closing / a
+        found = Known()
+        found.closest[0] = INACTIVE
         if closing < ZERO:
-            energy[k] = trial.energy[k]
-            gap[k] = trial.gap[k]
-            parts[k] = trial.parts[k]
+            found.energy = trial.energy[k]
+            found.gap = trial.gap[k]
+            found.parts = trial.parts[k]
         elif bound >= ONE:
-            energy[k] = ZERO
-            gap[k] = bound
-            parts[k] = wp.int64(0)
+            found.gap = bound
         else:
             found = known_at(s, law, pose, i, j, place, a, c)
-            energy[k] = found.energy
-            gap[k] = found.gap
-            parts[k] = found.parts
+        energy[k] = found.energy
+        gap[k] = found.gap
+        parts[k] = found.parts
+        closest[k] = found.closest
 
 
 @wp.kernel
@@ -327,25 +335,86 @@ def carry_energies(
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
     parts: wp.array(dtype=wp.int64),
+    closest: wp.array(dtype=wp.vec4i),
 ):
     """Evaluate as `contact_energies` after a renewal of the list at this pose: candidates of kept pairs keep their values."""
     t = wp.tid() + first
     for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
         c = listed.items[k]
         was = kept[c[0]]
+        found = Known()
+        found.closest[0] = INACTIVE
         if was >= 0:
             m = old.segment[was] + k - listed.segment[c[0]]
-            energy[k] = old_energy[m]
-            gap[k] = old_gap[m]
-            parts[k] = old_parts[m]
+            found.energy = old_energy[m]
+            found.gap = old_gap[m]
+            found.parts = old_parts[m]
         else:
             i = listed.pairs[c[0]][0]
             j = listed.pairs[c[0]][1]
             place = pair_parameters(s.between.own, s.between.bodies, i, j)
             found = known_at(s, law, pose, i, j, place, activation_at(s.between, place, i, j), c)
-            energy[k] = found.energy
-            gap[k] = found.gap
-            parts[k] = found.parts
+        energy[k] = found.energy
+        gap[k] = found.gap
+        parts[k] = found.parts
+        closest[k] = found.closest
+
+
+@wp.func
+def is_same_vertex(a: wp.vec4i, b: wp.vec4i) -> bool:
+    """Return whether two candidates of a pair have the same vertex."""
+    return a[1] == b[1] and a[2] == b[2]
+
+
+@wp.kernel
+def add_features(
+    first: wp.int32,
+    s: Surfaces,
+    law: ContactLaw,
+    pose: Pose,
+    listed: CandidateList,
+    batch: wp.int32,
+    closest: wp.array(dtype=wp.vec4i),
+    energy: wp.array(dtype=wp.float64),
+    parts: wp.array(dtype=wp.int64),
+):
+    """Add the sides and corners of targets to a batch of candidates evaluated at a pose."""
+    t = wp.tid() + first
+    pair = wp.int32(-1)
+    i = wp.int32(0)
+    j = wp.int32(0)
+    a = wp.float64(1.0)
+    xi = wp.float64(0.0)
+    kappa = wp.float64(0.0)
+    begin = wp.int32(0)
+    end = wp.int32(0)
+    for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
+        if closest[k][0] >= 0:
+            c = listed.items[k]
+            if c[0] != pair:
+                pair = c[0]
+                i = listed.pairs[pair][0]
+                j = listed.pairs[pair][1]
+                place = pair_parameters(s.between.own, s.between.bodies, i, j)
+                a = activation_at(s.between, place, i, j)
+                xi = separation(s, i, j, law.minimum)
+                kappa = stiffness_at(law, s, place, i, j, a, xi)
+            if k >= end:
+                begin = k
+                while begin > listed.segment[pair] and is_same_vertex(listed.items[begin - 1], c):
+                    begin = begin - 1
+                end = k + 1
+                while end < listed.segment[pair + 1] and is_same_vertex(listed.items[end], c):
+                    end = end + 1
+            v = i
+            o = j
+            if c[1] == TARGET_VERTEX:
+                v = j
+                o = i
+            source = s.vertex_start[s.mesh[v]] + c[2]
+            found = combine_features(s, law.kind, a, xi, pose, listed, v, o, source, k, begin, end, closest)
+            energy[k] = energy[k] + kappa * found.value
+            parts[k] = parts[k] | found.parts
 
 
 @wp.kernel

@@ -110,6 +110,7 @@ class Contacts:
             for slot in ("current", "trial"):
                 for name, kind in KNOWN.items():
                     self.pool.get(f"{name}_{slot}", count, kind)
+            self.pool.get("closest", count, wp.vec4i)
             self.pool.get("toi", count, wp.float64)
             self.pool.get("approach", pairs, wp.float64)
             self._capacity = self.pool.capacity("approach"), self.pool.capacity("toi")
@@ -206,16 +207,20 @@ class Contacts:
         c, pose = self.candidates, at.pose(slot)
         if c.is_empty:
             return
-        trial, (_, batches) = self._no_trial if at.along is None else self.trial, self._sizes()
+        trial = self._no_trial if at.along is None else self.trial
         if at.along is not None:
             trial.island, trial.alpha = at.along
             trial.approach = self.pool.get("approach", 1, wp.float64)
             trial.energy, trial.gap, trial.parts = self.arrays("current")
-        self.device.launch(
-            kernels.contact_energies,
-            batches, self.surfaces, self.law, pose, c.listed, self.batch, trial,
-            *self.arrays(slot), grain=512 // self.batch,
-        )  # fmt: skip
+        self._launch(kernels.contact_energies, pose, self.arrays(slot), trial)
+
+    def _launch(self, kernel: wp.Kernel, pose: Pose, out: tuple[wp.array, ...], *known) -> None:
+        """Evaluate all candidates at a pose by a kernel with the values `known` before; out: `arrays` of a slot."""
+        listed, closest, (_, batches) = self.candidates.listed, self.pool.get("closest", 1, wp.vec4i), self._sizes()
+        query, grain = (self.surfaces, self.law, pose, listed, self.batch), 512 // self.batch
+        self.device.launch(kernel, batches, *query, *known, *out, closest, grain=grain)
+        if self.surfaces.topology.local:
+            self.device.launch(kernels.add_features, batches, *query, closest, out[0], out[2], grain=grain)
 
     def carry(self, pose: Pose, before: tuple[wp.array, ...]) -> None:
         """Set slot "current" after the list was rebuilt at the current pose.
@@ -228,12 +233,7 @@ class Contacts:
 
     def _launch_carry(self, pose: Pose, before: tuple[wp.array, ...]) -> None:
         """Launches of `carry`."""
-        c, (_, batches) = self.candidates, self._sizes()
-        self.device.launch(
-            kernels.carry_energies,
-            batches, self.surfaces, self.law, pose, c.listed, self.batch, c.kept, c.old,
-            *before, *self.arrays("trial"), grain=512 // self.batch,
-        )  # fmt: skip
+        self._launch(kernels.carry_energies, pose, self.arrays("trial"), self.candidates.kept, self.candidates.old, *before)
         self.exchange()
 
     def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
