@@ -5,7 +5,7 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.kept_pairs import OldList
-from cuda_kernels.contact.minima import INACTIVE, TOTAL, Coefficients, combine, combine_features
+from cuda_kernels.contact.minima import INACTIVE, combine, combine_features
 from cuda_kernels.contact.pair_law import activation_at, pair_parameters, pair_stiffness
 from cuda_kernels.contact.surfaces import (
     CORNERS,
@@ -180,24 +180,21 @@ def across(near: Proximity, pull: wp.float64, n: wp.vec3d, Ai: wp.mat33d, Aj: wp
 
 @wp.func
 def radial(
-    law: ContactLaw, kappa: wp.float64, counts: Coefficients, k: wp.int32, m: Mollifier, r: wp.vec3d, a: wp.float64,
+    law: ContactLaw, kappa: wp.float64, count: wp.float64, total: wp.float64, m: Mollifier, r: wp.vec3d, a: wp.float64,
     xi: wp.float64, regularisation: wp.float64,
 ) -> wp.vec3d:  # fmt: skip
-    """Return force and stiffness along the normal of part k, with the vector r between its closest points, and the slope of the
-    energy by the mollifier's c, for part 0.
+    """Return force and stiffness along the normal of a part with the coefficient `count` and the vector r between its closest
+    points, and the slope of the energy by the mollifier's c for two edges with the combination `total`.
 
     The stiffness of a positive part is at least 0. Regularisation reduces that of a negative part.
     """
     D = wp.dot(r, r)
     b = barrier(law.kind, D, a, xi)
-    factor = kappa * counts[k] * m.m
+    factor = kappa * count * m.m
     stiffness = factor * wp.max(ZERO, wp.float64(4.0) * D * b[2] + TWO * b[1])
     if stiffness < ZERO:
         stiffness = (ONE - regularisation) * stiffness
-    slope = ZERO
-    if k == 0:
-        slope = kappa * counts[TOTAL] * m.dm
-    return wp.vec3d(factor * TWO * wp.sqrt(D) * b[1], stiffness, slope)
+    return wp.vec3d(factor * TWO * wp.sqrt(D) * b[1], stiffness, kappa * total * m.dm)
 
 
 @wp.func

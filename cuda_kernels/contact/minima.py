@@ -26,7 +26,7 @@ wp.set_module_options(OPTIONS)
 TOTAL = PARTS
 """Index of the combination in `Coefficients`."""
 Coefficients = wp.types.vector(length=8, dtype=wp.float64)
-"""Derivatives of a candidate's combination by the barriers of its parts, 0 without a part, and the combination."""
+"""Derivatives of the combination of two edges by the barriers of its parts, 0 without a part, and the combination."""
 
 
 INACTIVE = wp.constant(-1)
@@ -112,7 +112,7 @@ def vertex_coefficient(s: Surfaces, source: wp.int32, target: wp.int32, k: wp.in
 
 
 @wp.func
-def of_edges(
+def edge_coefficients(
     s: Surfaces,
     barrier_kind: wp.int32,
     d_hat: wp.float64,
@@ -124,8 +124,12 @@ def of_edges(
     prim: Primitives,
     near: Proximity,
 ) -> Coefficients:
-    """Return coefficients of two edges with the proximity `near`."""
+    """Return coefficients of two edges with the proximity `near`, and their combination."""
     out = Coefficients()
+    if s.topology.local == 0:
+        out[0] = ONE
+        out[TOTAL] = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
+        return out
     a = s.edge_start[s.mesh[i]] + c[2]
     b = s.edge_start[s.mesh[j]] + c[3]
     weight = s.topology.edge_weight[a] * s.topology.edge_weight[b]
@@ -210,8 +214,8 @@ def combine(
     a target, that of the interior only (`combine_features`)."""
     out = Combination()
     out.closest[0] = INACTIVE
-    if c[1] == EDGE_EDGE and s.topology.local != 0:
-        counts = of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
+    if c[1] == EDGE_EDGE:
+        counts = edge_coefficients(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
         out.value = counts[TOTAL]
         for k in range(5):
             if counts[k] != ZERO:
@@ -301,34 +305,11 @@ def combine_features(
 
 
 @wp.func
-def coefficients(
-    s: Surfaces,
-    barrier_kind: wp.int32,
-    d_hat: wp.float64,
-    xi: wp.float64,
-    pose: Pose,
-    i: wp.int32,
-    j: wp.int32,
-    c: wp.vec4i,
-    prim: Primitives,
-    near: Proximity,
-    parts: wp.int64,
-) -> Coefficients:
-    """Return coefficients of an active candidate of bodies i, j with the proximity `near` and known `parts` at this pose; those
-    of a vertex without their combination."""
-    if c[1] == EDGE_EDGE and s.topology.local != 0:
-        return of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
-    out = Coefficients()
+def coefficient(s: Surfaces, i: wp.int32, j: wp.int32, c: wp.vec4i, parts: wp.int64, k: wp.int32) -> wp.float64:
+    """Return the coefficient of part k of an active candidate of bodies i, j other than two edges, with known `parts`."""
     if s.topology.local == 0 or c[1] == VERTEX_PLANE:
-        out[0] = ONE
-        out[TOTAL] = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
-        return out
+        return ONE
     v = wp.where(c[1] == TARGET_VERTEX, j, i)
     o = wp.where(c[1] == TARGET_VERTEX, i, j)
     source = s.vertex_start[s.mesh[v]] + c[2]
-    target = s.target_start[s.mesh[o]] + c[3]
-    for k in range(PARTS):
-        code = code_of(parts, k)
-        if code != 0:
-            out[k] = vertex_coefficient(s, source, target, k, code - zero_of(k))
-    return out
+    return vertex_coefficient(s, source, s.target_start[s.mesh[o]] + c[3], k, code_of(parts, k) - zero_of(k))
