@@ -30,6 +30,7 @@ LOADED_FOR = ("contact",)
 
 SMALLEST_SQUARED_SINE = wp.constant(wp.float64(shared.SMALLEST_SQUARED_SINE))
 TRANSIENT = wp.constant(wp.float64(shared.TRANSIENT))
+STILL = wp.constant(wp.float64(shared.STILL))
 
 
 @wp.struct
@@ -278,7 +279,7 @@ def contact_energies(
     """Evaluate a batch of candidates (`Known`), those of vertices without their sides and corners; gaps below 1 are active.
 
     If a candidate's gap at the start of the path minus the motion of its bodies is at least 1, this bound becomes its gap.
-    Candidates of bodies that are done keep their values.
+    Candidates of bodies that are done, or whose motion is below rounding, keep their values.
     """
     t = wp.tid() + first
     pair = wp.int32(-1)
@@ -286,7 +287,7 @@ def contact_energies(
     j = wp.int32(0)
     place = wp.int32(-1)
     a = wp.float64(1.0)
-    closing = wp.float64(0.0)
+    motion = wp.float64(0.0)
     for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
         c = listed.items[k]
         if c[0] != pair:
@@ -295,20 +296,19 @@ def contact_energies(
             j = listed.pairs[pair][1]
             place = pair_parameters(s.between.own, s.between.bodies, i, j)
             a = activation_at(s.between, place, i, j)
+            motion = ZERO
             if trial.known != 0:
-                closing = trial.approach[pair]
-        bound = -ONE
-        if trial.known != 0:
-            bound = trial.gap[k] - trial.alpha[trial.island[i]] * closing / a
+                if trial.approach[pair] > ZERO:
+                    motion = trial.alpha[trial.island[i]] * trial.approach[pair]
         found = Known()
         found.closest[0] = INACTIVE
-        if closing < ZERO:
+        found.gap = -ONE
+        if trial.known != 0:
+            found.gap = trial.gap[k] - motion / a
+        if trial.known != 0 and motion <= STILL * a:
             found.energy = trial.energy[k]
-            found.gap = trial.gap[k]
             found.parts = trial.parts[k]
-        elif bound >= ONE:
-            found.gap = bound
-        else:
+        elif found.gap < ONE:
             found = known_at(s, law, pose, i, j, place, a, c)
         energy[k] = found.energy
         gap[k] = found.gap
