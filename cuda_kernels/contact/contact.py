@@ -383,6 +383,9 @@ def add_features(
     a = wp.float64(1.0)
     xi = wp.float64(0.0)
     kappa = wp.float64(0.0)
+    o = wp.int32(0)
+    source = wp.int32(0)
+    x = wp.vec3d()
     begin = wp.int32(0)
     end = wp.int32(0)
     for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
@@ -403,13 +406,11 @@ def add_features(
                 end = k + 1
                 while end < listed.segment[pair + 1] and is_same_vertex(listed.items[end], c):
                     end = end + 1
-            v = i
-            o = j
-            if c[1] == TARGET_VERTEX:
-                v = j
-                o = i
-            source = s.vertex_start[s.mesh[v]] + c[2]
-            found = combine_features(s, law.kind, a, xi, pose, listed, v, o, source, k, begin, end, closest)
+                v = wp.where(c[1] == TARGET_VERTEX, j, i)
+                o = wp.where(c[1] == TARGET_VERTEX, i, j)
+                source = s.vertex_start[s.mesh[v]] + c[2]
+                x = pose.p[v] + pose.A[v] * s.vertices[source]
+            found = combine_features(s, law.kind, a, xi, pose, listed, o, source, x, k, begin, end, closest)
             energy[k] = energy[k] + kappa * found.value
             parts[k] = parts[k] | found.parts
 

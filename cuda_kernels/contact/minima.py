@@ -250,33 +250,45 @@ def combine_features(
     xi: wp.float64,
     pose: Pose,
     listed: CandidateList,
-    v: wp.int32,
     o: wp.int32,
     source: wp.int32,
+    x: wp.vec3d,
     e: wp.int32,
     begin: wp.int32,
     end: wp.int32,
     closest: wp.array(dtype=wp.vec4i),
 ) -> Combination:
-    """Return the combination of the sides and corners that the target of candidate e owns, of body o, for the vertex `source` of
-    body v, which has the candidates from `begin` to `end`.
+    """Return the combination of the sides and corners that the target of candidate e owns, of body o, for the vertex `source` at
+    x, which has the candidates from `begin` to `end`.
 
     These contain all targets and sides that have a feature within the activation as `closest`."""
     out = Combination()
     first = s.target_start[s.mesh[o]]
+    start = s.vertex_start[s.mesh[o]]
     target = first + listed.items[e][3]
+    own = s.targets[target]
+    reach = (d_hat + xi) * (d_hat + xi)
     owned = s.topology.owned[target]
     for k in range(1, PARTS):
-        if ((owned >> (k - 1)) & 1) != 0:
-            count = wp.int32(0)
-            if k <= 3:
-                side = s.topology.sides[target][k - 1]
-                for m in range(begin, end):
-                    if closest[m][0] == side_number(side):
-                        count = count + 1
-                if closest[e][k] == side_number(side):
-                    count = count - s.topology.side_extra[side]
-            else:
+        if ((owned >> (k - 1)) & 1) == 0:
+            continue
+        count = wp.int32(0)
+        D = reach
+        if k <= 3:
+            side = s.topology.sides[target][k - 1]
+            for m in range(begin, end):
+                if closest[m][0] == side_number(side):
+                    count = count + 1
+            if closest[e][k] == side_number(side):
+                count = count - s.topology.side_extra[side]
+            if count != 0:
+                head = pose.p[o] + pose.A[o] * s.vertices[start + own[k - 1]]
+                tail = pose.p[o] + pose.A[o] * s.vertices[start + own[k % 3]]
+                D = edge_distance2(x, head, tail)
+        else:
+            corner = pose.p[o] + pose.A[o] * s.vertices[start + own[k - 4]]
+            D = wp.dot(x - corner, x - corner)
+            if D < reach:
                 u = s.topology.corners[target][k - 4]
                 # wires are targets of points and of ends of wires only
                 count = s.topology.vertex_extra[u][wp.where(s.least[source] <= 1, 1, 0)]
@@ -285,22 +297,13 @@ def combine_features(
                     if numbers[0] == corner_number(u):
                         count = count + 1
                     for l in range(3):
-                        if numbers[l + 1] == corner_number(u) and numbers[0] >= 0:
+                        if numbers[l + 1] == corner_number(u):
                             count = count - s.topology.side_extra[s.topology.sides[first + listed.items[m][3]][l]]
+        if D < reach:
             value = vertex_coefficient(s, source, target, k, count)
             if value != ZERO:
-                # the ends of a side, or twice the same corner
-                start = s.vertex_start[s.mesh[o]]
-                own = s.targets[target]
-                x = pose.p[v] + pose.A[v] * s.vertices[source]
-                head = pose.p[o] + pose.A[o] * s.vertices[start + own[(k - 1) % 3]]
-                tail = head
-                if k <= 3:
-                    tail = pose.p[o] + pose.A[o] * s.vertices[start + own[k % 3]]
-                D = edge_distance2(x, head, tail)
-                if D < (d_hat + xi) * (d_hat + xi):
-                    out.value = out.value + value * barrier(barrier_kind, D, d_hat, xi)[0]
-                    out.parts = with_code(out.parts, k, count + zero_of(k))
+                out.value = out.value + value * barrier(barrier_kind, D, d_hat, xi)[0]
+                out.parts = with_code(out.parts, k, count + zero_of(k))
     return out
 
 
