@@ -4,7 +4,6 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
 from cuda_kernels.contact.barrier import barrier
-from cuda_kernels.contact.kept_pairs import OldList
 from cuda_kernels.contact.minima import INACTIVE, combine, combine_features
 from cuda_kernels.contact.pair_law import activation_at, pair_parameters, pair_stiffness
 from cuda_kernels.contact.surfaces import (
@@ -62,15 +61,25 @@ def stiffness_at(
     return law.kappa[i] * by_material * pair_stiffness(s.between, law.kind, place, i, j, a, xi)
 
 
-@wp.struct
-class TrialData:
-    """Data of the candidates before a trial: if `known`, their values in slots at the start of the path, the approach of the
-    bodies of every pair on the whole path [m], negative for pairs at rest, and the position of the trial on it."""
+UNKNOWN, ON_PATH, CARRIED = range(3)
+"""Values before an evaluation (`KnownValues`)."""
 
-    known: wp.int32
+
+@wp.struct
+class KnownValues:
+    """Values of the candidates before an evaluation, in slots.
+
+    ON_PATH: those at the start of a path, the approach of the bodies of every pair on the whole path [m], negative for pairs at
+    rest, and the position `alpha` of the evaluation on it, by islands.
+    CARRIED: those at the same pose in the previous list, `kept` index of every pair in it, -1 for new ones, `segment` its first
+    candidates."""
+
+    mode: wp.int32
     approach: wp.array(dtype=wp.float64)
     island: wp.array(dtype=wp.int32)
     alpha: wp.array(dtype=wp.float64)
+    kept: wp.array(dtype=wp.int32)
+    segment: wp.array(dtype=wp.int32)
     energy: wp.array(dtype=wp.float64)
     gap: wp.array(dtype=wp.float64)
     parts: wp.array(dtype=wp.int64)
@@ -270,7 +279,7 @@ def contact_energies(
     pose: Pose,
     listed: CandidateList,
     batch: wp.int32,
-    trial: TrialData,
+    known: KnownValues,
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
     parts: wp.array(dtype=wp.int64),
@@ -279,7 +288,7 @@ def contact_energies(
     """Evaluate a batch of candidates (`Known`), those of vertices without their sides and corners; gaps below 1 are active.
 
     If a candidate's gap at the start of the path minus the motion of its bodies is at least 1, this bound becomes its gap.
-    Candidates of bodies that are done, or whose motion is below rounding, keep their values.
+    Carried candidates, and those of bodies that are done or whose motion is rounding, keep their values.
     """
     t = wp.tid() + first
     pair = wp.int32(-1)
@@ -287,6 +296,8 @@ def contact_energies(
     j = wp.int32(0)
     place = wp.int32(-1)
     a = wp.float64(1.0)
+    is_known = wp.bool(False)
+    shift = wp.int32(0)
     motion = wp.float64(0.0)
     for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
         c = listed.items[k]
@@ -296,61 +307,25 @@ def contact_energies(
             j = listed.pairs[pair][1]
             place = pair_parameters(s.between.own, s.between.bodies, i, j)
             a = activation_at(s.between, place, i, j)
+            is_known = known.mode == ON_PATH
             motion = ZERO
-            if trial.known != 0:
-                if trial.approach[pair] > ZERO:
-                    motion = trial.alpha[trial.island[i]] * trial.approach[pair]
+            if known.mode == ON_PATH:
+                if known.approach[pair] > ZERO:
+                    motion = known.alpha[known.island[i]] * known.approach[pair]
+            if known.mode == CARRIED:
+                is_known = known.kept[pair] >= 0
+                if is_known:
+                    shift = known.segment[known.kept[pair]] - listed.segment[pair]
         found = Known()
         found.closest[0] = INACTIVE
         found.gap = -ONE
-        if trial.known != 0:
-            found.gap = trial.gap[k] - motion / a
-        if trial.known != 0 and motion <= STILL * a:
-            found.energy = trial.energy[k]
-            found.parts = trial.parts[k]
+        if is_known:
+            found.gap = known.gap[k + shift] - motion / a
+        if is_known and motion <= STILL * a:
+            found.energy = known.energy[k + shift]
+            found.parts = known.parts[k + shift]
         elif found.gap < ONE:
             found = known_at(s, law, pose, i, j, place, a, c)
-        energy[k] = found.energy
-        gap[k] = found.gap
-        parts[k] = found.parts
-        closest[k] = found.closest
-
-
-@wp.kernel
-def carry_energies(
-    first: wp.int32,
-    s: Surfaces,
-    law: ContactLaw,
-    pose: Pose,
-    listed: CandidateList,
-    batch: wp.int32,
-    kept: wp.array(dtype=wp.int32),
-    old: OldList,
-    old_energy: wp.array(dtype=wp.float64),
-    old_gap: wp.array(dtype=wp.float64),
-    old_parts: wp.array(dtype=wp.int64),
-    energy: wp.array(dtype=wp.float64),
-    gap: wp.array(dtype=wp.float64),
-    parts: wp.array(dtype=wp.int64),
-    closest: wp.array(dtype=wp.vec4i),
-):
-    """Evaluate as `contact_energies` after a renewal of the list at this pose: candidates of kept pairs keep their values."""
-    t = wp.tid() + first
-    for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
-        c = listed.items[k]
-        was = kept[c[0]]
-        found = Known()
-        found.closest[0] = INACTIVE
-        if was >= 0:
-            m = old.segment[was] + k - listed.segment[c[0]]
-            found.energy = old_energy[m]
-            found.gap = old_gap[m]
-            found.parts = old_parts[m]
-        else:
-            i = listed.pairs[c[0]][0]
-            j = listed.pairs[c[0]][1]
-            place = pair_parameters(s.between.own, s.between.bodies, i, j)
-            found = known_at(s, law, pose, i, j, place, activation_at(s.between, place, i, j), c)
         energy[k] = found.energy
         gap[k] = found.gap
         parts[k] = found.parts

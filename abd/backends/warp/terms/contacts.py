@@ -67,8 +67,7 @@ class Contacts:
         self._body_minima, self._ends.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
         self._capacity = -1, -1
         self.batch = 1 if device.wide else BATCH
-        self._no_trial, self.trial = kernels.TrialData(), kernels.TrialData()
-        self.trial.known = 1
+        self._known = {mode: kernels.KnownValues() for mode in (kernels.UNKNOWN, kernels.ON_PATH, kernels.CARRIED)}
 
     @property
     def surfaces(self):
@@ -207,18 +206,22 @@ class Contacts:
         c, pose = self.candidates, at.pose(slot)
         if c.is_empty:
             return
-        trial = self._no_trial if at.along is None else self.trial
-        if at.along is not None:
-            trial.island, trial.alpha = at.along
-            trial.approach = self.pool.get("approach", 1, wp.float64)
-            trial.energy, trial.gap, trial.parts = self.arrays("current")
-        self._launch(kernels.contact_energies, pose, self.arrays(slot), trial)
+        if at.along is None:
+            self._launch(pose, self.arrays(slot), kernels.UNKNOWN)
+            return
+        known = self._known[kernels.ON_PATH]
+        known.island, known.alpha = at.along
+        known.approach = self.pool.get("approach", 1, wp.float64)
+        self._launch(pose, self.arrays(slot), kernels.ON_PATH, self.arrays("current"))
 
-    def _launch(self, kernel: wp.Kernel, pose: Pose, out: tuple[wp.array, ...], *known) -> None:
-        """Evaluate all candidates at a pose by a kernel with the values `known` before; out: `arrays` of a slot."""
+    def _launch(self, pose: Pose, out: tuple[wp.array, ...], mode: int, before: tuple[wp.array, ...] = ()) -> None:
+        """Evaluate all candidates at a pose into the arrays `out` of a slot; before: values of `mode`, those of another slot."""
         listed, closest, (_, batches) = self.candidates.listed, self.pool.get("closest", 1, wp.vec4i), self._sizes()
-        query, grain = (self.surfaces, self.law, pose, listed, self.batch), 512 // self.batch
-        self.device.launch(kernel, batches, *query, *known, *out, closest, grain=grain)
+        query, grain, known = (self.surfaces, self.law, pose, listed, self.batch), 512 // self.batch, self._known[mode]
+        known.mode = mode
+        for name, array in zip(KNOWN, before, strict=False):
+            setattr(known, name, array)
+        self.device.launch(kernels.contact_energies, batches, *query, known, *out, closest, grain=grain)
         if self.surfaces.topology.local:
             self.device.launch(kernels.add_features, batches, *query, closest, out[0], out[2], grain=grain)
 
@@ -233,7 +236,9 @@ class Contacts:
 
     def _launch_carry(self, pose: Pose, before: tuple[wp.array, ...]) -> None:
         """Launches of `carry`."""
-        self._launch(kernels.carry_energies, pose, self.arrays("trial"), self.candidates.kept, self.candidates.old, *before)
+        known = self._known[kernels.CARRIED]
+        known.kept, known.segment = self.candidates.kept, self.candidates.old.segment
+        self._launch(pose, self.arrays("trial"), kernels.CARRIED, before)
         self.exchange()
 
     def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:
