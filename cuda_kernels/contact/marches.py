@@ -49,7 +49,7 @@ def next_place(count: wp.array(dtype=wp.int32)) -> wp.int32:
     ...
 
 
-@wp.kernel
+@wp.kernel(grid_stride=False)
 def try_impacts(
     first: wp.int32,
     s: Surfaces,
@@ -65,28 +65,23 @@ def try_impacts(
     One thread per `batch` candidates, here and in `try_paths`, because a CPU copies the arguments for every thread."""
     t = wp.tid() + first
     number = wp.int32(-1)
-    pair = wp.vec2i()
-    alpha = wp.float64(0.0)
     reach = wp.float64(0.0)
-    closer = wp.float64(0.0)
     for k in range(batch * t, wp.min(batch * (t + 1), q.listed.counts[1])):
         c = q.listed.items[k]
+        pair = q.listed.pairs[c[0]]
         if c[0] != number:
             number = c[0]
-            pair = q.listed.pairs[number]
-            alpha = ends.limit[ends.island[pair[0]]]
             reach = activation(s.between, pair[0], pair[1])
-            closer = q.approach[number]
-            if ends.proven != 0 and ends.kept[number] >= 0:
-                closer = -ONE
-        gap = q.known[k] * reach
-        if not is_far(closer, gap, alpha):
-            if not barely_moves(s, path, pair[0], pair[1], c, gap, alpha):
-                marches.item[next_place(marches.count)] = k
+        alpha = ends.limit[ends.island[pair[0]]]
+        if ends.proven == 0 or ends.kept[c[0]] < 0:
+            gap = q.known[k] * reach
+            if not is_far(q.approach[c[0]], gap, alpha):
+                if not barely_moves(s, path, pair[0], pair[1], c, gap, alpha):
+                    marches.item[next_place(marches.count)] = k
         toi[k] = alpha
 
 
-@wp.kernel
+@wp.kernel(grid_stride=False)
 def try_paths(
     first: wp.int32,
     s: Surfaces,
@@ -102,17 +97,15 @@ def try_paths(
     Forward, candidates with a free backward path keep their fraction, because it is the same path."""
     t = wp.tid() + first
     number = wp.int32(-1)
-    pair = wp.vec2i()
     reach = wp.float64(0.0)
-    closer = wp.float64(0.0)
     for k in range(batch * t, wp.min(batch * (t + 1), q.listed.counts[1])):
         if back != 0 or fraction[k] != ONE:
             c = q.listed.items[k]
+            pair = q.listed.pairs[c[0]]
             if c[0] != number:
                 number = c[0]
-                pair = q.listed.pairs[number]
                 reach = activation(s.between, pair[0], pair[1])
-                closer = q.approach[number]
+            closer = q.approach[c[0]]
             gap = gap_on_path(q.known[k], reach, closer, back)
             if not is_far(closer, gap, ONE):
                 if not barely_moves(s, path, pair[0], pair[1], c, gap, ONE):

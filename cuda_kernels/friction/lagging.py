@@ -207,7 +207,7 @@ def lag_contacts(
             lag_candidate(s, law, resists, pose, heading, pair[0], pair[1], c, parts[k], offset[k], anchors, out)
 
 
-@wp.kernel
+@wp.kernel(grid_stride=False)
 def count_sources(
     first: wp.int32,
     resists: Resistances,
