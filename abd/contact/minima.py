@@ -18,6 +18,9 @@ the feature of the closest point, most terms cancel:
     edge e               (triangles whose closest point is on e)  -  (m_e - 1) if that of e is inside
     corner u             (targets whose closest point is u)  -  sum of (m_e - 1) of edges whose closest point is u  +  x_u
 
+Each triangle, edge and corner adds its number to one feature. If a feature is active, all of them are targets of v in the
+list, or belong to one.
+
 A tie, such as a vertex exactly over a flat edge, may have either result: the coefficients of features at one distance
 always sum to 1. On an edge the inside of the first triangle is chosen, whose normal does not depend on the rounding of
 the vertex. In a concave region two faces count and their common edge is subtracted; when the closest point leaves a
@@ -45,7 +48,7 @@ curvature is that of the distances, not of the barriers (`abd.potentials.contact
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -53,7 +56,7 @@ from abd.contact.candidates import EDGE_EDGE, TARGET_VERTEX, VERTEX_TARGET, Cand
 from abd.contact.pairs import Pairs
 from abd.contact.surfaces import Surfaces
 from abd.contact.topology import CORNER_BIT, SIDE_BIT, Topology
-from abd.potentials import distance, mollifier
+from abd.potentials import mollifier
 from abd.potentials.barrier import barrier
 from abd.potentials.contact import Closest, ContactParameters, Contacts, Stencil, Weights, closest, thresholds
 from cuda_kernels.shared.contact import TIE
@@ -64,28 +67,8 @@ BITS = np.array([1, 2, 4])
 """Bits of the corners of a target."""
 ACROSS = SIDE_BIT + np.array([1, 2, 0])
 """Bits of `Topology.owned` for the sides opposite to the corners."""
-
-
-@dataclass(frozen=True)
-class Queries:
-    """Conditions on closest points that determine the coefficients of parts.
-
-    Attributes:
-        contacts: vertices against targets; part: the part of each; pattern: bits of the target's corners with a
-            positive weight for which the condition holds; first: (m, 3) whether the target owns the side opposite to a
-            corner.
-        spokes: vertices against the sides at a corner u, with the ends in the order of the side, for equal rounding;
-            spoke_part, spoke_extra: the part of u, and m - 1; spoke_rises: u is the first end.
-    """
-
-    contacts: Contacts
-    part: np.ndarray
-    pattern: np.ndarray
-    first: np.ndarray
-    spokes: Contacts
-    spoke_part: np.ndarray
-    spoke_extra: np.ndarray
-    spoke_rises: np.ndarray
+WHOLE = 7
+"""Bits of all corners: the pattern inside a target."""
 
 
 @dataclass(frozen=True)
@@ -94,20 +77,25 @@ class Minima:
 
     Attributes:
         contacts: (k,) distances; source: (k,) candidate of each; role: (k,) kind of part.
-        constant: (k,) constant of the coefficient; extra: (k,) m - 1 of a side.
         weight: (k,) of the vertex, or of the two edges; share: (k,) l of an end.
-        queries: conditions that add to the coefficients.
+        constant: (k,) term of the part's coefficient; number: (k,) term of the coefficient of the feature with its closest point:
+            1 for a target, 1 - m for a side, x for a corner, 0 without features.
+        group: (k,) vertex and pair of bodies of a part; features: (k, 8) numbers of the features with its closest point, by
+            `BITS` of its corners with a positive weight; the last one is that of the part.
+        first: (k, 3) whether a target owns the side opposite to a corner.
         crossing: (c, 5) parts of every edge pair: the pair, then its four ends.
     """
 
     contacts: Contacts
     source: np.ndarray
     role: np.ndarray
-    constant: np.ndarray
-    extra: np.ndarray
     weight: np.ndarray
     share: np.ndarray
-    queries: Queries
+    constant: np.ndarray
+    number: np.ndarray
+    group: np.ndarray
+    features: np.ndarray
+    first: np.ndarray
     crossing: np.ndarray
 
     def __len__(self) -> int:
@@ -116,7 +104,8 @@ class Minima:
     def weights(self, q: np.ndarray, parameters: ContactParameters) -> Weights:
         """Weights of the parts with the given parameters, in the state q (n, 12)."""
         x = self.contacts.positions(q)
-        return self.combined(x, closest(x, self.contacts), self.vertex_coefficients(q, x), parameters)
+        near = closest(x, self.contacts)
+        return self.combined(x, near, self.vertex_coefficients(near), parameters)
 
     def combined(self, x: np.ndarray, near: Closest, coefficients: np.ndarray, parameters: ContactParameters) -> Weights:
         """Weights of the parts at positions x (k, 4, 3) with the closest points `near` and `vertex_coefficients` (k,)."""
@@ -150,31 +139,17 @@ class Minima:
         total[self.source[first][self.contacts.xi[first] ** 2 >= D]] = np.inf
         return total
 
-    def vertex_coefficients(self, q: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """(k,) coefficients of faces, sides and corners; 0 for edge pairs."""
-        out, queries = self.constant.copy(), self.queries
-        if not len(queries.part):  # no vertices against targets
-            return out
-        _, weights, _ = distance.point_triangle(*queries.contacts.positions(q).swapaxes(0, 1))
-        rest = queries.contacts.rest
-        # coincident corners of wires and points count as the first of them
-        for k, earlier in ((2, 1), (1, 0), (2, 0)):
-            one = np.all(rest[:, 1 + k] == rest[:, 1 + earlier], axis=1)
-            weights[one, earlier] += weights[one, k]
-            weights[one, k] = 0.0
+    def vertex_coefficients(self, near: Closest) -> np.ndarray:
+        """(k,) coefficients of faces, sides and corners from the closest points of all parts; 0 for edge pairs."""
+        weights = -near.w[:, 1:]
         pattern = (weights > TIE) @ BITS
         tied = (weights > 0.0) & (weights <= TIE)
-        inside = np.all(weights > 0.0, axis=1) & (np.sum(tied, axis=1) == np.any(tied & queries.first, axis=1))
-        pattern[inside] = np.sum(BITS)
-        np.add.at(out, queries.part[pattern == queries.pattern], 1.0)
-        side = np.flatnonzero(self.role == SIDE)
-        t = distance.edge_parameter(x[side, 0], x[side, 1], x[side, 2])
-        out[side] -= self.extra[side] * ((t > TIE) & (t < 1.0 - TIE))
-        p, low, high, _ = queries.spokes.positions(q).swapaxes(0, 1)
-        t = distance.edge_parameter(p, low, high)
-        counts = np.where(queries.spoke_rises, t > TIE, t < 1.0 - TIE)
-        np.add.at(out, queries.spoke_part, queries.spoke_extra * counts)
-        return out
+        inside = np.all(weights > 0.0, axis=1) & (np.sum(tied, axis=1) == np.any(tied & self.first, axis=1))
+        pattern[inside] = WHOLE
+        chosen = np.stack([self.features[np.arange(len(self)), pattern], self.features[:, WHOLE]])
+        keys, place = np.unique(self.group * (1 + self.features.max(initial=0)) + chosen, return_inverse=True)
+        of_closest, own = place.reshape(chosen.shape)
+        return self.constant + np.bincount(of_closest, self.number, len(keys))[own]
 
     @staticmethod
     def _edge_factors(w: np.ndarray, b: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -202,41 +177,39 @@ class Minima:
 
 
 def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Candidates, listed: Contacts) -> Minima:
-    """Parts of the candidates `found`; `listed` are these candidates as contacts."""
+    """Parts of the candidates `found`, which are consecutive for every vertex and contain all targets within the activation;
+    `listed` are these candidates as contacts."""
     has_target = np.isin(found.kind, (VERTEX_TARGET, TARGET_VERTEX))
     of_vertices, of_edges = np.flatnonzero(has_target), np.flatnonzero(found.kind == EDGE_EDGE)
     of_planes = np.flatnonzero(~has_target & (found.kind != EDGE_EDGE))
     rows = [_Rows(listed[of_planes], of_planes, INSIDE, constant=1.0)]
 
+    vertices = np.stack([found.pair, found.kind, found.a])[:, of_vertices]
+    group = np.cumsum(np.any(np.diff(vertices, axis=1, prepend=-1) != 0, axis=0))
     flipped, pair = found.kind[of_vertices] == TARGET_VERTEX, found.pair[of_vertices]
     i, j = pairs.i[pair], pairs.j[pair]
     v = surfaces.vertex_start[surfaces.mesh[np.where(flipped, j, i)]] + found.a[of_vertices]
     t = surfaces.target_start[surfaces.mesh[np.where(flipped, i, j)]] + found.b[of_vertices]
-    C = topology.vertex_weight[v]
-    inside = np.arange(len(t)), t, np.array([8, 3, 7])[surfaces.target_dimension[t]]
-    rows.append(_Rows(listed[of_vertices], of_vertices, INSIDE, C, conditions=inside))
-    for k in range(3 if len(t) else 0):
-        mine = np.flatnonzero((topology.owned[t] & (1 << (SIDE_BIT + k)) > 0) & (C > 0.0))
-        source, side = of_vertices[mine], topology.sides[t[mine], k]
-        against = _vertex_contacts(surfaces, listed[source], v[mine], topology.side_ends[side][:, [0, 1, 1]])
-        index, row = _ranges(topology.side_start, side)
-        conditions = row, topology.side_target[index], topology.side_pattern[index]
-        extra = np.diff(topology.side_start)[side] - 1.0
-        rows.append(_Rows(against, source, SIDE, C[mine], extra=extra, conditions=conditions))
-    for k in range(3 if len(t) else 0):
-        mine = np.flatnonzero((topology.owned[t] & (1 << (CORNER_BIT + k)) > 0) & (C > 0.0))
-        source, corner = of_vertices[mine], topology.corners[t[mine], k]
-        against = _vertex_contacts(surfaces, listed[source], v[mine], np.repeat(corner[:, None], 3, axis=1))
-        index, row = _ranges(topology.ring_start, corner)
-        # wires are targets of points and ends of wires only
-        meant = surfaces.target_dimension[topology.ring_target[index]] >= surfaces.least[v[mine]][row]
-        index, row = index[meant], row[meant]
-        conditions = row, topology.ring_target[index], topology.ring_pattern[index]
-        mutual = _mutual_corners(surfaces, topology, v[mine], corner)
-        constant = 1.0 - np.bincount(row, minlength=len(mine)) - 0.5 * mutual
-        index, row = _ranges(topology.spoke_start, corner)
-        spokes = corner[row], topology.spoke_end[index], row, topology.spoke_extra[index]
-        rows.append(_Rows(against, source, CORNER, C[mine], constant, conditions=conditions, spokes=spokes))
+    C, is_wide = topology.vertex_weight[v], (surfaces.least[v] <= 1).astype(int)
+    inside = 3 * t
+    sides = np.where(topology.sides[t] >= 0, 3 * topology.sides[t] + 1, inside[:, None])
+    first = (topology.owned[t][:, None] >> ACROSS) & 1 > 0
+    features = _features(inside, sides, topology.corners[t])
+    rows.append(_Rows(listed[of_vertices], of_vertices, INSIDE, C, number=1.0, group=group, features=features, first=first))
+    for k in range(6 if len(t) else 0):
+        mine = np.flatnonzero((topology.owned[t] >> k & 1 > 0) & (C > 0.0))
+        # the ends of a side, or three times the same corner
+        ends = topology.corners[t[mine]][:, [k % 3, (k + 1) % 3, (k + 1) % 3] if k < CORNER_BIT else [k % 3] * 3]
+        against = _vertex_contacts(surfaces, listed[of_vertices[mine]], v[mine], ends)
+        if k < CORNER_BIT:
+            side = topology.sides[t[mine], k]
+            own, role, number, constant = 3 * side + 1, SIDE, -topology.side_extra[side], 0.0
+        else:
+            corner = ends[:, 0]
+            own, role, number = 3 * corner + 2, CORNER, topology.vertex_extra[corner, is_wide[mine]]
+            constant = -0.5 * _mutual_corners(surfaces, topology, v[mine], corner)
+        of_part = {"group": group[mine], "features": _features(own, np.tile(own[:, None], 3), ends)}
+        rows.append(_Rows(against, of_vertices[mine], role, C[mine], constant=constant, number=number, **of_part))
 
     a = surfaces.edge_start[surfaces.mesh[pairs.i[found.pair[of_edges]]]] + found.a[of_edges]
     b = surfaces.edge_start[surfaces.mesh[pairs.j[found.pair[of_edges]]]] + found.b[of_edges]
@@ -252,60 +225,38 @@ def find_minima(surfaces: Surfaces, topology: Topology, pairs: Pairs, found: Can
             against = _vertex_contacts(surfaces, base, end, surfaces.edges[other][:, [0, 1, 1]])
             share = np.where(topology.edge_faced[other], 1.0, 1.0 - topology.vertex_share[end])
             rows.append(_Rows(against, of_edges, END, weight, share=share))
-    return _concatenated(surfaces, topology, rows, len(of_edges))
-
-
-NONE = np.zeros(0, dtype=np.int64)
-"""No rows."""
+    starts = np.cumsum([0] + [len(part.source) for part in rows])
+    return Minima(
+        contacts=Contacts.joined(*(part.contacts for part in rows)),
+        **{field.name: np.concatenate([part.column(field.name) for part in rows]) for field in fields(_Rows)[1:]},
+        crossing=starts[-6:-1][None, :] + np.arange(len(of_edges))[:, None],
+    )
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """k parts of one role: contacts, sources (k,) and coefficients of `Minima`, (k,) or common.
-
-    Attributes:
-        conditions: rows among the parts whose coefficient increases by 1 if the closest point of a target has a pattern; these
-            targets and patterns.
-        spokes: corners, other ends of their sides, rows, and `Queries.spoke_extra`.
-    """
+    """Parts of one role: the columns of `Minima`, or values common to all."""
 
     contacts: Contacts
     source: np.ndarray
     role: int
     weight: np.ndarray | float = 1.0
-    constant: np.ndarray | float = 0.0
-    extra: np.ndarray | float = 0.0
     share: np.ndarray | float = 0.0
-    conditions: tuple[np.ndarray, np.ndarray, np.ndarray] = (NONE, NONE, NONE)
-    spokes: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] = (NONE, NONE, NONE, NONE)
+    constant: np.ndarray | float = 0.0
+    number: np.ndarray | float = 0.0
+    group: np.ndarray | int = 0
+    features: np.ndarray | int = 0
+    first: np.ndarray | bool = False
+
+    def column(self, name: str) -> np.ndarray:
+        width = {"features": (WHOLE + 1,), "first": (3,)}.get(name, ())
+        return np.broadcast_to(getattr(self, name), (len(self.source), *width))
 
 
-def _concatenated(surfaces: Surfaces, topology: Topology, rows: list[_Rows], crossings: int) -> Minima:
-    starts = np.cumsum([0] + [len(part.source) for part in rows])
-    queries, spokes = [], []
-    for part, start in zip(rows, starts, strict=False):
-        row, target, pattern = part.conditions
-        first = (topology.owned[target][:, None] >> ACROSS) & 1 > 0
-        against = _retargeted(surfaces, part.contacts[row], surfaces.targets[target])
-        queries.append((against, start + row, pattern, first))
-        u, w, row, extra = part.spokes
-        low, high = np.minimum(u, w), np.maximum(u, w)
-        against = _retargeted(surfaces, part.contacts[row], np.stack([low, high, high], axis=1))
-        spokes.append((against, start + row, extra, u == low))
-
-    def all_of(name: str) -> np.ndarray:
-        return np.concatenate([np.broadcast_to(getattr(part, name), len(part.source)) for part in rows])
-
-    def columns(parts: list[tuple]) -> tuple[Contacts, np.ndarray, np.ndarray, np.ndarray]:
-        against, *others = zip(*parts, strict=True)
-        return Contacts.joined(*against), *map(np.concatenate, others)
-
-    return Minima(
-        contacts=Contacts.joined(*(part.contacts for part in rows)),
-        **{name: all_of(name) for name in ("source", "role", "constant", "extra", "weight", "share")},
-        queries=Queries(*columns(queries), *columns(spokes)),
-        crossing=starts[-6:-1][None, :] + np.arange(crossings)[:, None],
-    )
+def _features(own: np.ndarray, sides: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """`Minima.features` of parts with the numbers `own` (k,) and `sides` (k, 3), and vertices at their corners (k, 3)."""
+    (s, t, u), (a, b, c) = sides.T, (3 * corners + 2).T
+    return np.stack([own, a, b, s, c, u, t, own], axis=1)
 
 
 def _vertex_contacts(surfaces: Surfaces, base: Contacts, vertex: np.ndarray, corners: np.ndarray) -> Contacts:
@@ -315,27 +266,9 @@ def _vertex_contacts(surfaces: Surfaces, base: Contacts, vertex: np.ndarray, cor
     return replace(base, stencil=stencil, rest=rest)
 
 
-def _retargeted(surfaces: Surfaces, base: Contacts, corners: np.ndarray) -> Contacts:
-    """The first points of `base` with other features of the second bodies."""
-    rest = np.concatenate([base.rest[:, :1], surfaces.vertices[corners]], axis=1)
-    return replace(base, rest=rest)
-
-
 def _mutual_corners(surfaces: Surfaces, topology: Topology, v: np.ndarray, u: np.ndarray) -> np.ndarray:
     """(m,) smaller weight, relative to that of v, of corners v, u that are targets of each other; else 0."""
-    both = np.ones(len(v), dtype=bool)
-    for corner, other in ((v, u), (u, v)):
-        first = np.minimum(topology.ring_start[corner], max(len(topology.ring_target) - 1, 0))
-        alone = topology.ring_start[corner] == topology.ring_start[corner + 1]
-        # point-point pairs are candidates once
-        both &= ~alone & (surfaces.target_dimension[topology.ring_target[first]] >= np.maximum(surfaces.least[other], 1))
+    # point-point pairs are candidates once
+    both = topology.dimension[[v, u]] >= np.maximum(surfaces.least[[u, v]], 1)
     weight = topology.vertex_weight
-    return np.where(both, np.minimum(1.0, weight[u] / np.where(weight[v] > 0.0, weight[v], 1.0)), 0.0)
-
-
-def _ranges(start: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenated indices start[r] .. start[r + 1] of all rows, and the position in `rows` of each."""
-    count = start[rows + 1] - start[rows]
-    row = np.repeat(np.arange(len(rows)), count)
-    index = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + start[rows][row]
-    return index.astype(np.int64), row
+    return np.where(both.all(axis=0), np.minimum(1.0, weight[u] / np.where(weight[v] > 0.0, weight[v], 1.0)), 0.0)

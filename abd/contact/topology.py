@@ -29,8 +29,6 @@ SHARP = 0.05
 """Angle [rad] from which on a convex edge has full weight."""
 SIDES = ((0, 1), (1, 2), (2, 0))
 """Corners of the sides of a target."""
-PATTERNS = np.array([3, 6, 5])
-"""Bits of the corners with positive weights on a side of a target; ``1 << k`` at corner k, 7 inside."""
 SIDE_BIT, CORNER_BIT = 0, 3
 """First bits of `Topology.owned`."""
 
@@ -46,11 +44,10 @@ class Topology:
             first target.
         sides: (T, 3) sides of a triangle at `SIDES`, -1 for other targets; corners: (T, 3) vertices, the first of
             coincident ones.
-        side_ends: (S, 2) vertices of a side; side_start: (S + 1,) offsets of its triangles in side_target and
-            side_pattern.
-        ring_start: (V + 1,) offsets in ring_target and ring_pattern of the targets around a vertex.
-        spoke_start: (V + 1,) offsets in spoke_end and spoke_extra: other ends of sides with several triangles, and
-            their number less one.
+        side_extra: (S,) number m of triangles of a side, less one.
+        vertex_extra: (V, 2) ``x = 1 - targets + sum of m - 1 of the sides`` around a vertex, for vertices with triangles as
+            targets, and with all targets.
+        dimension: (V,) largest dimension of the targets around a vertex.
     """
 
     vertex_weight: np.ndarray
@@ -60,39 +57,23 @@ class Topology:
     owned: np.ndarray
     sides: np.ndarray
     corners: np.ndarray
-    side_ends: np.ndarray
-    side_start: np.ndarray
-    side_target: np.ndarray
-    side_pattern: np.ndarray
-    ring_start: np.ndarray
-    ring_target: np.ndarray
-    ring_pattern: np.ndarray
-    spoke_start: np.ndarray
-    spoke_end: np.ndarray
-    spoke_extra: np.ndarray
+    side_extra: np.ndarray
+    vertex_extra: np.ndarray
+    dimension: np.ndarray
 
     @classmethod
     def of(cls, model: Model, surfaces: Surfaces) -> Topology:
         """Topology of a compiled scene."""
         parts = [_of_mesh(mesh) for mesh in model.meshes] or [_of_mesh(_EMPTY_MESH)]
-        side_count = np.cumsum([0] + [len(part["side_ends"]) for part in parts])
-        shifts = {
-            "corners": surfaces.vertex_start,
-            "side_ends": surfaces.vertex_start,
-            "spoke_end": surfaces.vertex_start,
-            "side_target": surfaces.target_start,
-            "ring_target": surfaces.target_start,
-        }
+        side_count = np.cumsum([0] + [len(part["side_extra"]) for part in parts])
         joined = {}
         for name in parts[0]:
             values = [part[name] for part in parts]
             if name == "sides":
                 values = [np.where(v >= 0, v + first, v) for v, first in zip(values, side_count, strict=False)]
-            elif name in shifts:
-                values = [v + first for v, first in zip(values, shifts[name], strict=False)]
+            elif name == "corners":
+                values = [v + first for v, first in zip(values, surfaces.vertex_start, strict=False)]
             joined[name] = np.concatenate(values)
-        for name in ("side", "ring", "spoke"):
-            joined[f"{name}_start"] = np.concatenate([[0], np.cumsum(joined.pop(f"{name}_count"))]).astype(np.int64)
         return cls(**joined)
 
 
@@ -100,7 +81,7 @@ _EMPTY_MESH = Mesh("empty", *(np.zeros(shape, dtype=int) for shape in ((0, 3), (
 
 
 def _of_mesh(mesh: Mesh) -> dict[str, np.ndarray]:
-    """Arrays of `Topology` of one mesh, with counts instead of offsets, and local indices."""
+    """Arrays of `Topology` of one mesh, with local indices."""
     count = len(mesh.vertices)
     isolated = np.zeros(count, dtype=bool)
     isolated[mesh.points.astype(np.int64)] = True
@@ -119,17 +100,16 @@ def _of_mesh(mesh: Mesh) -> dict[str, np.ndarray]:
     np.bitwise_or.at(owned, first_side // 3, 1 << (SIDE_BIT + first_side % 3))
 
     around = np.concatenate([triangles.ravel(), wires.ravel(), points])
+    dimension = np.repeat([2, 1, 0], [3 * faces, 2 * len(wires), len(points)])
     target = np.repeat(np.arange(targets), np.repeat([3, 2, 1], [faces, len(wires), len(points)]))
     corner = np.concatenate([np.tile([0, 1, 2], faces), np.tile([0, 1], len(wires)), np.zeros(len(points), int)])
-    ring = np.argsort(around, kind="stable")
-    ring_count = np.bincount(around, minlength=count)
-    begin = np.concatenate([[0], np.cumsum(ring_count)])[:-1][ring_count > 0]
-    first_corner = ring[begin]
+    vertices, first_corner = np.unique(around, return_index=True)
     np.bitwise_or.at(owned, target[first_corner], 1 << (CORNER_BIT + corner[first_corner]))
+    largest = np.zeros(count, dtype=np.int64)
+    largest[vertices] = dimension[first_corner]
 
-    several = shared > 1
-    spokes = np.concatenate([ends[several], ends[several][:, ::-1]])
-    spoke_order = np.argsort(spokes[:, 0], kind="stable")
+    several = 1 + np.bincount(ends.ravel(), np.repeat(shared - 1, 2), count).astype(np.int64)
+    vertex_extra = [several - np.bincount(around[dimension >= least], minlength=count) for least in (2, 0)]
     sides = np.full((targets, 3), -1, dtype=np.int64)
     sides[:faces] = side.reshape(-1, 3)
     edges = np.sort(same[mesh.edges.reshape(-1, 2).astype(np.int64)], axis=1)
@@ -144,16 +124,9 @@ def _of_mesh(mesh: Mesh) -> dict[str, np.ndarray]:
         "owned": owned,
         "sides": sides,
         "corners": np.concatenate([triangles, wires[:, [0, 1, 1]], points[:, None][:, [0, 0, 0]]]),
-        "side_ends": ends,
-        "side_count": shared,
-        "side_target": order // 3,
-        "side_pattern": PATTERNS[order % 3],
-        "ring_count": ring_count,
-        "ring_target": target[ring],
-        "ring_pattern": 1 << corner[ring],
-        "spoke_count": np.bincount(spokes[:, 0], minlength=count),
-        "spoke_end": spokes[spoke_order, 1],
-        "spoke_extra": np.tile(shared[several] - 1, 2)[spoke_order],
+        "side_extra": shared - 1,
+        "vertex_extra": np.stack(vertex_extra, axis=1),
+        "dimension": largest,
     }
 
 

@@ -84,7 +84,7 @@ class Parts:
         gap = np.sqrt(near.D) - contacts.xi
         active, item = gap < parameters.d_hat, np.arange(len(x))
         if minima is not None:
-            constant = minima.vertex_coefficients(q, x)
+            constant = minima.vertex_coefficients(near)
             weights = minima.combined(x, near, constant, parameters)
             item = weights.item
         loaded = None

@@ -270,12 +270,12 @@ def march(
         g = i
     edges = kind == EDGE_EDGE
     by_bodies = (ONE - REMAINING_FRACTION) * known / approach
-    at = points(s, i, j, c[1], c[2], c[3])
+    p0, p1, p2, p3 = points(s, i, j, c[1], c[2], c[3])
     frame = Frame()
     if kind != VERTEX_PLANE:
-        radius = wp.length(path.p[f] + path.A[f] * s.vertices[at[0]] - path.p[g])
+        radius = wp.length(path.p[f] + path.A[f] * s.vertices[p0] - path.p[g])
         if edges:
-            radius = wp.max(radius, wp.length(path.p[f] + path.A[f] * s.vertices[at[1]] - path.p[g]))
+            radius = wp.max(radius, wp.length(path.p[f] + path.A[f] * s.vertices[p1] - path.p[g]))
         frame = frame_of(path, f, g, radius)
     final_gap = least
     t = wp.float64(0.0)
@@ -290,24 +290,24 @@ def march(
         u0 = wp.vec3d()
         u1 = wp.vec3d()
         p, A, rate = pose_at(path, f, t, advances > 0)
-        X = s.vertices[opaque(at[0])]
+        X = s.vertices[opaque(p0)]
         x.x0 = p + A * X
         v.x0 = path.dp[f] + rate * X
         if edges:
-            X = s.vertices[opaque(at[1])]
+            X = s.vertices[opaque(p1)]
             x.x1 = p + A * X
             v.x1 = path.dp[f] + rate * X
         speed = wp.length(v.x0)
         if kind != VERTEX_PLANE:
             p, A, rate = pose_at(path, g, t, advances > 0)
             if not edges:
-                X = s.vertices[opaque(at[1])]
+                X = s.vertices[opaque(p1)]
                 x.x1 = p + A * X
                 v.x1 = path.dp[g] + rate * X
-            X = s.vertices[opaque(at[2])]
+            X = s.vertices[opaque(p2)]
             x.x2 = p + A * X
             v.x2 = path.dp[g] + rate * X
-            X = s.vertices[opaque(at[3])]
+            X = s.vertices[opaque(p3)]
             x.x3 = p + A * X
             v.x3 = path.dp[g] + rate * X
             speed = relative_speed(kind, v)
@@ -333,8 +333,8 @@ def march(
                     tau = wp.max(tau, advance_within(capacity, -wp.dot(n, v.x0), bend))
                 else:
                     if (
-                        s.vertices[opaque(at[1])] == s.vertices[opaque(at[2])]
-                        and s.vertices[opaque(at[2])] == s.vertices[opaque(at[3])]
+                        s.vertices[opaque(p1)] == s.vertices[opaque(p2)]
+                        and s.vertices[opaque(p2)] == s.vertices[opaque(p3)]
                     ):
                         tau = wp.max(tau, advance_within(capacity, wp.dot(n, v.x1 - v.x0), bend))
                     floor = xi + REMAINING_FRACTION * gap
@@ -345,7 +345,7 @@ def march(
                         if advances > 0:
                             A = arc(path, f, t)
                             p = p + t * path.dp[f]
-                        X = (ONE - near.parameter) * s.vertices[opaque(at[0])] + near.parameter * s.vertices[opaque(at[1])]
+                        X = (ONE - near.parameter) * s.vertices[opaque(p0)] + near.parameter * s.vertices[opaque(p1)]
                         c0 = x.x1 - x.x0
                         along = wp.dot(p + A * X - x.x0, c0) / wp.dot(c0, c0)
                         tau = wp.max(tau, lines_advance(floor, x, u0, u1, near.r, along, ONE - t, frame))

@@ -4,20 +4,21 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, Pose, approach, identity3
 from cuda_kernels.contact.barrier import barrier
-from cuda_kernels.contact.kept_pairs import OldList
-from cuda_kernels.contact.minima import TOTAL, Coefficients, combine
+from cuda_kernels.contact.minima import INACTIVE, combine, combine_features
 from cuda_kernels.contact.pair_law import activation_at, pair_parameters, pair_stiffness
 from cuda_kernels.contact.surfaces import (
     CORNERS,
     EDGE_EDGE,
     EDGE_OF_I,
     EDGES,
+    TARGET_VERTEX,
     CandidateList,
     Primitives,
     Proximity,
     Surfaces,
+    corners,
     primitives,
-    proximity,
+    proximity_at,
     separation,
 )
 from cuda_kernels.options import INLINE_ALL
@@ -28,6 +29,7 @@ LOADED_FOR = ("contact",)
 
 SMALLEST_SQUARED_SINE = wp.constant(wp.float64(shared.SMALLEST_SQUARED_SINE))
 TRANSIENT = wp.constant(wp.float64(shared.TRANSIENT))
+STILL = wp.constant(wp.float64(shared.STILL))
 
 
 @wp.struct
@@ -59,15 +61,25 @@ def stiffness_at(
     return law.kappa[i] * by_material * pair_stiffness(s.between, law.kind, place, i, j, a, xi)
 
 
-@wp.struct
-class TrialData:
-    """Data of the candidates before a trial: if `known`, their values in slots at the start of the path, the approach of the
-    bodies of every pair on the whole path [m], negative for pairs at rest, and the position of the trial on it."""
+UNKNOWN, ON_PATH, CARRIED = range(3)
+"""Values before an evaluation (`KnownValues`)."""
 
-    known: wp.int32
+
+@wp.struct
+class KnownValues:
+    """Values of the candidates before an evaluation, in slots.
+
+    ON_PATH: those at the start of a path, the approach of the bodies of every pair on the whole path [m], negative for pairs at
+    rest, and the position `alpha` of the evaluation on it, by islands.
+    CARRIED: those at the same pose in the previous list, `kept` index of every pair in it, -1 for new ones, `segment` its first
+    candidates."""
+
+    mode: wp.int32
     approach: wp.array(dtype=wp.float64)
     island: wp.array(dtype=wp.int32)
     alpha: wp.array(dtype=wp.float64)
+    kept: wp.array(dtype=wp.int32)
+    segment: wp.array(dtype=wp.int32)
     energy: wp.array(dtype=wp.float64)
     gap: wp.array(dtype=wp.float64)
     parts: wp.array(dtype=wp.int64)
@@ -178,24 +190,21 @@ def across(near: Proximity, pull: wp.float64, n: wp.vec3d, Ai: wp.mat33d, Aj: wp
 
 @wp.func
 def radial(
-    law: ContactLaw, kappa: wp.float64, counts: Coefficients, k: wp.int32, m: Mollifier, r: wp.vec3d, a: wp.float64,
+    law: ContactLaw, kappa: wp.float64, count: wp.float64, total: wp.float64, m: Mollifier, r: wp.vec3d, a: wp.float64,
     xi: wp.float64, regularisation: wp.float64,
 ) -> wp.vec3d:  # fmt: skip
-    """Return force and stiffness along the normal of part k, with the vector r between its closest points, and the slope of the
-    energy by the mollifier's c, for part 0.
+    """Return force and stiffness along the normal of a part with the coefficient `count` and the vector r between its closest
+    points, and the slope of the energy by the mollifier's c for two edges with the combination `total`.
 
     The stiffness of a positive part is at least 0. Regularisation reduces that of a negative part.
     """
     D = wp.dot(r, r)
     b = barrier(law.kind, D, a, xi)
-    factor = kappa * counts[k] * m.m
+    factor = kappa * count * m.m
     stiffness = factor * wp.max(ZERO, wp.float64(4.0) * D * b[2] + TWO * b[1])
     if stiffness < ZERO:
         stiffness = (ONE - regularisation) * stiffness
-    slope = ZERO
-    if k == 0:
-        slope = kappa * counts[TOTAL] * m.dm
-    return wp.vec3d(factor * TWO * wp.sqrt(D) * b[1], stiffness, slope)
+    return wp.vec3d(factor * TWO * wp.sqrt(D) * b[1], stiffness, kappa * total * m.dm)
 
 
 @wp.func
@@ -224,12 +233,13 @@ def pair_approaches(
 
 @wp.struct
 class Known:
-    """Energy of a candidate, its gap beyond the separation [activations], and codes of its nonzero parts
-    (`cuda_kernels.contact.parts`), 0 if it is inactive."""
+    """Energy of a candidate, its gap beyond the separation [activations], codes of its nonzero parts
+    (`cuda_kernels.contact.parts`), 0 if it is inactive, and `closest` of `cuda_kernels.contact.minima.Combination`."""
 
     energy: wp.float64
     gap: wp.float64
     parts: wp.int64
+    closest: wp.vec4i
 
 
 @wp.func
@@ -239,19 +249,22 @@ def known_at(
     """Evaluate a candidate of bodies i, j at a pose; their parameters are at `place`, their activation is a [m]."""
     out = Known()
     prim = primitives(s, i, j, c[1], c[2], c[3])
-    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+    world = corners(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j])
+    near = proximity_at(c[1], prim, world, s.plane[j])
     D = wp.dot(near.r, near.r)
     xi = separation(s, i, j, law.minimum)
     d = near.side * wp.sqrt(D)
     out.gap = (d - xi) / a
+    out.closest[0] = INACTIVE
     if out.gap >= ONE:
         return out
     if d <= xi:
         # never on an accepted path; an infinite energy rejects the trial
         out.energy = wp.float64(1.0e300)
         return out
-    found = combine(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    found = combine(s, law.kind, a, xi, pose, i, j, c, prim, world, near)
     out.parts = found.parts
+    out.closest = found.closest
     if out.parts != wp.int64(0):
         kappa = stiffness_at(law, s, place, i, j, a, xi)
         out.energy = kappa * mollifier(c[1], prim, pose.A[i], pose.A[j]).m * found.value
@@ -266,15 +279,16 @@ def contact_energies(
     pose: Pose,
     listed: CandidateList,
     batch: wp.int32,
-    trial: TrialData,
+    known: KnownValues,
     energy: wp.array(dtype=wp.float64),
     gap: wp.array(dtype=wp.float64),
     parts: wp.array(dtype=wp.int64),
+    closest: wp.array(dtype=wp.vec4i),
 ):
-    """Evaluate a batch of candidates (`Known`); gaps below 1 are active.
+    """Evaluate a batch of candidates (`Known`), those of vertices without their sides and corners; gaps below 1 are active.
 
     If a candidate's gap at the start of the path minus the motion of its bodies is at least 1, this bound becomes its gap.
-    Candidates of bodies that are done keep their values.
+    Carried candidates, and those of bodies that are done or whose motion is rounding, keep their values.
     """
     t = wp.tid() + first
     pair = wp.int32(-1)
@@ -282,7 +296,9 @@ def contact_energies(
     j = wp.int32(0)
     place = wp.int32(-1)
     a = wp.float64(1.0)
-    closing = wp.float64(0.0)
+    is_known = wp.bool(False)
+    shift = wp.int32(0)
+    motion = wp.float64(0.0)
     for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
         c = listed.items[k]
         if c[0] != pair:
@@ -291,61 +307,87 @@ def contact_energies(
             j = listed.pairs[pair][1]
             place = pair_parameters(s.between.own, s.between.bodies, i, j)
             a = activation_at(s.between, place, i, j)
-            if trial.known != 0:
-                closing = trial.approach[pair]
-        bound = -ONE
-        if trial.known != 0:
-            bound = trial.gap[k] - trial.alpha[trial.island[i]] * closing / a
-        if closing < ZERO:
-            energy[k] = trial.energy[k]
-            gap[k] = trial.gap[k]
-            parts[k] = trial.parts[k]
-        elif bound >= ONE:
-            energy[k] = ZERO
-            gap[k] = bound
-            parts[k] = wp.int64(0)
-        else:
+            is_known = known.mode == ON_PATH
+            motion = ZERO
+            if known.mode == ON_PATH:
+                if known.approach[pair] > ZERO:
+                    motion = known.alpha[known.island[i]] * known.approach[pair]
+            if known.mode == CARRIED:
+                is_known = known.kept[pair] >= 0
+                if is_known:
+                    shift = known.segment[known.kept[pair]] - listed.segment[pair]
+        found = Known()
+        found.closest[0] = INACTIVE
+        found.gap = -ONE
+        if is_known:
+            found.gap = known.gap[k + shift] - motion / a
+        if is_known and motion <= STILL * a:
+            found.energy = known.energy[k + shift]
+            found.parts = known.parts[k + shift]
+        elif found.gap < ONE:
             found = known_at(s, law, pose, i, j, place, a, c)
-            energy[k] = found.energy
-            gap[k] = found.gap
-            parts[k] = found.parts
+        energy[k] = found.energy
+        gap[k] = found.gap
+        parts[k] = found.parts
+        closest[k] = found.closest
+
+
+@wp.func
+def is_same_vertex(a: wp.vec4i, b: wp.vec4i) -> bool:
+    """Return whether two candidates of a pair have the same vertex."""
+    return a[1] == b[1] and a[2] == b[2]
 
 
 @wp.kernel
-def carry_energies(
+def add_features(
     first: wp.int32,
     s: Surfaces,
     law: ContactLaw,
     pose: Pose,
     listed: CandidateList,
     batch: wp.int32,
-    kept: wp.array(dtype=wp.int32),
-    old: OldList,
-    old_energy: wp.array(dtype=wp.float64),
-    old_gap: wp.array(dtype=wp.float64),
-    old_parts: wp.array(dtype=wp.int64),
+    closest: wp.array(dtype=wp.vec4i),
     energy: wp.array(dtype=wp.float64),
-    gap: wp.array(dtype=wp.float64),
     parts: wp.array(dtype=wp.int64),
 ):
-    """Evaluate as `contact_energies` after a renewal of the list at this pose: candidates of kept pairs keep their values."""
+    """Add the sides and corners of targets to a batch of candidates evaluated at a pose."""
     t = wp.tid() + first
+    pair = wp.int32(-1)
+    i = wp.int32(0)
+    j = wp.int32(0)
+    a = wp.float64(1.0)
+    xi = wp.float64(0.0)
+    kappa = wp.float64(0.0)
+    o = wp.int32(0)
+    source = wp.int32(0)
+    x = wp.vec3d()
+    begin = wp.int32(0)
+    end = wp.int32(0)
     for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
-        c = listed.items[k]
-        was = kept[c[0]]
-        if was >= 0:
-            m = old.segment[was] + k - listed.segment[c[0]]
-            energy[k] = old_energy[m]
-            gap[k] = old_gap[m]
-            parts[k] = old_parts[m]
-        else:
-            i = listed.pairs[c[0]][0]
-            j = listed.pairs[c[0]][1]
-            place = pair_parameters(s.between.own, s.between.bodies, i, j)
-            found = known_at(s, law, pose, i, j, place, activation_at(s.between, place, i, j), c)
-            energy[k] = found.energy
-            gap[k] = found.gap
-            parts[k] = found.parts
+        if closest[k][0] >= 0:
+            c = listed.items[k]
+            if c[0] != pair:
+                pair = c[0]
+                i = listed.pairs[pair][0]
+                j = listed.pairs[pair][1]
+                place = pair_parameters(s.between.own, s.between.bodies, i, j)
+                a = activation_at(s.between, place, i, j)
+                xi = separation(s, i, j, law.minimum)
+                kappa = stiffness_at(law, s, place, i, j, a, xi)
+            if k >= end:
+                begin = k
+                while begin > listed.segment[pair] and is_same_vertex(listed.items[begin - 1], c):
+                    begin = begin - 1
+                end = k + 1
+                while end < listed.segment[pair + 1] and is_same_vertex(listed.items[end], c):
+                    end = end + 1
+                v = wp.where(c[1] == TARGET_VERTEX, j, i)
+                o = wp.where(c[1] == TARGET_VERTEX, i, j)
+                source = s.vertex_start[s.mesh[v]] + c[2]
+                x = pose.p[v] + pose.A[v] * s.vertices[source]
+            found = combine_features(s, law.kind, a, xi, pose, listed, o, source, x, k, begin, end, closest)
+            energy[k] = energy[k] + kappa * found.value
+            parts[k] = parts[k] | found.parts
 
 
 @wp.kernel

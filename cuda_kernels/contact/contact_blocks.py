@@ -23,10 +23,11 @@ from cuda_kernels.contact.contact import (
     stiffness,
     turning,
 )
-from cuda_kernels.contact.minima import Coefficients, coefficients
+from cuda_kernels.contact.minima import TOTAL, Coefficients, coefficient, edge_coefficients
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.parts import part
 from cuda_kernels.contact.surfaces import (
+    EDGE_EDGE,
     EDGE_OF_I,
     EDGES,
     FACE_OF_I,
@@ -129,15 +130,19 @@ def contact_blocks(
             e = items.item[place]
             c = listed.items[e]
             prim = primitives(s, i, j, c[1], c[2], c[3])
-            near = proximity(c[1], prim, pi, Ai, pj, Aj, s.plane[j])
             m = mollifier(c[1], prim, Ai, Aj)
-            counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
+            if c[1] == EDGE_EDGE:
+                near = proximity(c[1], prim, pi, Ai, pj, Aj, s.plane[j])
+                counts = edge_coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
         k = items.part[place]
-        if k > 0:
+        count = counts[k]
+        if c[1] != EDGE_EDGE:
+            count = coefficient(s, i, j, c, parts[e], k)
+        if c[1] != EDGE_EDGE or k > 0:
             one = part(c[1], prim, k)
             near = proximity(one.kind, one.c, pi, Ai, pj, Aj, s.plane[j])
         n = wp.normalize(near.r)
-        along = radial(law, kappa, counts, k, m, near.r, a, xi, regularisation)
+        along = radial(law, kappa, count, counts[TOTAL], m, near.r, a, xi, regularisation)
         Z_i = homogeneous(near.Xi, ONE)
         Z_j = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))
         if not (Z_i == Y_i and Z_j == Y_j):

@@ -16,10 +16,18 @@ from cuda_kernels.contact.contact import (
     turning,
 )
 from cuda_kernels.contact.elements import MOLLIFIED, PLAIN, TURNING, Elements
-from cuda_kernels.contact.minima import coefficients
+from cuda_kernels.contact.minima import TOTAL, coefficient, edge_coefficients
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.parts import part
-from cuda_kernels.contact.surfaces import VERTEX_PLANE, CandidateList, Surfaces, primitives, proximity, separation
+from cuda_kernels.contact.surfaces import (
+    EDGE_EDGE,
+    VERTEX_PLANE,
+    CandidateList,
+    Surfaces,
+    primitives,
+    proximity,
+    separation,
+)
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -55,8 +63,15 @@ def contact_elements(
     a = activation(s.between, i, j)
     xi = separation(s, i, j, law.minimum)
     prim = primitives(s, i, j, c[1], c[2], c[3])
-    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
+    total = wp.float64(0.0)
+    count = wp.float64(0.0)
+    if c[1] == EDGE_EDGE:
+        near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+        counts = edge_coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+        count = counts[k]
+        total = counts[TOTAL]
+    else:
+        count = coefficient(s, i, j, c, parts[e], k)
     # reloading is necessary: the points and poses would exceed the registers
     i = opaque(i)
     j = opaque(j)
@@ -67,7 +82,7 @@ def contact_elements(
     near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
     m = mollifier(c[1], prim, Ai, Aj)
     n = wp.normalize(near.r)
-    along = radial(law, stiffness(law, s, i, j, a, xi), counts, k, m, near.r, a, xi, law.regularisation[i])
+    along = radial(law, stiffness(law, s, i, j, a, xi), count, total, m, near.r, a, xi, law.regularisation[i])
     out.f[place] = along[0] * n
     out.Y_i[place] = homogeneous(near.Xi, ONE)
     out.Y_j[place] = homogeneous(near.Xj, wp.where(c[1] == VERTEX_PLANE, ZERO, ONE))

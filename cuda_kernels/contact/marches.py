@@ -49,7 +49,7 @@ def next_place(count: wp.array(dtype=wp.int32)) -> wp.int32:
     ...
 
 
-@wp.kernel
+@wp.kernel(grid_stride=False)
 def try_impacts(
     first: wp.int32,
     s: Surfaces,
@@ -64,19 +64,24 @@ def try_impacts(
 
     One thread per `batch` candidates, here and in `try_paths`, because a CPU copies the arguments for every thread."""
     t = wp.tid() + first
+    number = wp.int32(-1)
+    reach = wp.float64(0.0)
     for k in range(batch * t, wp.min(batch * (t + 1), q.listed.counts[1])):
         c = q.listed.items[k]
         pair = q.listed.pairs[c[0]]
+        if c[0] != number:
+            number = c[0]
+            reach = activation(s.between, pair[0], pair[1])
         alpha = ends.limit[ends.island[pair[0]]]
         if ends.proven == 0 or ends.kept[c[0]] < 0:
-            gap = q.known[k] * activation(s.between, pair[0], pair[1])
+            gap = q.known[k] * reach
             if not is_far(q.approach[c[0]], gap, alpha):
                 if not barely_moves(s, path, pair[0], pair[1], c, gap, alpha):
                     marches.item[next_place(marches.count)] = k
         toi[k] = alpha
 
 
-@wp.kernel
+@wp.kernel(grid_stride=False)
 def try_paths(
     first: wp.int32,
     s: Surfaces,
@@ -91,12 +96,17 @@ def try_paths(
 
     Forward, candidates with a free backward path keep their fraction, because it is the same path."""
     t = wp.tid() + first
+    number = wp.int32(-1)
+    reach = wp.float64(0.0)
     for k in range(batch * t, wp.min(batch * (t + 1), q.listed.counts[1])):
         if back != 0 or fraction[k] != ONE:
             c = q.listed.items[k]
             pair = q.listed.pairs[c[0]]
+            if c[0] != number:
+                number = c[0]
+                reach = activation(s.between, pair[0], pair[1])
             closer = q.approach[c[0]]
-            gap = gap_on_path(q.known[k], activation(s.between, pair[0], pair[1]), closer, back)
+            gap = gap_on_path(q.known[k], reach, closer, back)
             if not is_far(closer, gap, ONE):
                 if not barely_moves(s, path, pair[0], pair[1], c, gap, ONE):
                     marches.item[next_place(marches.count)] = k

@@ -7,14 +7,13 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Pose
 from cuda_kernels.contact.barrier import barrier
-from cuda_kernels.contact.distance import TIE, edge_distance2, edge_parameter, point_triangle
+from cuda_kernels.contact.distance import TIE, edge_distance2
 from cuda_kernels.contact.parts import PARTS, code_of, with_code, zero_of
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
-    FACE_OF_I,
     TARGET_VERTEX,
     VERTEX_PLANE,
-    VERTEX_TARGET,
+    CandidateList,
     Primitives,
     Proximity,
     Surfaces,
@@ -27,30 +26,38 @@ wp.set_module_options(OPTIONS)
 TOTAL = PARTS
 """Index of the combination in `Coefficients`."""
 Coefficients = wp.types.vector(length=8, dtype=wp.float64)
-"""Derivatives of a candidate's combination by the barriers of its parts, 0 without a part, and the combination."""
+"""Derivatives of the combination of two edges by the barriers of its parts, 0 without a part, and the combination."""
+
+
+INACTIVE = wp.constant(-1)
+INSIDE = wp.constant(0)
+"""Closest feature of a target: none, or its interior; the numbers of others are `side_number` and `corner_number`."""
 
 
 @wp.struct
 class Combination:
-    """Codes of the nonzero parts of a candidate, and the combination of their barriers."""
+    """Codes of the nonzero parts of a candidate, the combination of their barriers, and the features with the closest points: of
+    its target, `INACTIVE` without sides and corners, and of each side that the target owns, else 0."""
 
     parts: wp.int64
     value: wp.float64
+    closest: wp.vec4i
 
 
 @wp.func
-def pattern(s: Surfaces, start: wp.int32, target: wp.int32, x: wp.vec3d, p: wp.vec3d, A: wp.mat33d) -> wp.int32:
-    """Return `pattern_of` the point of a target closest to x. Vertices begin at `start`."""
-    t = s.targets[target]
-    w = point_triangle(
-        x, p + A * s.vertices[start + t[0]], p + A * s.vertices[start + t[1]], p + A * s.vertices[start + t[2]]
-    )
-    return pattern_of(s, target, w)
+def side_number(side: wp.int32) -> wp.int32:
+    return 1 + 2 * side
 
 
 @wp.func
-def pattern_of(s: Surfaces, target: wp.int32, w: wp.vec3d) -> wp.int32:
-    """Return bits of the corners of a target with a positive weight w; all of them on an owned side within a `TIE`."""
+def corner_number(vertex: wp.int32) -> wp.int32:
+    return 2 + 2 * vertex
+
+
+@wp.func
+def closest_feature(s: Surfaces, target: wp.int32, w: wp.vec3d) -> wp.int32:
+    """Return the number of the feature of a target with the closest point of weights w, by its positive weights; a point within a
+    `TIE` over an owned side is inside."""
     bits = wp.int32(0)
     owned_count = wp.int32(0)
     owned = s.topology.owned[target]
@@ -61,21 +68,34 @@ def pattern_of(s: Surfaces, target: wp.int32, w: wp.vec3d) -> wp.int32:
             owned_count = owned_count + 1
         else:
             owned_count = -3
-    if owned_count == 1:
-        return 7
-    return bits
+    if bits == 7 or owned_count == 1:
+        return INSIDE
+    if bits == 1 or bits == 2 or bits == 4:
+        return corner_number(s.topology.corners[target][bits // 2])
+    # the sides with the corners 0 1, 1 2 and 2 0; a wire has none
+    side = s.topology.sides[target][wp.where(bits == 3, 0, wp.where(bits == 6, 1, 2))]
+    return wp.where(side < 0, INSIDE, side_number(side))
+
+
+@wp.func
+def closest_on_side(s: Surfaces, target: wp.int32, k: wp.int32, x: wp.vec3d, head: wp.vec3d, tail: wp.vec3d) -> wp.int32:
+    """Return the number of the feature of an owned side k that is closest to x, 0 of another one."""
+    if ((s.topology.owned[target] >> k) & 1) == 0:
+        return 0
+    e = tail - head
+    along = wp.dot(x - head, e)
+    length2 = wp.dot(e, e)
+    if not along > TIE * length2:
+        return corner_number(s.topology.corners[target][k])
+    if not along < (ONE - TIE) * length2:
+        return corner_number(s.topology.corners[target][(k + 1) % 3])
+    return side_number(s.topology.sides[target][k])
 
 
 @wp.func
 def has_neighbour(s: Surfaces, u: wp.int32, v: wp.int32) -> bool:
-    """Return whether vertex v is tested against a triangle or edge around u; those of the largest dimension come first."""
-    begin = s.topology.ring_start[u]
-    if begin == s.topology.ring_start[u + 1]:
-        return False
-    t = s.targets[s.topology.ring_target[begin]]
-    if t[1] != t[2]:
-        return True
-    return t[0] != t[1] and s.least[v] <= 1
+    """Return whether vertex v is tested against a triangle or edge around u."""
+    return s.topology.dimension[u] >= wp.max(s.least[v], 1)
 
 
 @wp.func
@@ -92,7 +112,7 @@ def vertex_coefficient(s: Surfaces, source: wp.int32, target: wp.int32, k: wp.in
 
 
 @wp.func
-def of_edges(
+def edge_coefficients(
     s: Surfaces,
     barrier_kind: wp.int32,
     d_hat: wp.float64,
@@ -104,8 +124,12 @@ def of_edges(
     prim: Primitives,
     near: Proximity,
 ) -> Coefficients:
-    """Return coefficients of two edges with the proximity `near`."""
+    """Return coefficients of two edges with the proximity `near`, and their combination."""
     out = Coefficients()
+    if s.topology.local == 0:
+        out[0] = ONE
+        out[TOTAL] = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
+        return out
     a = s.edge_start[s.mesh[i]] + c[2]
     b = s.edge_start[s.mesh[j]] + c[3]
     weight = s.topology.edge_weight[a] * s.topology.edge_weight[b]
@@ -183,142 +207,112 @@ def combine(
     j: wp.int32,
     c: wp.vec4i,
     prim: Primitives,
+    world: Primitives,
     near: Proximity,
 ) -> Combination:
-    """Return the combination of an active candidate (pair, kind, a, b) of bodies i, j with the proximity `near`."""
+    """Return the combination of an active candidate (pair, kind, a, b) of bodies i, j with the proximity `near`; of a vertex and
+    a target, that of the interior only (`combine_features`)."""
     out = Combination()
-    if s.topology.local == 0 or c[1] == VERTEX_PLANE:
-        out.parts = wp.int64(1)
-        out.value = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
-        return out
+    out.closest[0] = INACTIVE
     if c[1] == EDGE_EDGE:
-        counts = of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
+        counts = edge_coefficients(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
         out.value = counts[TOTAL]
         for k in range(5):
             if counts[k] != ZERO:
                 out.parts = with_code(out.parts, k, 1)
         return out
-    v = i
-    o = j
-    if c[1] == TARGET_VERTEX:
-        v = j
-        o = i
-    source = s.vertex_start[s.mesh[v]] + c[2]
-    weight = s.topology.vertex_weight[source]
-    if weight == ZERO:
-        return out
-    # wires are targets of points and of ends of wires only
-    wires = s.least[source] <= 1
-    p = pose.p[o]
-    A = pose.A[o]
-    world = corners(VERTEX_TARGET, prim, pose.p[v], pose.A[v], p, A)
-    x = world.x0
-    points = wp.matrix_from_rows(world.x1, world.x2, world.x3)
-    start = s.vertex_start[s.mesh[o]]
-    target = s.target_start[s.mesh[o]] + c[3]
-    own = s.targets[target]
-    owned = s.topology.owned[target]
-    # bits of the interior: of a wire its two ends; a point has corners only
-    inside = wp.int32(7)
-    if own[1] == own[2]:
-        inside = 3
-        if own[0] == own[1]:
-            inside = 8
-    reach = (d_hat + xi) * (d_hat + xi)
-    own_pattern = pattern_of(s, target, near.weights)
-    for k in range(PARTS):
-        # only triangles whose closest point has three positive weights have the pattern of their interior
-        is_present = inside == 3 or near.feature >= FACE_OF_I
-        if k > 0:
-            is_present = ((owned >> (k - 1)) & 1) != 0
-        if not is_present:
-            continue
-        # the ends of a side, or twice the same corner
-        head = points[(k + 2) % 3]
-        tail = points[wp.where(k <= 3, k, k + 2) % 3]
-        D = wp.dot(near.r, near.r)
-        if k > 0:
-            D = edge_distance2(x, head, tail)
-        if D >= reach:
-            continue
-        count = wp.int32(0)
-        if k == 0:
-            if own_pattern == inside:
-                count = wp.int32(1)
-        elif k <= 3:
-            side = s.topology.sides[target][k - 1]
-            t = edge_parameter(x, head, tail)
-            if s.topology.side_ends[side][0] != s.topology.corners[target][k - 1]:
-                t = edge_parameter(x, tail, head)
-            begin = s.topology.side_start[side]
-            end = s.topology.side_start[side + 1]
-            if t > TIE and t < ONE - TIE:
-                count = begin - end + 1
-            # in a tie, the closest point of a triangle may be on the side, and that of the side at its end
-            for m in range(begin, end):
-                other = s.topology.side_target[m]
-                found = own_pattern
-                if other != target:
-                    found = pattern(s, start, other, x, p, A)
-                if found == s.topology.side_pattern[m]:
-                    count = count + 1
-        else:
-            u = s.topology.corners[target][k - 4]
-            count = wp.int32(1)
-            for m in range(s.topology.ring_start[u], s.topology.ring_start[u + 1]):
-                other = s.topology.ring_target[m]
-                triangle = s.targets[other][1] != s.targets[other][2]
-                if triangle or wires:
-                    found = own_pattern
-                    if other != target:
-                        found = pattern(s, start, other, x, p, A)
-                    if found != s.topology.ring_pattern[m]:
-                        count = count - 1
-            for m in range(s.topology.spoke_start[u], s.topology.spoke_start[u + 1]):
-                # from the lower to the higher vertex, as for the side itself
-                w = s.topology.spoke_end[m]
-                far = p + A * s.vertices[w]
-                is_beyond = edge_parameter(x, head, far) > TIE
-                if u > w:
-                    is_beyond = edge_parameter(x, far, head) < ONE - TIE
-                if is_beyond:
-                    count = count + s.topology.spoke_extra[m]
-        value = vertex_coefficient(s, source, target, k, count)
-        if value != ZERO:
-            out.value = out.value + value * barrier(barrier_kind, D, d_hat, xi)[0]
-            out.parts = with_code(out.parts, k, count + zero_of(k))
+    weight = ONE
+    if s.topology.local != 0 and c[1] != VERTEX_PLANE:
+        v = wp.where(c[1] == TARGET_VERTEX, j, i)
+        o = wp.where(c[1] == TARGET_VERTEX, i, j)
+        weight = s.topology.vertex_weight[s.vertex_start[s.mesh[v]] + c[2]]
+        if weight == ZERO:
+            return out
+        target = s.target_start[s.mesh[o]] + c[3]
+        out.closest = wp.vec4i(
+            closest_feature(s, target, near.weights),
+            closest_on_side(s, target, 0, world.x0, world.x1, world.x2),
+            closest_on_side(s, target, 1, world.x0, world.x2, world.x3),
+            closest_on_side(s, target, 2, world.x0, world.x3, world.x1),
+        )
+        if out.closest[0] != INSIDE:
+            return out
+    out.parts = wp.int64(1)
+    out.value = weight * barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
     return out
 
 
 @wp.func
-def coefficients(
+def combine_features(
     s: Surfaces,
     barrier_kind: wp.int32,
     d_hat: wp.float64,
     xi: wp.float64,
     pose: Pose,
-    i: wp.int32,
-    j: wp.int32,
-    c: wp.vec4i,
-    prim: Primitives,
-    near: Proximity,
-    parts: wp.int64,
-) -> Coefficients:
-    """Return coefficients of an active candidate of bodies i, j with the proximity `near` and known `parts` at this pose; those
-    of a vertex without their combination."""
-    if c[1] == EDGE_EDGE and s.topology.local != 0:
-        return of_edges(s, barrier_kind, d_hat, xi, pose, i, j, c, prim, near)
-    out = Coefficients()
+    listed: CandidateList,
+    o: wp.int32,
+    source: wp.int32,
+    x: wp.vec3d,
+    e: wp.int32,
+    begin: wp.int32,
+    end: wp.int32,
+    closest: wp.array(dtype=wp.vec4i),
+) -> Combination:
+    """Return the combination of the sides and corners that the target of candidate e owns, of body o, for the vertex `source` at
+    x, which has the candidates from `begin` to `end`.
+
+    These contain all targets and sides that have a feature within the activation as `closest`."""
+    out = Combination()
+    first = s.target_start[s.mesh[o]]
+    start = s.vertex_start[s.mesh[o]]
+    target = first + listed.items[e][3]
+    own = s.targets[target]
+    reach = (d_hat + xi) * (d_hat + xi)
+    owned = s.topology.owned[target]
+    for k in range(1, PARTS):
+        if ((owned >> (k - 1)) & 1) == 0:
+            continue
+        count = wp.int32(0)
+        D = reach
+        if k <= 3:
+            side = s.topology.sides[target][k - 1]
+            for m in range(begin, end):
+                if closest[m][0] == side_number(side):
+                    count = count + 1
+            if closest[e][k] == side_number(side):
+                count = count - s.topology.side_extra[side]
+            if count != 0:
+                head = pose.p[o] + pose.A[o] * s.vertices[start + own[k - 1]]
+                tail = pose.p[o] + pose.A[o] * s.vertices[start + own[k % 3]]
+                D = edge_distance2(x, head, tail)
+        else:
+            corner = pose.p[o] + pose.A[o] * s.vertices[start + own[k - 4]]
+            D = wp.dot(x - corner, x - corner)
+            if D < reach:
+                u = s.topology.corners[target][k - 4]
+                # wires are targets of points and of ends of wires only
+                count = s.topology.vertex_extra[u][wp.where(s.least[source] <= 1, 1, 0)]
+                for m in range(begin, end):
+                    numbers = closest[m]
+                    if numbers[0] == corner_number(u):
+                        count = count + 1
+                    for l in range(3):
+                        if numbers[l + 1] == corner_number(u):
+                            count = count - s.topology.side_extra[s.topology.sides[first + listed.items[m][3]][l]]
+        if D < reach:
+            value = vertex_coefficient(s, source, target, k, count)
+            if value != ZERO:
+                out.value = out.value + value * barrier(barrier_kind, D, d_hat, xi)[0]
+                out.parts = with_code(out.parts, k, count + zero_of(k))
+    return out
+
+
+@wp.func
+def coefficient(s: Surfaces, i: wp.int32, j: wp.int32, c: wp.vec4i, parts: wp.int64, k: wp.int32) -> wp.float64:
+    """Return the coefficient of part k of an active candidate of bodies i, j other than two edges, with known `parts`."""
     if s.topology.local == 0 or c[1] == VERTEX_PLANE:
-        out[0] = ONE
-        out[TOTAL] = barrier(barrier_kind, wp.dot(near.r, near.r), d_hat, xi)[0]
-        return out
+        return ONE
     v = wp.where(c[1] == TARGET_VERTEX, j, i)
     o = wp.where(c[1] == TARGET_VERTEX, i, j)
     source = s.vertex_start[s.mesh[v]] + c[2]
-    target = s.target_start[s.mesh[o]] + c[3]
-    for k in range(PARTS):
-        code = code_of(parts, k)
-        if code != 0:
-            out[k] = vertex_coefficient(s, source, target, k, code - zero_of(k))
-    return out
+    return vertex_coefficient(s, source, s.target_start[s.mesh[o]] + c[3], k, code_of(parts, k) - zero_of(k))

@@ -130,16 +130,3 @@ def count_bits(parts: wp.int32) -> wp.int32:
         left = left & (left - 1)
         count = count + 1
     return count
-
-
-@wp.func
-def bit_at(parts: wp.int32, m: wp.int32) -> wp.int32:
-    """Return the m-th part in a set of bits."""
-    found = wp.int32(0)
-    left = m
-    for k in range(PARTS):
-        if ((parts >> k) & 1) != 0:
-            if left == 0:
-                found = k
-            left = left - 1
-    return found

@@ -4,10 +4,11 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Pose
 from cuda_kernels.contact.contact import ContactLaw, mollifier, radial, stiffness
-from cuda_kernels.contact.minima import coefficients
+from cuda_kernels.contact.minima import TOTAL, Coefficients, coefficient, edge_coefficients
 from cuda_kernels.contact.pair_law import activation
-from cuda_kernels.contact.parts import bit_at, bits_of, count_bits, part
+from cuda_kernels.contact.parts import PARTS, code_of, part
 from cuda_kernels.contact.surfaces import (
+    EDGE_EDGE,
     VERTEX_PLANE,
     CandidateList,
     Surfaces,
@@ -60,18 +61,22 @@ def press(
     scale = ONE / law.kappa[i]
     prim = primitives(s, i, j, c[1], c[2], c[3])
     m = mollifier(c[1], prim, Ai, Aj)
-    bits = bits_of(parts[e])
-    near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts[e])
-    for number in range(count_bits(bits)):
-        k = bit_at(bits, number)
-        if k > 0:
-            one = part(c[1], prim, k)
-            near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
-        row = offset[t] + number
+    counts = Coefficients()
+    if c[1] == EDGE_EDGE:
+        near = proximity(c[1], prim, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
+        counts = edge_coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    row = offset[t]
+    for k in range(PARTS):
+        if code_of(parts[e], k) == 0:
+            continue
+        count = counts[k]
+        if c[1] != EDGE_EDGE:
+            count = coefficient(s, i, j, c, parts[e], k)
+        one = part(c[1], prim, k)
+        near = proximity(one.kind, one.c, pose.p[i], Ai, pose.p[j], Aj, s.plane[j])
         distance = wp.length(near.r)
         n = near.r / distance
-        along = radial(law, kappa, counts, k, m, near.r, a, xi, ZERO)
+        along = radial(law, kappa, count, counts[TOTAL], m, near.r, a, xi, ZERO)
         f = -scale * along[0] * n
         arm_i = Ai * near.Xi
         t_i = wp.cross(arm_i, f)
@@ -92,3 +97,4 @@ def press(
         out.force[row] = f
         out.torque_i[row] = t_i
         out.torque_j[row] = t_j
+        row = row + 1

@@ -43,16 +43,9 @@ class Topology:
     owned: wp.array(dtype=wp.int32)
     sides: wp.array(dtype=wp.vec3i)
     corners: wp.array(dtype=wp.vec3i)
-    side_ends: wp.array(dtype=wp.vec2i)
-    side_start: wp.array(dtype=wp.int32)
-    side_target: wp.array(dtype=wp.int32)
-    side_pattern: wp.array(dtype=wp.int32)
-    ring_start: wp.array(dtype=wp.int32)
-    ring_target: wp.array(dtype=wp.int32)
-    ring_pattern: wp.array(dtype=wp.int32)
-    spoke_start: wp.array(dtype=wp.int32)
-    spoke_end: wp.array(dtype=wp.int32)
-    spoke_extra: wp.array(dtype=wp.int32)
+    side_extra: wp.array(dtype=wp.int32)
+    vertex_extra: wp.array(dtype=wp.vec2i)
+    dimension: wp.array(dtype=wp.int32)
 
 
 @wp.struct
@@ -125,40 +118,36 @@ class Proximity:
 
 
 @wp.func
-def points(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b: wp.int32) -> wp.vec4i:
-    """Return vertices of a candidate in the array of all meshes: kinds 0 and 3 vertex, target; kind 1 the same with bodies
-    exchanged; kind 2 edges."""
+def points(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b: wp.int32):
+    """Return four vertices of a candidate in the array of all meshes: kinds 0 and 3 vertex, target; kind 1 the same with bodies
+    exchanged; kind 2 edges. A half-space has none."""
     mi = s.mesh[i]
-    if kind == VERTEX_PLANE:
-        return wp.vec4i(s.vertex_start[mi] + a, 0, 0, 0)
     mj = s.mesh[j]
+    if kind == VERTEX_PLANE:
+        v = s.vertex_start[mi] + a
+        return v, v, v, v
+    vi = s.vertex_start[mi]
+    vj = s.vertex_start[mj]
     if kind == EDGE_EDGE:
         ea = s.edges[s.edge_start[mi] + a]
         eb = s.edges[s.edge_start[mj] + b]
-        vi = s.vertex_start[mi]
-        vj = s.vertex_start[mj]
-        return wp.vec4i(vi + ea[0], vi + ea[1], vj + eb[0], vj + eb[1])
-    mv = mi
-    mt = mj
+        return vi + ea[0], vi + ea[1], vj + eb[0], vj + eb[1]
     if kind == TARGET_VERTEX:
-        mv = mj
-        mt = mi
-    t = s.targets[s.target_start[mt] + b]
-    start = s.vertex_start[mt]
-    return wp.vec4i(s.vertex_start[mv] + a, start + t[0], start + t[1], start + t[2])
+        t = s.targets[s.target_start[mi] + b]
+        return vj + a, vi + t[0], vi + t[1], vi + t[2]
+    t = s.targets[s.target_start[mj] + b]
+    return vi + a, vj + t[0], vj + t[1], vj + t[2]
 
 
 @wp.func
 def primitives(s: Surfaces, i: wp.int32, j: wp.int32, kind: wp.int32, a: wp.int32, b: wp.int32) -> Primitives:
     """Return rest points of a candidate, in the order of `points`."""
-    at = points(s, i, j, kind, a, b)
+    p0, p1, p2, p3 = points(s, i, j, kind, a, b)
     out = Primitives()
-    out.x0 = s.vertices[at[0]]
-    if kind == VERTEX_PLANE:
-        return out
-    out.x1 = s.vertices[at[1]]
-    out.x2 = s.vertices[at[2]]
-    out.x3 = s.vertices[at[3]]
+    out.x0 = s.vertices[p0]
+    out.x1 = s.vertices[p1]
+    out.x2 = s.vertices[p2]
+    out.x3 = s.vertices[p3]
     return out
 
 

@@ -7,7 +7,7 @@ from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness_at
-from cuda_kernels.contact.minima import TOTAL, Coefficients, coefficients
+from cuda_kernels.contact.minima import TOTAL, Coefficients, coefficient, edge_coefficients
 from cuda_kernels.contact.pair_law import activation_at, pair_parameters
 from cuda_kernels.contact.parts import PARTS, code_of, part
 from cuda_kernels.contact.surfaces import (
@@ -15,6 +15,7 @@ from cuda_kernels.contact.surfaces import (
     TARGET_VERTEX,
     VERTEX_TARGET,
     CandidateList,
+    Proximity,
     Surfaces,
     primitives,
     proximity,
@@ -84,18 +85,23 @@ def loads_of(
     a = activation_at(s.between, place, i, j)
     xi = separation(s, i, j, law.minimum)
     prim = primitives(s, i, j, c[1], c[2], c[3])
-    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-    scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness_at(law, s, place, i, j, a, xi)
-    counts = coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near, parts)
+    near = Proximity()
+    counts = Coefficients()
+    if c[1] == EDGE_EDGE:
+        near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+        counts = edge_coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
     # reloading is necessary: the points and poses would exceed the registers
     i = opaque(i)
     j = opaque(j)
     prim = primitives(s, i, j, c[1], c[2], c[3])
+    scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness_at(law, s, place, i, j, a, xi)
     total = wp.vec3d()
     n0 = wp.vec3d()
     for m in range(PARTS):
+        if c[1] != EDGE_EDGE and code_of(parts, m) != 0:
+            counts[m] = coefficient(s, i, j, c, parts, m)
         if counts[m] != ZERO:
-            if m > 0:
+            if m > 0 or c[1] != EDGE_EDGE:
                 one = part(c[1], prim, m)
                 near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
             D = wp.dot(near.r, near.r)
@@ -201,7 +207,7 @@ def lag_contacts(
             lag_candidate(s, law, resists, pose, heading, pair[0], pair[1], c, parts[k], offset[k], anchors, out)
 
 
-@wp.kernel
+@wp.kernel(grid_stride=False)
 def count_sources(
     first: wp.int32,
     resists: Resistances,

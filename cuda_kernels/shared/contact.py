@@ -12,6 +12,9 @@ TRANSIENT = 0.05
 SMALLEST_SQUARED_SINE = 1e-3
 """Lower bound of the squared sine between two edges in that curvature."""
 
+STILL = 1e-13
+"""Approach of two bodies on a trial path, over their activation distance, up to which it is rounding."""
+
 CORE = 0.05
 """Weight of the core of a barrier (`abd.potentials.barrier`)."""
 FORCE_SHARE = 10.0

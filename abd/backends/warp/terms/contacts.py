@@ -67,8 +67,7 @@ class Contacts:
         self._body_minima, self._ends.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
         self._capacity = -1, -1
         self.batch = 1 if device.wide else BATCH
-        self._no_trial, self.trial = kernels.TrialData(), kernels.TrialData()
-        self.trial.known = 1
+        self._known = {mode: kernels.KnownValues() for mode in (kernels.UNKNOWN, kernels.ON_PATH, kernels.CARRIED)}
 
     @property
     def surfaces(self):
@@ -110,6 +109,7 @@ class Contacts:
             for slot in ("current", "trial"):
                 for name, kind in KNOWN.items():
                     self.pool.get(f"{name}_{slot}", count, kind)
+            self.pool.get("closest", count, wp.vec4i)
             self.pool.get("toi", count, wp.float64)
             self.pool.get("approach", pairs, wp.float64)
             self._capacity = self.pool.capacity("approach"), self.pool.capacity("toi")
@@ -206,16 +206,24 @@ class Contacts:
         c, pose = self.candidates, at.pose(slot)
         if c.is_empty:
             return
-        trial, (_, batches) = self._no_trial if at.along is None else self.trial, self._sizes()
-        if at.along is not None:
-            trial.island, trial.alpha = at.along
-            trial.approach = self.pool.get("approach", 1, wp.float64)
-            trial.energy, trial.gap, trial.parts = self.arrays("current")
-        self.device.launch(
-            kernels.contact_energies,
-            batches, self.surfaces, self.law, pose, c.listed, self.batch, trial,
-            *self.arrays(slot), grain=512 // self.batch,
-        )  # fmt: skip
+        if at.along is None:
+            self._launch(pose, self.arrays(slot), kernels.UNKNOWN)
+            return
+        known = self._known[kernels.ON_PATH]
+        known.island, known.alpha = at.along
+        known.approach = self.pool.get("approach", 1, wp.float64)
+        self._launch(pose, self.arrays(slot), kernels.ON_PATH, self.arrays("current"))
+
+    def _launch(self, pose: Pose, out: tuple[wp.array, ...], mode: int, before: tuple[wp.array, ...] = ()) -> None:
+        """Evaluate all candidates at a pose into the arrays `out` of a slot; before: values of `mode`, those of another slot."""
+        listed, closest, (_, batches) = self.candidates.listed, self.pool.get("closest", 1, wp.vec4i), self._sizes()
+        query, grain, known = (self.surfaces, self.law, pose, listed, self.batch), 512 // self.batch, self._known[mode]
+        known.mode = mode
+        for name, array in zip(KNOWN, before, strict=False):
+            setattr(known, name, array)
+        self.device.launch(kernels.contact_energies, batches, *query, known, *out, closest, grain=grain)
+        if self.surfaces.topology.local:
+            self.device.launch(kernels.add_features, batches, *query, closest, out[0], out[2], grain=grain)
 
     def carry(self, pose: Pose, before: tuple[wp.array, ...]) -> None:
         """Set slot "current" after the list was rebuilt at the current pose.
@@ -228,12 +236,9 @@ class Contacts:
 
     def _launch_carry(self, pose: Pose, before: tuple[wp.array, ...]) -> None:
         """Launches of `carry`."""
-        c, (_, batches) = self.candidates, self._sizes()
-        self.device.launch(
-            kernels.carry_energies,
-            batches, self.surfaces, self.law, pose, c.listed, self.batch, c.kept, c.old,
-            *before, *self.arrays("trial"), grain=512 // self.batch,
-        )  # fmt: skip
+        known = self._known[kernels.CARRIED]
+        known.kept, known.segment = self.candidates.kept, self.candidates.old.segment
+        self._launch(pose, self.arrays("trial"), kernels.CARRIED, before)
         self.exchange()
 
     def pair_gaps(self) -> tuple[np.ndarray, np.ndarray]:

@@ -23,8 +23,8 @@ PAIR_BYTES = 3 * 8 + 2 * (8 + 4) + 2 * (2 * 72 + 2 * 24 + 8) + (4 + items.KINDS)
 """Bytes per body pair: three copies of it, two margins and offsets, `Frames`, counts, offsets, index in the old list."""
 PRIMITIVE_BYTES = 16 * narrow_phase.SLOTS + 12 + 4 + 4
 """Bytes per primitive in the frame of another body: slots, the primitive, number of its candidates, offset."""
-CANDIDATE_BYTES = 2 * 16 + 2 * (8 + 8) + 8
-"""Bytes per candidate: two copies of it, energy and gap at two poses, time of impact."""
+CANDIDATE_BYTES = 2 * 16 + 2 * (8 + 8 + 8) + 16 + 8
+"""Bytes per candidate: two copies of it, energy, gap and parts at two poses, closest features, time of impact."""
 BYTES = (PAIR_BYTES, CANDIDATE_BYTES, PRIMITIVE_BYTES)
 
 
