@@ -174,7 +174,10 @@ class Running(KnownAttributes):
             self._restore(saved)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            raise CheckpointError(f"the checkpoint does not fit this scene, or is damaged ({reason})") from error
+            raise CheckpointError(
+                f"the checkpoint does not fit this scene, was written by another release, or is damaged ({reason}); "
+                "run the scene from its start"
+            ) from error
 
     def _changes(self) -> dict[str, Any]:
         """Return all changes at run time, by names where they belong to single bodies and joints."""

@@ -222,5 +222,5 @@ def test_checkpoints_that_no_run_wrote_are_refused(name, scene):
     simulation.run(steps=2)
     saved = simulation.checkpoint()
     CHECKPOINTS[name](saved)
-    with pytest.raises(CheckpointError, match="does not fit this scene, or is damaged"):
+    with pytest.raises(CheckpointError, match="the checkpoint does not fit this scene"):
         simulation.restore(saved)
