@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from abd.joint_list import JointList
 from abd.joint_model import Joint
@@ -155,26 +155,10 @@ def hessian(rows: Rows, bodies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return diagonal, np.stack([keys // bodies, keys % bodies], axis=1).astype(np.int32), blocks
 
 
-PORTION = 512
-"""Blocks per chunk; a chunk fits into the cache."""
-
-
 def _summed(slot: np.ndarray, K: np.ndarray, Ya: np.ndarray, Yb: np.ndarray, count: int) -> np.ndarray:
-    """(count, 12, 12) blocks ``diag(K) (x) Ya Yb^T`` in q order; blocks of one slot (m,) are summed in their order.
-
-    Only three of sixteen entries are nonzero; they are computed one at a time for a chunk of blocks.
-    """
+    """(count, 12, 12) blocks ``diag(K) (x) Ya Yb^T`` in q order; blocks of one slot (m,) are summed in their order."""
+    each = K[:, :, None, None] * (Ya[:, :, None] * Yb[:, None, :])[:, None]
+    of_slot = csr_matrix((np.ones(len(slot)), (slot, np.arange(len(slot)))), shape=(count, len(slot)))
     out = np.zeros((count, 12, 12))
-    order = np.argsort(slot, kind="stable")
-    cuts = np.searchsorted(slot[order], np.arange(0, count + PORTION, PORTION))
-    for portion, (first, last) in enumerate(pairwise(cuts)):
-        rows, blocks = order[first:last], out[portion * PORTION : (portion + 1) * PORTION]
-        place, k, ya, yb = slot[rows] - portion * PORTION, K[rows].T, Ya[rows].T, Yb[rows].T
-        for a in range(4):
-            for b in range(4):
-                product = ya[a] * yb[b]
-                for r in range(3):
-                    blocks[:, STATE_ORDER[r, a], STATE_ORDER[r, b]] = np.bincount(
-                        place, k[r] * product, minlength=len(blocks)
-                    )
+    out[:, STATE_ORDER[:, :, None], STATE_ORDER[:, None, :]] = (of_slot @ each.reshape(-1, 48)).reshape(-1, 3, 4, 4)
     return out
