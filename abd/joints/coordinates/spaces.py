@@ -17,7 +17,7 @@ from abd.joints.measures.measures import Measure
 from abd.joints.measures.motions import product
 from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP, is_analytic
 from abd.joints.rows.table import value_at
-from abd.rotations import adjoint, cross, exp, inverse, skew
+from abd.rotations import adjoint, cross, exp, inverse
 
 WHOLE_TURN = 2.0 * np.pi
 
@@ -153,14 +153,10 @@ class Planar(Coordinates):
 class Analytic(Space):
     """General smooth transform of coordinates, such as that of an ellipsoid.
 
-    If the transform accepts complex coordinates, its derivatives are exact to rounding. The first is a complex step.
-    The second along a motion uses Cauchy's formula over a circle of `RADIUS`, which must not contain singularities of
-    the transform. Other transforms are differentiated by differences of fourth order.
+    If the transform accepts complex coordinates, S is exact to rounding, by complex steps; otherwise by differences of fourth
+    order, as the rate of S is.
     """
 
-    RADIUS, POINTS = 0.05, 16
-    SECOND = ((-2.0, -1.0 / 12.0), (-1.0, 4.0 / 3.0), (0.0, -2.5), (1.0, 4.0 / 3.0), (2.0, -1.0 / 12.0))
-    """Offsets, in steps, and weights of the five-point formula of second derivatives."""
     fixed = False
 
     def __init__(self, function: Callable[[np.ndarray], np.ndarray], measures: list[Measure]):
@@ -180,18 +176,8 @@ class Analytic(Space):
         speed = np.abs(v).max(initial=0.0)
         if speed == 0.0:
             return np.zeros(6)
-        if self.takes_complex:
-            radius = self.RADIUS / speed
-            turns = np.exp(2j * np.pi * np.arange(self.POINTS) / self.POINTS)
-            values = np.array([self.function(q + radius * turn * v) for turn in turns])
-            second = 2.0 * np.mean(values * turns[:, None, None] ** -2, axis=0).real / radius**2
-        else:
-            step = 10.0 * STEP / speed
-            second = sum(weight * self.transform(q + place * step * v) for place, weight in self.SECOND) / step**2
-        twist = self.subspace(q) @ v
-        hat = np.zeros((4, 4))
-        hat[:3, :3], hat[:3, 3] = skew(twist[3:]), twist[:3]
-        return _vee(inverse(self.transform(q)) @ second - hat @ hat)
+        step = STEP / speed
+        return sum(weight * self.subspace(q + place * step * v) @ v for place, weight in STENCIL) / step
 
     @cached_property
     def takes_complex(self) -> bool:
