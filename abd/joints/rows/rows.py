@@ -20,7 +20,7 @@ from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.sizes import EXACT_RATIO
 from abd.joints.types import TYPES
 from abd.model import WORLD
-from abd.potentials.elements import STATE_ORDER
+from abd.potentials.elements import STATE_ORDER, body_gradient
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,8 @@ def by_states(rows: Rows, row: np.ndarray, axis: np.ndarray) -> list[tuple[np.nd
     Returns:
         for the child and for the parent: bodies (k,), and derivatives (k, 12) by their states.
     """
-    k, out = np.arange(len(row)), []
-    for body, Y in ((rows.child, rows.Yc), (rows.parent, -rows.Yp)):
-        g = np.zeros((len(row), 12))
-        g[k, axis] = Y[row, 0]
-        g[k[:, None], 3 + 3 * axis[:, None] + np.arange(3)] = Y[row, 1:]
-        out.append((body[row], g))
-    return out
+    unit = np.eye(3)[axis]
+    return [(rows.child[row], body_gradient(unit, rows.Yc[row])), (rows.parent[row], body_gradient(-unit, rows.Yp[row]))]
 
 
 def energy(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.ndarray:
@@ -129,11 +124,10 @@ def gradient(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.n
 
 def pull_back(rows: Rows, f: np.ndarray, bodies: int) -> np.ndarray:
     """Gradient (n, 12) of an energy with the derivatives f (m, 3) by the residuals."""
-    out = np.zeros((bodies, 3, 4))
-    np.add.at(out, rows.child, f[:, :, None] * rows.Yc[:, None, :])
-    inner = rows.parent != WORLD
-    np.subtract.at(out, rows.parent[inner], (f[:, :, None] * rows.Yp[:, None, :])[inner])
-    return np.concatenate([out[:, :, 0], out[:, :, 1:].reshape(-1, 9)], axis=1)
+    out = np.zeros((bodies + 1, 12))  # the last body is the world
+    np.add.at(out, rows.child, body_gradient(f, rows.Yc))
+    np.subtract.at(out, rows.parent, body_gradient(f, rows.Yp))
+    return out[:WORLD]
 
 
 def hessian(rows: Rows, bodies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
