@@ -55,8 +55,13 @@ class Space(ABC):
         """(nq,) random configuration."""
 
     def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """dS/dt v (6,) in axes of C."""
-        return np.zeros(6)
+        """dS/dt v (6,) in axes of C, by differences of fourth order unless S is constant."""
+        rate = self.to_rate(q) @ v
+        speed = np.abs(rate).max(initial=0.0)
+        if self.fixed or speed == 0.0:
+            return np.zeros(6)
+        step = STEP / speed
+        return sum(weight * self.subspace(q + place * step * rate) @ v for place, weight in STENCIL) / step
 
     def to_velocity(self, q: np.ndarray) -> np.ndarray:
         """(nv, nq) Jacobian of v by dq/dt."""
@@ -108,15 +113,6 @@ class Coordinates(Space):
             tail = tail @ adjoint(exp(-self.motions[k] * q[k]))
         return S
 
-    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        S = self.subspace(q)
-        out, later = np.zeros(6), np.zeros(6)
-        for k in reversed(range(len(self.motions))):
-            # Later motions rotate C: dS_k/dt = -[their twist, S_k].
-            out -= cross(later) @ S[:, k] * v[k]
-            later = later + S[:, k] * v[k]
-        return out
-
     def random(self, rng: np.random.Generator) -> np.ndarray:
         """Single coordinates and all angles are standard normal, other lengths uniform in [-1/2, 1/2] m."""
         q = rng.standard_normal(self.num_positions)
@@ -140,9 +136,6 @@ class Planar(Coordinates):
     def subspace(self, q: np.ndarray) -> np.ndarray:
         return np.eye(6)[:, [0, 1, 5]]
 
-    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return np.zeros(6)
-
     def to_velocity(self, q: np.ndarray) -> np.ndarray:
         return self.to_rate(q).T
 
@@ -153,8 +146,7 @@ class Planar(Coordinates):
 class Analytic(Space):
     """General smooth transform of coordinates, such as that of an ellipsoid.
 
-    If the transform accepts complex coordinates, S is exact to rounding, by complex steps; otherwise by differences of fourth
-    order, as the rate of S is.
+    If the transform accepts complex coordinates, S is exact to rounding, by complex steps; otherwise by differences.
     """
 
     fixed = False
@@ -171,13 +163,6 @@ class Analytic(Space):
         back, directions = inverse(self.transform(q)), np.eye(len(q))
         slope = self._complex_slope if self.takes_complex else self._slope
         return np.array([_vee(back @ slope(q, direction)) for direction in directions]).T
-
-    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        speed = np.abs(v).max(initial=0.0)
-        if speed == 0.0:
-            return np.zeros(6)
-        step = STEP / speed
-        return sum(weight * self.subspace(q + place * step * v) @ v for place, weight in STENCIL) / step
 
     @cached_property
     def takes_complex(self) -> bool:
@@ -217,10 +202,6 @@ class Reversed(Space):
 
     def subspace(self, q: np.ndarray) -> np.ndarray:
         return -adjoint(self.space.transform(q)) @ self.space.subspace(q)
-
-    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        # The change of the axes contributes [V, V] = 0.
-        return -adjoint(self.space.transform(q)) @ self.space.bias(q, v)
 
     def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
         return self.space.at(inverse(T), last)
