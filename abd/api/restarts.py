@@ -38,9 +38,7 @@ class Restarts(Running):
             SceneError: a joint or coordinate is unknown, or bodies would overlap; no body is moved.
         """
         setter = CoordinateSetter(self.model, self.stepper.q, self.coordinates)
-        for (joint, coordinate), value in values.items():
-            setter.request(joint, coordinate, value)
-        result = setter.solve()
+        result = setter.set_coordinates(values)
         if result.converged and (at_ends := self._at_ends(result)):
             result = replace(setter.set_coordinates(at_ends), status=result.status, requested=result.requested)
         if result.converged:

@@ -16,6 +16,7 @@ from abd.joints.coordinates.readings import JointReader, Readings
 from abd.joints.rows.change import Constant
 from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.system import TURN, JointMemory
+from abd.joints.rows.table import rates
 from abd.model import WORLD, Model
 from abd.potentials.integrators import longest
 from abd.step.host_copies import HostCopies
@@ -108,7 +109,7 @@ class JointRows:
     def _stiff_drives(self, time: PerBody, h: PerBody, previous_h: PerBody) -> Iterator[tuple]:
         """Yield position and velocity drives: row, function of time [s], whether it is a velocity, and its three times [s]."""
         system, laws = self.backend.system, self.backend.system.row_laws
-        for row in system.stiff_drives:
+        for row in np.flatnonzero(laws.active & system.stiff_drives).tolist():
             is_velocity = bool(laws.follows[row])
             times = (of_body(one, int(system.row_bodies[1][row])) for one in (time, h, previous_h))
             yield row, (laws.rate_of if is_velocity else laws.target_of)[row], is_velocity, *times
@@ -167,7 +168,8 @@ class JointRows:
             turned[bodies[is_driven]] = True
         if 2.0 * longest(h) * fastest > TURN:
             table = joints.table
-            fast = np.broadcast_to(h, len(excluded))[table.child] * np.abs(joints.turn_rates(*self.copies.present)) > TURN
+            fast = np.broadcast_to(h, len(excluded))[table.child] * np.abs(rates(table, *self.copies.present)) > TURN
+            fast &= table.counts_turns
             turned[table.child[fast]] = turned[table.parent[fast]] = True
         return self._turn_verdict(turned[:-1], excluded)
 

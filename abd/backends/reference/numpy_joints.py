@@ -149,14 +149,11 @@ class NumpyJoints:
     def _jacobian(self, q: np.ndarray) -> tuple[Jacobian, np.ndarray]:
         """Return derivatives and values (R,) of the rows."""
         s, n = self.system, self.n
-        measured, child, parent = table.linearize(s.table, q, self.reference)
-        x, slope = measured_rows.evaluate(s.rows, measured)
-        J = np.zeros((len(s.rows), n, 12))
-        m, row = s.rows.term_measure, s.rows.term_row
-        np.add.at(J, (row, s.table.child[m]), slope[:, None] * child[m])
-        inner = s.table.parent[m] != WORLD
-        np.add.at(J, (row[inner], s.table.parent[m][inner]), (slope[:, None] * parent[m])[inner])
-        row, body = np.nonzero(J.any(axis=2))
+        x, sides = s.linearize(q, self.reference)
+        J = np.zeros((len(s.rows), n + 1, 12))  # the last body is the world
+        for body, gradient in sides:
+            np.add.at(J, (s.rows.term_row, body), gradient)
+        row, body = np.nonzero(J[:, :n].any(axis=2))
         return Jacobian(row, body, J[row, body]), x
 
     def values(self, q: np.ndarray) -> np.ndarray:

@@ -62,8 +62,7 @@ class CoordinateSetter:
 
     def set_coordinate(self, joint: int | str, coordinate: int | str, value: float) -> Assembly:
         """Request one coordinate [m or rad] and solve, including pending requests."""
-        self.request(joint, coordinate, value)
-        return self.solve()
+        return self.set_coordinates({(joint, coordinate): value})
 
     def set_coordinates(self, values: Mapping[tuple[int | str, int | str], float]) -> Assembly:
         """Request several coordinates, (joint, coordinate) -> value [m or rad], and solve."""

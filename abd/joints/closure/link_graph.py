@@ -81,47 +81,28 @@ def joined_components(model: Model) -> np.ndarray:
 
 
 def _blocks(ends: np.ndarray, size: int) -> np.ndarray:
-    """(e,) biconnected component of every edge (Hopcroft and Tarjan 1973, without recursion).
+    """(e,) biconnected component of every edge: two edges share one if a chain of loops with common edges connects them.
 
-    Parallel edges form a loop of two; an edge from the ground to itself is its own block.
+    Every edge outside a spanning tree closes one loop with the tree. An edge from the ground to itself is its own block.
     """
     neighbours: list[list[tuple[int, int]]] = [[] for _ in range(size)]
     for edge, (a, b) in enumerate(ends.tolist()):
-        if a != b:
-            neighbours[a].append((b, edge))
-            neighbours[b].append((a, edge))
-    block = np.full(len(ends), -1)
-    depth, low = [-1] * size, [0] * size
-    count = 0
-    for root in [size - 1, *range(size - 1)]:
+        neighbours[a].append((b, edge))
+        neighbours[b].append((a, edge))
+    depth, above = [-1] * size, [(-1, -1)] * size  # node and edge towards the root
+    for root in range(size):
         if depth[root] >= 0:
             continue
-        depth[root] = low[root] = 0
-        path, open_edges = [(root, -1, iter(neighbours[root]))], []
-        while path:
-            node, entry, others = path[-1]
-            step = next(((other, edge) for other, edge in others if edge != entry), None)
-            if step is None:
-                path.pop()
-                if path:
-                    above = path[-1][0]
-                    low[above] = min(low[above], low[node])
-                    if low[node] >= depth[above]:
-                        edge = -1
-                        while edge != entry:
-                            edge = open_edges.pop()
-                            block[edge] = count
-                        count += 1
-                continue
-            other, edge = step
-            if depth[other] < 0:
-                depth[other] = low[other] = depth[node] + 1
-                open_edges.append(edge)
-                path.append((other, edge, iter(neighbours[other])))
-            elif depth[other] < depth[node]:
-                open_edges.append(edge)
-                low[node] = min(low[node], depth[other])
-    for edge in np.flatnonzero(block < 0):
-        block[edge] = count
-        count += 1
-    return block
+        depth[root], found = 0, [root]
+        for node in found:
+            for other, edge in neighbours[node]:
+                if depth[other] < 0:
+                    depth[other], above[other] = depth[node] + 1, (node, edge)
+                    found.append(other)
+    loops, of_tree = [], {edge for _, edge in above}
+    for edge, (a, b) in enumerate(ends.tolist()):
+        while edge not in of_tree and a != b:
+            a, b = (a, b) if depth[a] >= depth[b] else (b, a)
+            a, along = above[a]
+            loops.append((edge, along))
+    return connected_labels(len(ends), np.array(loops, dtype=int).reshape(-1, 2))

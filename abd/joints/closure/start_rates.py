@@ -19,11 +19,10 @@ from abd.joint_list import JointList
 from abd.joints.closure.link_graph import connected_labels, joined_components, members
 from abd.joints.rows.batches import batches
 from abd.joints.rows.laws import Role
-from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, single_clusters
+from abd.joints.rows.rigid_rows import RigidRows, rigid_rows, rotations_and_spins, single_clusters
 from abd.joints.rows.sizes import at_joints
 from abd.joints.rows.springs import mobility_roots
 from abd.model import Kind, Model
-from abd.rotations import axial
 
 NEGLIGIBLE_CHANGE = 1e-6
 """Largest change of a velocity, relative to the largest velocity of its world [1/s and per length], without a note."""
@@ -83,8 +82,7 @@ def _consistent_velocities(
     q, qd, bodies = model.bodies.q, model.bodies.qd, model.bodies
     rows = rigid_rows(model, q)
     A = q[:, 3:].reshape(-1, 3, 3)
-    W = qd[:, 3:].reshape(-1, 3, 3) @ np.linalg.inv(A)
-    u = np.concatenate([qd[:, :3] / rows.length, axial(W)], axis=1)
+    u = np.concatenate([qd[:, :3] / rows.length, rotations_and_spins(q, qd)[1]], axis=1)
     chosen, rate = _rows(model, rows, requested)
     clusters = single_clusters(rows)
     J = rows.jacobian(q)[chosen]

@@ -341,17 +341,15 @@ class Mechanism:
             names = ", ".join(self.joints[k].name for k in self.loops)
             raise ValueError(f"the motion does not determine wrenches if joints close loops: {names}")
         poses, out = self._poses(q), np.zeros((len(self.joints), 6))
-        carried = np.zeros((len(poses), 6))
-        carried[:WORLD] = self._forces(q, v, rate, self.gravity) - self._in_body_axes(q, wrenches)
+        own = self._forces(q, v, rate, self.gravity) - self._in_body_axes(q, wrenches)
+        carried = np.append(np.einsum("nij,ni->nj", self._to_body(q), own), np.zeros((1, 6)), axis=0)  # about the world's origin
         for b in reversed(self.branches):
-            carried[b.inner] += adjoint(inverse(b.pose(q))).T @ carried[b.outer]
-            if b.joint < 0:
-                continue
-            joint, T = self.joints[b.joint], poses[b.outer]
-            sign = 1.0 if joint.child == b.outer else -1.0
-            anchor = (poses[joint.child] @ joint.child_frame)[:3, 3]
-            force, couple = T[:3, :3] @ carried[b.outer, :3], T[:3, :3] @ carried[b.outer, 3:]
-            out[b.joint] = sign * np.concatenate([force, couple + np.cross(T[:3, 3] - anchor, force)])
+            carried[b.inner] += carried[b.outer]
+            if b.joint >= 0:
+                joint = self.joints[b.joint]
+                force, couple = carried[b.outer].reshape(2, 3) * (1.0 if joint.child == b.outer else -1.0)
+                anchor = (poses[joint.child] @ joint.child_frame)[:3, 3]
+                out[b.joint] = np.concatenate([force, couple - np.cross(anchor, force)])
         return out
 
 

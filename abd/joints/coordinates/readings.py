@@ -26,7 +26,7 @@ from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rigid_rows import rotations_and_spins
 from abd.joints.rows.rows import residual
 from abd.joints.rows.system import JointMemory, JointSystem
-from abd.joints.rows.table import COLUMNS, by_twists, linearize, of_joints, rates, values
+from abd.joints.rows.table import COLUMNS, by_twists, of_joints, rates, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Model
 from abd.rotations import skew
@@ -202,11 +202,9 @@ class Readings:
     def _measured_wrenches(self) -> tuple[np.ndarray, np.ndarray]:
         """Joints (T,) of the terms of the measured rows, and their wrenches (T, 6) on the children."""
         system = self.system
-        measured, child, _ = linearize(system.table, self.q, self.memory.reference)
-        _, slope = row_values(system.rows, measured)
-        m = system.rows.term_measure
-        push = (self.row_force[system.rows.term_row] * slope)[:, None] * child[m]
-        joint = system.table.joint[m]
+        _, gradient = system.linearize(self.q, self.memory.reference)[1][0]
+        push = self.row_force[system.rows.term_row, None] * gradient
+        joint = system.table.joint[system.rows.term_measure]
         return joint, self.at_joint(self.q, joint, push)
 
     @cached_property

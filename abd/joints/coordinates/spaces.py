@@ -17,7 +17,7 @@ from abd.joints.measures.measures import Measure
 from abd.joints.measures.motions import product
 from abd.joints.measures.slopes import AGREEMENT, COMPLEX_STEP, STENCIL, STEP, is_analytic
 from abd.joints.rows.table import value_at
-from abd.rotations import adjoint, cross, exp, inverse, skew
+from abd.rotations import adjoint, cross, exp, inverse
 
 WHOLE_TURN = 2.0 * np.pi
 
@@ -55,8 +55,13 @@ class Space(ABC):
         """(nq,) random configuration."""
 
     def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """dS/dt v (6,) in axes of C."""
-        return np.zeros(6)
+        """dS/dt v (6,) in axes of C, by differences of fourth order unless S is constant."""
+        rate = self.to_rate(q) @ v
+        speed = np.abs(rate).max(initial=0.0)
+        if self.fixed or speed == 0.0:
+            return np.zeros(6)
+        step = STEP / speed
+        return sum(weight * self.subspace(q + place * step * rate) @ v for place, weight in STENCIL) / step
 
     def to_velocity(self, q: np.ndarray) -> np.ndarray:
         """(nv, nq) Jacobian of v by dq/dt."""
@@ -108,15 +113,6 @@ class Coordinates(Space):
             tail = tail @ adjoint(exp(-self.motions[k] * q[k]))
         return S
 
-    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        S = self.subspace(q)
-        out, later = np.zeros(6), np.zeros(6)
-        for k in reversed(range(len(self.motions))):
-            # Later motions rotate C: dS_k/dt = -[their twist, S_k].
-            out -= cross(later) @ S[:, k] * v[k]
-            later = later + S[:, k] * v[k]
-        return out
-
     def random(self, rng: np.random.Generator) -> np.ndarray:
         """Single coordinates and all angles are standard normal, other lengths uniform in [-1/2, 1/2] m."""
         q = rng.standard_normal(self.num_positions)
@@ -140,9 +136,6 @@ class Planar(Coordinates):
     def subspace(self, q: np.ndarray) -> np.ndarray:
         return np.eye(6)[:, [0, 1, 5]]
 
-    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return np.zeros(6)
-
     def to_velocity(self, q: np.ndarray) -> np.ndarray:
         return self.to_rate(q).T
 
@@ -153,14 +146,9 @@ class Planar(Coordinates):
 class Analytic(Space):
     """General smooth transform of coordinates, such as that of an ellipsoid.
 
-    If the transform accepts complex coordinates, its derivatives are exact to rounding. The first is a complex step.
-    The second along a motion uses Cauchy's formula over a circle of `RADIUS`, which must not contain singularities of
-    the transform. Other transforms are differentiated by differences of fourth order.
+    If the transform accepts complex coordinates, S is exact to rounding, by complex steps; otherwise by differences.
     """
 
-    RADIUS, POINTS = 0.05, 16
-    SECOND = ((-2.0, -1.0 / 12.0), (-1.0, 4.0 / 3.0), (0.0, -2.5), (1.0, 4.0 / 3.0), (2.0, -1.0 / 12.0))
-    """Offsets, in steps, and weights of the five-point formula of second derivatives."""
     fixed = False
 
     def __init__(self, function: Callable[[np.ndarray], np.ndarray], measures: list[Measure]):
@@ -175,23 +163,6 @@ class Analytic(Space):
         back, directions = inverse(self.transform(q)), np.eye(len(q))
         slope = self._complex_slope if self.takes_complex else self._slope
         return np.array([_vee(back @ slope(q, direction)) for direction in directions]).T
-
-    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        speed = np.abs(v).max(initial=0.0)
-        if speed == 0.0:
-            return np.zeros(6)
-        if self.takes_complex:
-            radius = self.RADIUS / speed
-            turns = np.exp(2j * np.pi * np.arange(self.POINTS) / self.POINTS)
-            values = np.array([self.function(q + radius * turn * v) for turn in turns])
-            second = 2.0 * np.mean(values * turns[:, None, None] ** -2, axis=0).real / radius**2
-        else:
-            step = 10.0 * STEP / speed
-            second = sum(weight * self.transform(q + place * step * v) for place, weight in self.SECOND) / step**2
-        twist = self.subspace(q) @ v
-        hat = np.zeros((4, 4))
-        hat[:3, :3], hat[:3, 3] = skew(twist[3:]), twist[:3]
-        return _vee(inverse(self.transform(q)) @ second - hat @ hat)
 
     @cached_property
     def takes_complex(self) -> bool:
@@ -231,10 +202,6 @@ class Reversed(Space):
 
     def subspace(self, q: np.ndarray) -> np.ndarray:
         return -adjoint(self.space.transform(q)) @ self.space.subspace(q)
-
-    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        # The change of the axes contributes [V, V] = 0.
-        return -adjoint(self.space.transform(q)) @ self.space.bias(q, v)
 
     def at(self, T: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
         return self.space.at(inverse(T), last)

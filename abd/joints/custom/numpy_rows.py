@@ -63,7 +63,7 @@ class NumpyRows:
         self.residual, self.jacobian, self.kinked = residual, jacobian, kinked
         self.takes_complex = False
         M, r, numbers = self._samples(p)
-        differences = self._by_differences(M, r, numbers, np.ones(len(M)))
+        differences = by_differences(self.values, M, r, numbers)
         self.takes_complex = jacobian is None and is_analytic(
             lambda: self._by_complex_steps(M, r, numbers), lambda found: worst_difference(found, differences) is None
         )
@@ -72,38 +72,24 @@ class NumpyRows:
 
     def values(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
         """See `RowFunction`."""
-        return self._shaped(self.residual(M, r, p), "function").real
+        return self._complex_values(M, r, p).real
 
     def slopes(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `RowFunction`."""
         if self.jacobian is not None:
             return self.values(M, r, p), self._shaped(self.jacobian(M, r, p), "Jacobian", 12)
-        slopes = self._by_complex_steps(M, r, p) if self.takes_complex else self._by_differences(M, r, p, length)
+        slopes = self._by_complex_steps(M, r, p) if self.takes_complex else by_differences(self.values, M, r, p, length)
         if self.kinked is not None:
             rows, by_wrench = self.kinked
             slopes[:, rows] = by_wrench(M, r, p)
         return self.values(M, r, p), slopes
 
-    # derivatives -------------------------------------------------------------------------------------------------
+    def _complex_values(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return self._shaped(self.residual(M, r, p), "function")
 
     def _by_complex_steps(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
-        moved = self._moved(M, r, p, np.full((12, len(M)), 1j * COMPLEX_STEP))
+        moved = _moved(self._complex_values, M, r, p, np.full((12, len(M)), 1j * COMPLEX_STEP))
         return np.moveaxis(moved.imag / COMPLEX_STEP, 0, 2)
-
-    def _by_differences(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray) -> np.ndarray:
-        steps = np.where(np.arange(12)[:, None] < 9, STEP, STEP * length)
-        total = sum(weight * self._moved(M, r, p, place * steps) for place, weight in STENCIL)
-        return np.moveaxis(total.real / steps[:, :, None], 0, 2)
-
-    def _moved(self, M: np.ndarray, r: np.ndarray, p: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """(12, k, rows) with one feature at a time shifted by steps (12, k), in one call of the function."""
-        k = len(M)
-        features = np.concatenate([M.reshape(k, 9), r], axis=1) + np.eye(12)[:, None, :] * steps[:, :, None]
-        features = features.reshape(12 * k, 12)
-        moved = self.residual(features[:, :9].reshape(-1, 3, 3), features[:, 9:], np.tile(p, (12, 1)))
-        return self._shaped(moved, "function").reshape(12, k, self.count)
-
-    # checks ------------------------------------------------------------------------------------------------------
 
     def _samples(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """M, r and p of the sample poses at which all rows are finite."""
@@ -122,6 +108,22 @@ class NumpyRows:
             message = f"joint type {self.name!r}: the {what} returned an array of shape {out.shape}, not ({wanted})"
             raise SceneError.of(message, remedy="one column for every name in rows, then in coordinates")
         return out
+
+
+def by_differences(values: Residual, M: np.ndarray, r: np.ndarray, p: np.ndarray, length: np.ndarray | float = 1.0) -> np.ndarray:
+    """(k, rows, 12) derivatives of rows by the rows of M and by r; lengths (k,) [m] scale the steps in r."""
+    steps = np.where(np.arange(12)[:, None] < 9, STEP, STEP * np.broadcast_to(length, len(M)))
+    total = sum(weight * _moved(values, M, r, p, place * steps) for place, weight in STENCIL)
+    return np.moveaxis(total / steps[:, :, None], 0, 2)
+
+
+def _moved(values: Residual, M: np.ndarray, r: np.ndarray, p: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """(12, k, rows) with one feature at a time shifted by steps (12, k), in one call of the function."""
+    k = len(M)
+    features = np.concatenate([M.reshape(k, 9), r], axis=1) + np.eye(12)[:, None, :] * steps[:, :, None]
+    features = features.reshape(12 * k, 12)
+    moved = values(features[:, :9].reshape(-1, 3, 3), features[:, 9:], np.tile(p, (12, 1)))
+    return moved.reshape(12, k, moved.shape[1])
 
 
 def sample_poses() -> tuple[np.ndarray, np.ndarray]:

@@ -33,6 +33,13 @@ class CustomRows:
     p: np.ndarray
     length: np.ndarray
 
+    def evaluate(self, M: np.ndarray, r: np.ndarray, with_slopes: bool) -> tuple[np.ndarray, np.ndarray | None]:
+        """Values (e,) at M (k, 3, 3) and r (k, 3) of the pairs, and derivatives (e, 12) if `with_slopes`."""
+        if not with_slopes:
+            return self.function.values(M, r, self.p)[self.pair, self.row], None
+        f, g = self.function.slopes(M, r, self.p, self.length)
+        return f[self.pair, self.row], g[self.pair, self.row]
+
 
 def group_custom_rows(measures: list[Measure], owners: list[int]) -> tuple[CustomRows, ...]:
     """Group the custom measures by function; measures with equal `owners` share their frames."""
@@ -60,11 +67,8 @@ def evaluate_custom_rows(groups: tuple[CustomRows, ...], z: np.ndarray, with_slo
         return None
     out = np.zeros((len(z), 16))
     for one in groups:
-        M, r = z[one.first, :9].reshape(-1, 3, 3), z[one.first, 9:12]
+        values, slopes = one.evaluate(z[one.first, :9].reshape(-1, 3, 3), z[one.first, 9:12], with_slopes)
+        out[one.measure, 0] = values
         if with_slopes:
-            f, g = one.function.slopes(M, r, one.p, one.length)
-            out[one.measure, 1:13] = g[one.pair, one.row]
-        else:
-            f = one.function.values(M, r, one.p)
-        out[one.measure, 0] = f[one.pair, one.row]
+            out[one.measure, 1:13] = slopes
     return out

@@ -97,11 +97,11 @@ def functional(M=None, r=None, s=None, constant: float = 0.0) -> np.ndarray:
     return out
 
 
-def entry(i: int, j: int, weight: float = 1.0, constant: float = 0.0) -> np.ndarray:
-    """(16,) functional ``weight M_ij + constant``."""
+def entry(i: int, j: int, weight: float = 1.0) -> np.ndarray:
+    """(16,) functional ``weight M_ij``."""
     M = np.zeros((3, 3))
     M[i, j] = weight
-    return functional(M=M, constant=constant)
+    return functional(M=M)
 
 
 def along(k: int, weight: float = 1.0) -> np.ndarray:

@@ -21,7 +21,7 @@ from abd.joints.rows.laws import Law, Role
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rows import by_states, residual
 from abd.joints.rows.system import JointSystem
-from abd.joints.rows.table import by_twists, linearize, values
+from abd.joints.rows.table import by_twists, values
 from abd.joints.types import TYPES
 from abd.model import WORLD, Kind, Model
 from abd.rotations import axial, polar, rotations, skew
@@ -90,15 +90,13 @@ class RigidRows:
         from scipy.sparse import csr_matrix
 
         system = self.system
-        t, terms, term_row = system.table, system.rows.term_measure, system.rows.term_row
-        measured, *gradients = linearize(t, q, system.initial if reference is None else reference)
-        slope = row_values(system.rows, measured)[1]
-        parts = []
-        for body, gradient in zip((t.child, t.parent), gradients, strict=True):
-            parts.append((term_row, body[terms], slope[:, None] * by_twists(gradient, q, body)[terms]))
-        last = np.arange(len(system.rows), len(self))
-        for body, gradient in by_states(system.linear, *self.components):
-            parts.append((last, body, by_twists(gradient, q, body)))
+        sides = system.linearize(q, system.initial if reference is None else reference)[1]
+        linear, last = by_states(system.linear, *self.components), np.arange(len(system.rows), len(self))
+        parts = [
+            (row, body, by_twists(gradient, q, body))
+            for row, of_rows in ((system.rows.term_row, sides), (last, linear))
+            for body, gradient in of_rows
+        ]
         row, body, twist = (np.concatenate(column) for column in zip(*parts, strict=True))
         twist = twist * self.scale[row][:, None] * np.repeat([self.length, 1.0], 3)
         twist[body == WORLD] = 0.0

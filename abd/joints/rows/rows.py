@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from abd.joint_list import JointList
 from abd.joint_model import Joint
@@ -20,7 +20,7 @@ from abd.joints.rows.batches import PerJoint, batches
 from abd.joints.rows.sizes import EXACT_RATIO
 from abd.joints.types import TYPES
 from abd.model import WORLD
-from abd.potentials.elements import STATE_ORDER
+from abd.potentials.elements import STATE_ORDER, body_gradient
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,8 @@ def by_states(rows: Rows, row: np.ndarray, axis: np.ndarray) -> list[tuple[np.nd
     Returns:
         for the child and for the parent: bodies (k,), and derivatives (k, 12) by their states.
     """
-    k, out = np.arange(len(row)), []
-    for body, Y in ((rows.child, rows.Yc), (rows.parent, -rows.Yp)):
-        g = np.zeros((len(row), 12))
-        g[k, axis] = Y[row, 0]
-        g[k[:, None], 3 + 3 * axis[:, None] + np.arange(3)] = Y[row, 1:]
-        out.append((body[row], g))
-    return out
+    unit = np.eye(3)[axis]
+    return [(rows.child[row], body_gradient(unit, rows.Yc[row])), (rows.parent[row], body_gradient(-unit, rows.Yp[row]))]
 
 
 def energy(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.ndarray:
@@ -129,11 +124,10 @@ def gradient(rows: Rows, q: np.ndarray, shift: np.ndarray | float = 0.0) -> np.n
 
 def pull_back(rows: Rows, f: np.ndarray, bodies: int) -> np.ndarray:
     """Gradient (n, 12) of an energy with the derivatives f (m, 3) by the residuals."""
-    out = np.zeros((bodies, 3, 4))
-    np.add.at(out, rows.child, f[:, :, None] * rows.Yc[:, None, :])
-    inner = rows.parent != WORLD
-    np.subtract.at(out, rows.parent[inner], (f[:, :, None] * rows.Yp[:, None, :])[inner])
-    return np.concatenate([out[:, :, 0], out[:, :, 1:].reshape(-1, 9)], axis=1)
+    out = np.zeros((bodies + 1, 12))  # the last body is the world
+    np.add.at(out, rows.child, body_gradient(f, rows.Yc))
+    np.subtract.at(out, rows.parent, body_gradient(f, rows.Yp))
+    return out[:WORLD]
 
 
 def hessian(rows: Rows, bodies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -155,26 +149,10 @@ def hessian(rows: Rows, bodies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return diagonal, np.stack([keys // bodies, keys % bodies], axis=1).astype(np.int32), blocks
 
 
-PORTION = 512
-"""Blocks per chunk; a chunk fits into the cache."""
-
-
 def _summed(slot: np.ndarray, K: np.ndarray, Ya: np.ndarray, Yb: np.ndarray, count: int) -> np.ndarray:
-    """(count, 12, 12) blocks ``diag(K) (x) Ya Yb^T`` in q order; blocks of one slot (m,) are summed in their order.
-
-    Only three of sixteen entries are nonzero; they are computed one at a time for a chunk of blocks.
-    """
+    """(count, 12, 12) blocks ``diag(K) (x) Ya Yb^T`` in q order; blocks of one slot (m,) are summed in their order."""
+    each = K[:, :, None, None] * (Ya[:, :, None] * Yb[:, None, :])[:, None]
+    of_slot = csr_matrix((np.ones(len(slot)), (slot, np.arange(len(slot)))), shape=(count, len(slot)))
     out = np.zeros((count, 12, 12))
-    order = np.argsort(slot, kind="stable")
-    cuts = np.searchsorted(slot[order], np.arange(0, count + PORTION, PORTION))
-    for portion, (first, last) in enumerate(pairwise(cuts)):
-        rows, blocks = order[first:last], out[portion * PORTION : (portion + 1) * PORTION]
-        place, k, ya, yb = slot[rows] - portion * PORTION, K[rows].T, Ya[rows].T, Yb[rows].T
-        for a in range(4):
-            for b in range(4):
-                product = ya[a] * yb[b]
-                for r in range(3):
-                    blocks[:, STATE_ORDER[r, a], STATE_ORDER[r, b]] = np.bincount(
-                        place, k[r] * product, minlength=len(blocks)
-                    )
+    out[:, STATE_ORDER[:, :, None], STATE_ORDER[:, None, :]] = (of_slot @ each.reshape(-1, 48)).reshape(-1, 3, 4, 4)
     return out

@@ -16,10 +16,9 @@ from __future__ import annotations
 import numpy as np
 
 from abd.joints.rows.laws import SPRINGS, Law, Role
-from abd.joints.rows.measured_rows import evaluate
 from abd.joints.rows.rows import by_states
 from abd.joints.rows.system import JointSystem
-from abd.joints.rows.table import by_twists, linearize
+from abd.joints.rows.table import by_twists
 from abd.model import WORLD, Kind, Model
 from abd.potentials.free_motion import inertia
 from cuda_kernels.shared import slots
@@ -96,11 +95,9 @@ def _by_twist(model: Model, roots: np.ndarray, body: np.ndarray, gradient: np.nd
 
 def _measured_gradients(model: Model, system: JointSystem, roots: np.ndarray) -> np.ndarray:
     """(R, 12) mass-weighted gradients of the measured rows, by child and parent."""
-    rows, table, out = system.rows, system.table, np.zeros((len(system.rows), 12))
-    measured, *gradients = linearize(table, model.bodies.q)
-    slope, row, m = evaluate(rows, measured)[1], rows.term_row, rows.term_measure
-    for side, (of, gradient) in enumerate(zip((table.child, table.parent), gradients, strict=True)):
-        np.add.at(out[:, 6 * side : 6 * side + 6], row, slope[:, None] * _by_twist(model, roots, of[m], gradient[m]))
+    out = np.zeros((len(system.rows), 12))
+    for side, (body, gradient) in enumerate(system.linearize(model.bodies.q)[1]):
+        np.add.at(out[:, 6 * side : 6 * side + 6], system.rows.term_row, _by_twist(model, roots, body, gradient))
     return out
 
 
@@ -110,7 +107,7 @@ def resolved(model: Model, system: JointSystem) -> np.ndarray:
     """
     a = system.row_laws
     turn = turns(model, system)
-    x = evaluate(system.rows, linearize(system.table, model.bodies.q)[0])[0]
+    x = system.linearize(model.bodies.q)[0]
     swings = a.rotary & (0.5 * turn**2 * np.abs(x - a.target) > LARGEST_SWING)
     out = (turn > 0.0) & (turn <= RESOLVED) & (a.law == Law.QUADRATIC) & ~a.exact & ~a.follows & ~swings
     # rows whose targets change in every step
@@ -126,15 +123,14 @@ def pulls(system: JointSystem, which: np.ndarray, stiffness_weight: np.ndarray, 
         stiffness_weight: (R,) weights of the rows in the incremental potential.
         near: (m,) values near which angles are counted.
     """
-    n, t, rows, a = len(q), system.table, system.rows, system.row_laws
-    measured, child, parent = linearize(t, q, near)
-    x, slope = evaluate(rows, measured)
-    force, chosen = -a.stiffness * (x - a.target), np.isin(rows.term_row, which)
-    row, m = rows.term_row[chosen], rows.term_measure[chosen]
-    each, out = (force[row] * slope[chosen])[:, None], np.zeros((2, n + 1, 12))
-    for bodies, gradient in ((t.child[m], child[m]), (np.where(t.parent[m] == WORLD, n, t.parent[m]), parent[m])):
-        np.add.at(out[0], bodies, each * gradient)
-        np.add.at(out[1], bodies, stiffness_weight[row, None] * each * gradient)
+    n, a = len(q), system.row_laws
+    x, sides = system.linearize(q, near)
+    chosen = np.isin(system.rows.term_row, which)
+    row, out = system.rows.term_row[chosen], np.zeros((2, n + 1, 12))  # the last body is the world
+    force = (-a.stiffness * (x - a.target))[row, None]
+    for body, gradient in sides:
+        np.add.at(out[0], body[chosen], force * gradient[chosen])
+        np.add.at(out[1], body[chosen], stiffness_weight[row, None] * force * gradient[chosen])
     return np.concatenate([by_twists(one[:n], q, np.arange(n)) for one in out], axis=1)
 
 

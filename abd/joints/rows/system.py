@@ -19,7 +19,7 @@ from abd.joints.rows.laws import LIMITS, SPRINGS, Law, Role, RowLaws
 from abd.joints.rows.measured_rows import ForceLaw, MeasuredRows
 from abd.joints.rows.measured_rows import evaluate as row_values
 from abd.joints.rows.rows import Rows
-from abd.joints.rows.table import MeasureTable, frames, motion, rates, values
+from abd.joints.rows.table import MeasureTable, frames, linearize, motion, values
 from abd.rotations import pose
 from cuda_kernels.shared import slots
 from cuda_kernels.shared.bodies import PER_H, RATE_NEW, RATE_OLD, REST_BEFORE, REST_NOW, REST_RATE, WEIGHTS
@@ -151,13 +151,8 @@ class JointSystem:
         return {(int(a.joint[row]), a.name[row]): float(a.mass_stiffness[row]) for row in rows}
 
     @cached_property
-    def stiff_drives(self) -> list[int]:
-        """Rows of active drives that keep a position or a speed as stiffly as their joint."""
-        return np.flatnonzero(self.row_laws.active & self._stiff_drives).tolist()
-
-    @cached_property
-    def _stiff_drives(self) -> np.ndarray:
-        """(R,) bool, drives without a gain, active or not."""
+    def stiff_drives(self) -> np.ndarray:
+        """(R,) bool, drives without a gain, active or not: they keep a position or a speed as stiffly as their joint."""
         a = self.row_laws
         return np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0) & (a.role == Role.DRIVE)
 
@@ -174,21 +169,17 @@ class JointSystem:
         """Whether the force of any row has kinks: `friction_bodies` is not empty."""
         return len(self.friction_bodies) > 0
 
-    @property
-    def has_uneven_forces(self) -> bool:
-        """Whether the force of any row may change within Newton's tolerance: `friction_bodies`, barriers, ropes."""
-        return self.has_friction or self.has_barriers or self._has_yielding_ropes
-
     @cached_property
-    def _has_yielding_ropes(self) -> bool:
-        """Whether any rope or gap is not exact."""
+    def has_uneven_forces(self) -> bool:
+        """Whether the force of any row may change within Newton's tolerance: `friction_bodies`, barriers, ropes that yield."""
         a = self.row_laws
-        return bool((a.active & (a.law == Law.ONE_SIDED) & ~a.exact).any())
+        ropes = a.active & (a.law == Law.ONE_SIDED) & ~a.exact
+        return self.has_friction or self.has_barriers or bool(ropes.any())
 
     @cached_property
     def turning(self) -> np.ndarray:
         """(R,) bool, angles whose target a drive without a gain prescribes."""
-        return self._stiff_drives & self.row_laws.rotary & ~self.row_laws.follows
+        return self.stiff_drives & self.row_laws.rotary & ~self.row_laws.follows
 
     @cached_property
     def limits(self) -> np.ndarray:
@@ -217,7 +208,7 @@ class JointSystem:
         """
         a = self.row_laws
         out, begins, lengths = np.zeros(len(self.rows)), self.of_rows(time), self.of_rows(h)
-        for row in np.flatnonzero(a.active & a.rotary & a.follows & self._stiff_drives):
+        for row in np.flatnonzero(a.active & a.rotary & a.follows & self.stiff_drives):
             rate, end = a.rate_of.get(int(row)), float(begins[row] + lengths[row])
             out[row] = lengths[row] * (a.rate[row] if rate is None else rate(end))
         for row in np.flatnonzero(a.active & self.turning):
@@ -243,10 +234,6 @@ class JointSystem:
             turn[measures[unknown]] = -(slope[terms] * turn[measures])[~unknown].sum() / slope[terms[unknown]]
             out[row] = np.abs(np.where(self.table.counts_turns[measures], turn[measures], 0.0)).max()
         return out
-
-    def turn_rates(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """(m,) rates [rad/s] of the measures that count turns at q, qd (n, 12); 0 for others."""
-        return np.where(self.table.counts_turns, rates(self.table, q, qd), 0.0)
 
     def fresh_memory(
         self, q: np.ndarray, qd: np.ndarray, present: JointMemory | None = None, bodies: np.ndarray | None = None
@@ -422,6 +409,14 @@ class JointSystem:
     def rates(self, q: np.ndarray, qd: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Rates (R,) of the rows in a state q, qd (n, 12), with angles counted from values `reference` (m,) of measures."""
         return self._along_rows(*motion(self.table, q, qd, reference))[1]
+
+    def linearize(self, q: np.ndarray, reference: np.ndarray | None = None) -> tuple[np.ndarray, list[tuple]]:
+        """Values (R,) of the rows in q (n, 12); for the children and the parents: bodies (T,), and derivatives (T, 12) of the
+        terms by their states."""
+        measured, *gradients = linearize(self.table, q, reference)
+        x, slope = row_values(self.rows, measured)
+        m, bodies = self.rows.term_measure, (self.table.child, self.table.parent)
+        return x, [(body[m], slope[:, None] * one[m]) for body, one in zip(bodies, gradients, strict=True)]
 
     def _along_rows(self, measured: np.ndarray, speeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and rates (R,) of the rows from those of the measures (m,)."""

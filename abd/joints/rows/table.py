@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -18,8 +18,6 @@ from abd.rotations import polar
 
 COLUMNS = {"kind": (np.int32,), "numbers": (float, NUMBERS), "scale": (float,), "offset": (float,), "rotary": (bool,)}
 """Columns of measures: type and shape of an entry."""
-PORTION = 4096
-"""Measures per chunk of an evaluation; intermediate results of a chunk fit into the cache."""
 
 
 @dataclass(frozen=True)
@@ -109,16 +107,8 @@ def frames(table: MeasureTable, q: np.ndarray, rigid: bool = False) -> tuple[np.
 
 def values(table: MeasureTable, q: np.ndarray, reference: np.ndarray | None = None) -> np.ndarray:
     """(m,) values at states q (n, 12); angles nearest to `reference` (m,) if given."""
-    f = _in_portions(lambda part: _evaluate(part, q, with_slopes=False)[3], table)
+    f = _evaluate(table, q, with_slopes=False)[3]
     return nearest(table, table.scale * f + table.offset, reference)
-
-
-def _in_portions(function: Callable[[MeasureTable], np.ndarray], table: MeasureTable) -> np.ndarray:
-    """(m,) numbers of measures by a function of `PORTION` of them at a time."""
-    if table.custom or len(table) <= PORTION:
-        return function(table)
-    parts = [slice(first, first + PORTION) for first in range(0, len(table), PORTION)]
-    return np.concatenate([function(table.part(part)) for part in parts])
 
 
 def _evaluate(
@@ -162,7 +152,7 @@ def linearize(
 
 def rates(table: MeasureTable, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """(m,) rates of measures at states q and velocities qd (n, 12)."""
-    return _in_portions(lambda part: motion(part, q, qd)[1], table)
+    return motion(table, q, qd)[1]
 
 
 def motion(

@@ -10,7 +10,7 @@ import warp as wp
 from abd.backends.device.cuda_support import start_warp
 from abd.backends.device.device import Device
 from abd.errors import DeviceError
-from abd.joints.custom.numpy_rows import STENCIL, STEP, compare, sample_poses
+from abd.joints.custom.numpy_rows import by_differences, compare, sample_poses
 from abd.joints.measures.custom_rows import CustomRows
 from abd.joints.rows.table import MeasureTable
 from cuda_kernels.joints import custom_measures as kernels
@@ -97,7 +97,7 @@ class WarpRows:
         M, r = sample_poses()
         numbers = np.tile(p, (len(M), 1))
         found = self.slopes(M, r, numbers, np.ones(len(M)))[1]
-        compare(name, names, found, self._by_differences(M, r, numbers))
+        compare(name, names, found, by_differences(self.values, M, r, numbers))
 
     def values(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
         """See `RowFunction`."""
@@ -123,17 +123,6 @@ class WarpRows:
         items.r.numpy()[:] = np.repeat(r, self.count, axis=0)
         items.evaluate()
         return items
-
-    def _by_differences(self, M: np.ndarray, r: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """(k, rows, 12) derivatives with respect to M and r by finite differences."""
-        features = np.concatenate([M.reshape(-1, 9), r], axis=1)
-        total = np.zeros((len(M), self.count, 12))
-        for column in range(12):
-            for place, weight in STENCIL:
-                moved = features.copy()
-                moved[:, column] += place * STEP
-                total[:, :, column] += weight * self.values(moved[:, :9].reshape(-1, 3, 3), moved[:, 9:], p)
-        return total / STEP
 
 
 class CustomMeasures:
@@ -186,15 +175,10 @@ class _HostGroup:
         self._first = np.searchsorted(group.measure, group.first)
 
     def evaluate(self, with_slopes: bool) -> None:
-        group = self.group
-        M, r = self.M.numpy()[self._first], self.r.numpy()[self._first]
+        values, slopes = self.group.evaluate(self.M.numpy()[self._first], self.r.numpy()[self._first], with_slopes)
+        self.values.numpy()[:] = values
         if with_slopes:
-            f, g = group.function.slopes(M, r, group.p, group.length)
-            each = g[group.pair, group.row]
-            self.by_M.numpy()[:], self.by_r.numpy()[:] = each[:, :9].reshape(-1, 3, 3), each[:, 9:]
-        else:
-            f = group.function.values(M, r, group.p)
-        self.values.numpy()[:] = f[group.pair, group.row]
+            self.by_M.numpy()[:], self.by_r.numpy()[:] = slopes[:, :9].reshape(-1, 3, 3), slopes[:, 9:]
 
 
 def refuse_host_functions(groups: tuple[CustomRows, ...], device: str, reached: bool) -> None:
