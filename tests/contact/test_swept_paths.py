@@ -143,13 +143,16 @@ def test_resting_and_sliding_bodies_have_no_rejected_paths():
     assert all(report.substeps == 1 for report in reports)
 
 
-def test_fast_impact_equals_that_at_a_hundredth_of_the_step():
-    """A spinning box that moves half its size per step hits the plate with the attitude at the impact."""
-    pair_of = projectiles.PAIRS["box at fixed plate"]
-    for seed in (0, 1000):
+def test_fast_impacts_equal_those_at_a_hundredth_of_the_step():
+    """A spinning box that moves half its size per step hits the plate with the attitude at the impact.
+
+    Which corner hits next depends on all digits, so that single impacts differ by a third at any two steps: the median counts."""
+    pair_of, errors = projectiles.PAIRS["box at fixed plate"], []
+    for seed in range(0, 9000, 1000):
         end, fine = (projectiles.run(pair_of, 0.5, 1.0, seed, NAME, finer) for finer in (1, 100))
-        assert np.linalg.norm(end.impulse - fine.impulse) <= 0.2 * np.linalg.norm(fine.impulse)
-        assert abs(end.energy - fine.energy) <= 0.2 * fine.available_energy
+        impulse = np.linalg.norm(end.impulse - fine.impulse) / np.linalg.norm(fine.impulse)
+        errors.append((impulse, abs(end.energy - fine.energy) / fine.available_energy))
+    assert (np.median(errors, axis=0) <= (0.1, 0.05)).all()
 
 
 class HostCopy:
