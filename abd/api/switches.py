@@ -237,9 +237,10 @@ class Switches:
 
     def before_step(self) -> None:
         """Enable contact of pairs that have separated since their joint broke."""
-        parting, n = self.now.parting, len(self.off)
+        parting = self.now.parting
         if not len(parting):
             return
+        n = len(self.off)
         moved = np.isin(np.arange(n), bodies_of(parting, n))
         found = Surveyor(self.present(parting=parting)).survey(self._stepper.q, moved=moved)
         pairs = [(one.first, one.second) for one in found.touching] + [pair[:2] for pair in found.deep]

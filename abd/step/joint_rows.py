@@ -109,7 +109,7 @@ class JointRows:
     def _stiff_drives(self, time: PerBody, h: PerBody, previous_h: PerBody) -> Iterator[tuple]:
         """Yield position and velocity drives: row, function of time [s], whether it is a velocity, and its three times [s]."""
         system, laws = self.backend.system, self.backend.system.row_laws
-        for row in np.flatnonzero(laws.active & system.stiff_drives).tolist():
+        for row in system.stiff_drives:
             is_velocity = bool(laws.follows[row])
             times = (of_body(one, int(system.row_bodies[1][row])) for one in (time, h, previous_h))
             yield row, (laws.rate_of if is_velocity else laws.target_of)[row], is_velocity, *times

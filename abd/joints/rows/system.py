@@ -151,8 +151,13 @@ class JointSystem:
         return {(int(a.joint[row]), a.name[row]): float(a.mass_stiffness[row]) for row in rows}
 
     @cached_property
-    def stiff_drives(self) -> np.ndarray:
-        """(R,) bool, drives without a gain, active or not: they keep a position or a speed as stiffly as their joint."""
+    def stiff_drives(self) -> list[int]:
+        """Rows of active drives that keep a position or a speed as stiffly as their joint."""
+        return np.flatnonzero(self.row_laws.active & self._stiff_drives).tolist()
+
+    @cached_property
+    def _stiff_drives(self) -> np.ndarray:
+        """(R,) bool, drives without a gain, active or not."""
         a = self.row_laws
         return np.isin(a.law, (Law.QUADRATIC, Law.SATURATED)) & (a.mass_stiffness > 0.0) & (a.role == Role.DRIVE)
 
@@ -179,7 +184,7 @@ class JointSystem:
     @cached_property
     def turning(self) -> np.ndarray:
         """(R,) bool, angles whose target a drive without a gain prescribes."""
-        return self.stiff_drives & self.row_laws.rotary & ~self.row_laws.follows
+        return self._stiff_drives & self.row_laws.rotary & ~self.row_laws.follows
 
     @cached_property
     def limits(self) -> np.ndarray:
@@ -208,7 +213,7 @@ class JointSystem:
         """
         a = self.row_laws
         out, begins, lengths = np.zeros(len(self.rows)), self.of_rows(time), self.of_rows(h)
-        for row in np.flatnonzero(a.active & a.rotary & a.follows & self.stiff_drives):
+        for row in np.flatnonzero(a.active & a.rotary & a.follows & self._stiff_drives):
             rate, end = a.rate_of.get(int(row)), float(begins[row] + lengths[row])
             out[row] = lengths[row] * (a.rate[row] if rate is None else rate(end))
         for row in np.flatnonzero(a.active & self.turning):
