@@ -8,9 +8,8 @@ from on_device import DEVICE, NAME
 import abd
 from abd.errors import DeviceError, SceneError
 from abd.joints.measures.slopes import differences
-from abd.joints.rows.measured_rows import ForceLaw
+from abd.joints.rows.measured_rows import integral
 from abd.scene.schema.formula import NamedFormula
-from cuda_kernels.shared import slots
 
 pytestmark = pytest.mark.device
 
@@ -156,9 +155,7 @@ FORMULAS = (
 
 @pytest.mark.parametrize("corner", [0.01, 0.4, 0.99])
 def test_the_work_of_a_force_with_a_corner_is_accurate(corner):
-    p = np.zeros(slots.COUNT)
-    ForceLaw(lambda at: max(0.0, at[0] - corner)).set(p, 1.0, 1.0, 0.0)
-    assert -p[slots.ENERGY] == pytest.approx(0.5 * (1.0 - corner) ** 2, rel=1e-9)
+    assert integral(lambda s: max(0.0, s - corner), 0.0, 1.0) == pytest.approx(0.5 * (1.0 - corner) ** 2, rel=1e-9)
 
 
 def test_a_root_at_zero_has_the_slope_of_differences():
