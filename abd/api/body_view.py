@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from abd.api.loads import Given, Load, require_dynamic
-from abd.api.restarts import Restarts
 from abd.api.springs import Spring
+from abd.api.state_changes import StateChanges
 from abd.api.views import Vector, finite
 from abd.by_bodies import of_body
 from abd.energies import spin
@@ -30,7 +30,7 @@ class BodyView(KnownAttributes):
     __slots__ = ("_simulation", "index")
     RELATED = ("scene.body(name)", BodySpec), ("sim.materials[name]", MaterialSpec)
 
-    def __init__(self, simulation: Restarts, index: int):
+    def __init__(self, simulation: StateChanges, index: int):
         self._simulation, self.index = simulation, index
 
     def __repr__(self) -> str:
@@ -277,7 +277,7 @@ class MaterialView(KnownAttributes):
 
     __slots__ = ("_one", "_other", "_simulation")
 
-    def __init__(self, simulation: Restarts, one: int, other: int | None = None):
+    def __init__(self, simulation: StateChanges, one: int, other: int | None = None):
         self._simulation, self._one, self._other = simulation, one, other
 
     def __repr__(self) -> str:

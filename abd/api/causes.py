@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from abd.api.joints.coordinate_view import CoordinateView
-from abd.api.running import Running
+from abd.api.simulation_base import SimulationBase
 from abd.errors import StepFailure
 from abd.joints.rows.sizes import half_length
 from abd.model import Kind
@@ -22,7 +22,7 @@ NAMED = 3
 """Largest number of causes, drives and limits in a message."""
 
 
-def explained(sim: Running, failure: StepFailure) -> str:
+def explained(sim: SimulationBase, failure: StepFailure) -> str:
     """Return the message of a failed step with its probable causes in the last converged state."""
     bodies = sim.model.bodies
     chosen = bodies.kind == Kind.DYNAMIC
@@ -35,7 +35,7 @@ def explained(sim: Running, failure: StepFailure) -> str:
     return "; ".join([str(failure), *causes[:NAMED]])
 
 
-def _loads(sim: Running, chosen: np.ndarray) -> Iterator[str]:
+def _loads(sim: SimulationBase, chosen: np.ndarray) -> Iterator[str]:
     """Yield the loads and velocities that move a chosen body (n,) far within one step."""
     bodies, names = sim.model.bodies, sim.model.bodies.names
     force, torque, speed = (np.linalg.norm(one, axis=1) for one in (sim.loads.force, sim.loads.torque, sim.stepper.qd[:, :3]))
@@ -51,7 +51,7 @@ def _loads(sim: Running, chosen: np.ndarray) -> Iterator[str]:
         yield f"'{names[k]}' moves by {h[k] * speed[k]:.3g} m within a step, at {speed[k]:.3g} m/s"
 
 
-def _drives(sim: Running, chosen: np.ndarray) -> Iterator[str]:
+def _drives(sim: SimulationBase, chosen: np.ndarray) -> Iterator[str]:
     """Yield a text about strong drives of joints of chosen bodies (n,), with the limits against which they act."""
     chosen = np.append(chosen, False)  # of the world
     joints = [view for view in sim.joints.values() if chosen[[view.joint.parent, view.joint.child]].any() and view.joint.active]
@@ -65,7 +65,7 @@ def _drives(sim: Running, chosen: np.ndarray) -> Iterator[str]:
         )
 
 
-def _strong_drive(sim: Running, one: CoordinateView) -> str:
+def _strong_drive(sim: SimulationBase, one: CoordinateView) -> str:
     """Return a name of a drive without effort, or whose effort moves the coordinate far within a step; else nothing."""
     drive, name = one.settings.drive, f"the drive of '{one.joint.name}' ({one.name}"
     if drive is None:
@@ -77,7 +77,7 @@ def _strong_drive(sim: Running, one: CoordinateView) -> str:
     return f"{name}, effort {effort:.3g} {unit})" if h * h * effort > LARGEST_MOTION * one.reduced_mass() else ""
 
 
-def _near_limit(sim: Running, one: CoordinateView) -> str:
+def _near_limit(sim: SimulationBase, one: CoordinateView) -> str:
     """Return a name of a limit that the coordinate or its target has reached, or reaches in a step; else nothing."""
     (lower, upper), drive, unit = one.range, one.settings.drive, "rad" if one.motion_type == "rotary" else "m"
     values = [one.value, *([drive.target(sim.time)] if drive is not None and drive.mode in ("position", "pd") else [])]

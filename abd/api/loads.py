@@ -8,6 +8,7 @@ extrapolate the lever arm to the end of the substep.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from numbers import Integral
 from typing import Any, Protocol, TypeVar
 
@@ -167,7 +168,7 @@ class Loads:
     def saved(self) -> dict:
         """Return the vector loads for a checkpoint; function loads cannot be stored."""
         each = [one for one in self._entries if not callable(one.vector)]
-        return {str(k): {"body": one._view.name, **one.definition} for k, one in enumerate(each)}
+        return {str(k): {"body": one._view.name, **deepcopy(one.definition)} for k, one in enumerate(each)}
 
     def restore(self, saved: dict, force: np.ndarray, torque: np.ndarray) -> None:
         """Restore the vector loads and the sums (n, 3) of a checkpoint; function loads stay."""
@@ -222,6 +223,12 @@ def require_dynamic(view: Body, what: str) -> None:
         raise ValueError(f"{what} need a dynamic body; body '{view.name}' is {view.kind}{remedy}")
 
 
+MOVE = {
+    "times": (2,), "positions": (2, 3), "rotations": (2, 3, 3), "turns": (1, 3), "end_velocity": (3,), "end_spin": (3,),
+}  # fmt: skip
+"""Fields of a move with their shapes."""
+
+
 class Moves:
     """Moves of one simulation between two poses; they replace the scene's motions of their bodies."""
 
@@ -249,11 +256,13 @@ class Moves:
 
     def saved(self) -> dict:
         """Return the moves by body name."""
-        names = self._model.bodies.names
-        return {names[body]: dict(vars(move)) for body, move in self._model.motions.items() if isinstance(move, PoseSequence)}
+        names, motions = self._model.bodies.names, self._model.motions
+        return {names[body]: deepcopy(vars(motions[body])) for body, own in self._of_scene.items() if motions[body] is not own}
 
     def restore(self, saved: dict) -> None:
         """Replace all moves by those of a checkpoint; unknown bodies are ignored."""
         names = self._model.bodies.names
         for body, motion in self._of_scene.items():
-            self._model.motions[body] = PoseSequence(**saved[names[body]]) if names[body] in saved else motion
+            if move := saved.get(names[body]):
+                motion = PoseSequence(**{key: finite(move[key], shape, f"{key} of a move") for key, shape in MOVE.items()})
+            self._model.motions[body] = motion

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abd.api.running import Running
+from abd.api.simulation_base import SimulationBase
 from abd.api.views import ByName
 from abd.contact.pair_law import PairParameters
 from abd.joint_list import JointList
@@ -43,7 +43,7 @@ DYNAMICS = ("kind", "mass", "moment", "free_translation", "rotation_axis", "free
 """Attributes of bodies on which their acceleration depends."""
 
 
-def start_of(old: Running, scene: Scene) -> tuple[Model, State]:
+def start_of(old: SimulationBase, scene: Scene) -> tuple[Model, State]:
     """Return the compiled changed scene, and the state in which its simulation is created before `transfer`."""
     model = with_scales_of(scene.compile(), scene, old.compiled)
     q = Matches(old.model, model).states(old.stepper.q, model.bodies.q)
@@ -238,7 +238,7 @@ def _places(old: Sequence, new: Sequence) -> np.ndarray:
     return np.array([place.get(key, -1) for key in new], dtype=np.int64)
 
 
-def transfer(old: Running, new: Running) -> None:
+def transfer(old: SimulationBase, new: SimulationBase) -> None:
     """Transfer the state of a simulation to a simulation of a changed scene; see `Simulation.recompiled`."""
     saved = old.checkpoint()
     joints, switches, match = saved["joints"], saved["switches"], Matches(old.model, new.model)
@@ -282,7 +282,7 @@ def transfer(old: Running, new: Running) -> None:
     new.stepper.sleep.disturb()
 
 
-def _tables(match: Matches, old: Running, new: Running, saved: dict) -> dict[str, dict[str, np.ndarray]]:
+def _tables(match: Matches, old: SimulationBase, new: SimulationBase, saved: dict) -> dict[str, dict[str, np.ndarray]]:
     """Return the tables of the state (`abd.state.saved_tables`)."""
     tables, stepper, system = saved["tables"], old.stepper, new.backend.system
     bodies = {name: match.rows(value) for name, value in tables["bodies"].items()}
@@ -298,7 +298,7 @@ def _tables(match: Matches, old: Running, new: Running, saved: dict) -> dict[str
     return {"bodies": bodies, "pairs": pairs, **joints}
 
 
-def _efforts(match: Matches, old: Running, new: Running, efforts: dict, same: set[str]) -> dict:
+def _efforts(match: Matches, old: SimulationBase, new: SimulationBase, efforts: dict, same: set[str]) -> dict:
     """Return efforts (`Efforts.saved`): those that were set while running on the joints `same`, else those of the scene."""
     before, fresh = old.control.efforts.start, new.control.efforts.start
     remains = np.array([key.split("\n")[0] in same for key in efforts["coordinate"].tolist()], dtype=bool)
@@ -308,7 +308,7 @@ def _efforts(match: Matches, old: Running, new: Running, efforts: dict, same: se
     return out | {"last": match.coordinates(old.reader, new.reader, efforts["last"], out["constant"])}
 
 
-def _friction(old: Running, new: Running) -> np.ndarray:
+def _friction(old: SimulationBase, new: SimulationBase) -> np.ndarray:
     """Return the coefficients of the new scene, except for coefficients that were changed while running."""
     mu = new.model.materials.mu.copy()
     mine, theirs = _pairs(_places(old.model.materials.names, new.model.materials.names))

@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from abd.api.body_view import BodyView
-from abd.api.running import Running
+from abd.api.simulation_base import SimulationBase
 from abd.api.tape import Tape
 from abd.api.views import finite
 from abd.joints.coordinates.mechanism import Branch, Mechanism
@@ -45,7 +45,7 @@ class Reduced:
         loops: names of the joints that close loops.
     """
 
-    def __init__(self, simulation: Running):
+    def __init__(self, simulation: SimulationBase):
         self._simulation, self._system = simulation, simulation.backend.system
         self._reference = simulation.stepper.memory.reference.copy()
         model, stepper = simulation.model, simulation.stepper

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
 
-from abd.api.restarts import Restarts
+from abd.api.state_changes import StateChanges
 from abd.api.step_report import StepReport
 from abd.model import steps_in
 from abd.potentials.integrators import longest
@@ -16,7 +16,7 @@ from abd.potentials.integrators import longest
 _log = logging.getLogger(__name__)
 
 
-class Runs(Restarts):
+class Runs(StateChanges):
     """Runs of many steps; base of `Simulation`."""
 
     __slots__ = ()
@@ -87,7 +87,7 @@ class Runs(Restarts):
         return listener.report
 
 
-def _count(sim: Restarts, duration: float | None, steps: int | None) -> int:
+def _count(sim: StateChanges, duration: float | None, steps: int | None) -> int:
     if duration is not None and steps is not None:
         raise ValueError(f"duration = {duration} s and steps = {steps} cannot both be given")
     if duration is not None:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from abd.api.running import Running
+from abd.api.simulation_base import SimulationBase
 from abd.api.views import XYZ, ByName, table_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Sensor:
 
     def __init__(
         self,
-        simulation: Running,
+        simulation: SimulationBase,
         definition: tuple,
         read: Callable[[], np.ndarray],
         columns: tuple[str, ...],
@@ -118,7 +118,7 @@ class Sensor:
         np.savetxt(path, table, fmt="%s", delimiter=",", header=names, comments="", encoding="utf-8")
 
 
-def sensor(simulation: Running, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
+def sensor(simulation: SimulationBase, name: str, what: str | Callable, of: Observed, every: int) -> Sensor:
     """Create a sensor and its first record; see `Simulation.add_sensor`."""
     if callable(what):
         return Sensor(simulation, (name, what, of), lambda: what(simulation), (), every)
@@ -130,7 +130,7 @@ def sensor(simulation: Running, name: str, what: str | Callable, of: Observed, e
     return Sensor(simulation, (name, what, of), lambda: read(*observed), columns, every)
 
 
-def _observed(simulation: Running, kind: str, of: Observed) -> tuple:
+def _observed(simulation: SimulationBase, kind: str, of: Observed) -> tuple:
     """Return the arguments for the function of a quantity."""
     bodies, joints = simulation.bodies, simulation.joints
     first, second = of if isinstance(of, tuple) else (of, None)

@@ -91,7 +91,7 @@ def obstacle(model: Model, first: int, second: int) -> str:
 
 
 @dataclass(frozen=True)
-class Switched:
+class SwitchState:
     """Differences from the scene.
 
     Attributes:
@@ -115,7 +115,7 @@ class Switches:
 
     def __init__(self, model: Model, stepper: Stepper, control: JointControl, coordinates: Coordinates):
         self._model, self._stepper, self._control, self._coordinates = model, stepper, control, coordinates
-        self.now = Switched(np.zeros(len(model.bodies), dtype=bool))
+        self.now = SwitchState(np.zeros(len(model.bodies), dtype=bool))
         self._warned: set[int] = set()
 
     @property
@@ -128,7 +128,7 @@ class Switches:
         """(k,) keys of the pairs that do not collide in the scene (up to millions)."""
         return _keys(excluded_pairs(self._model), len(self.off))
 
-    def _excluded(self, now: Switched) -> np.ndarray:
+    def _excluded(self, now: SwitchState) -> np.ndarray:
         """Return keys (k,) of the pairs that do not collide."""
         if not now.pairs:
             return self._scene_pairs
@@ -140,7 +140,7 @@ class Switches:
         key = first * len(self.off) + second
         return not self.now.pairs.get(key, not are_among(np.array([key]), self._scene_pairs)[0])
 
-    def present(self, now: Switched | None = None, parting: np.ndarray | tuple = ()) -> Model:
+    def present(self, now: SwitchState | None = None, parting: np.ndarray | tuple = ()) -> Model:
         """Return the model for overlap tests: disabled bodies have no surface, and the pairs `parting` (k,) collide."""
         model, now = self._model, self.now if now is None else now
         if not now.off.any() and not now.pairs and not len(parting):
@@ -149,7 +149,7 @@ class Switches:
         mesh, plane = np.where(now.off, -1, bodies.mesh), np.where(now.off[:, None], np.nan, bodies.plane)
         return replace(model, excluded_pairs=pairs, bodies=replace(bodies, mesh=mesh, plane=plane))
 
-    def separate(self, q: np.ndarray, now: Switched | None = None, among: np.ndarray | None = None) -> np.ndarray:
+    def separate(self, q: np.ndarray, now: SwitchState | None = None, among: np.ndarray | None = None) -> np.ndarray:
         """Return the states (n, 12) with touching bodies separated; without touching bodies, return `q` itself.
 
         Args:
@@ -196,7 +196,7 @@ class Switches:
         self._set(replace(now, pairs={**now.pairs, key: enabled}), self._stepper.q, bodies)
         self._continue(self._stepper.state(), bodies)
 
-    def _set(self, now: Switched, q: np.ndarray, enabled: list[int]) -> None:
+    def _set(self, now: SwitchState, q: np.ndarray, enabled: list[int]) -> None:
         """Set the switches; raise `SceneError` without an effect if an `enabled` body overlaps or touches another one."""
         if enabled:
             surveyor = Surveyor(self.present(now))
@@ -307,7 +307,7 @@ class Switches:
             "parting": _named(names, bodies_of(now.parting, n)),
         }
 
-    def read(self, saved: dict) -> Switched:
+    def read(self, saved: dict) -> SwitchState:
         """Return the switches of a checkpoint.
 
         Raises:
@@ -318,9 +318,9 @@ class Switches:
         keys = [min(pair) * len(off) + max(pair) for pair in _numbers(names, saved["pairs"]).reshape(-1, 2).tolist()]
         pairs = dict(zip(keys, saved["collide"].tolist(), strict=True))
         parting = _keys(_numbers(names, saved["parting"]).reshape(-1, 2), len(off))
-        return Switched(off, frozenset(saved["suspended"].tolist()), pairs, parting)
+        return SwitchState(off, frozenset(saved["suspended"].tolist()), pairs, parting)
 
-    def assign(self, now: Switched) -> None:
+    def assign(self, now: SwitchState) -> None:
         """Set the switches of a checkpoint before its state; joints restore their own switches."""
         differ = now.pairs != self.now.pairs or not np.array_equal(now.off, self.off)
         self.now = now

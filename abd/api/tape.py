@@ -19,7 +19,7 @@ from operator import is_
 import numpy as np
 
 from abd.api.coordinates import places_of_rows
-from abd.api.running import Running
+from abd.api.simulation_base import SimulationBase
 from abd.api.step_report import StepReport
 from abd.derivatives.step import STATE, Constants, StepDerivatives, StepRecord
 from abd.errors import NotDifferentiable
@@ -73,7 +73,7 @@ class Tape:
         TypeError: the argument is a scene, or another object without steps.
     """
 
-    def __init__(self, simulation: Running):
+    def __init__(self, simulation: SimulationBase):
         if not hasattr(simulation, "stepper"):
             given = type(simulation).__name__
             raise TypeError(f"Tape takes a simulation, not a {given}: sim = abd.Simulation(scene), then abd.Tape(sim)")

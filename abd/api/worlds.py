@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from abd.api.restarts import Restarts, selected_worlds
+from abd.api.state_changes import StateChanges, selected_worlds
 from abd.api.views import finite
 from abd.backends.answers import OnHost
 from abd.backends.device.exchange import fetched
@@ -34,7 +34,7 @@ class Worlds(KnownAttributes):
 
     __slots__ = ("__dict__", "_simulation")
 
-    def __init__(self, simulation: Restarts):
+    def __init__(self, simulation: StateChanges):
         self._simulation = simulation
 
     def __len__(self) -> int:

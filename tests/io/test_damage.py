@@ -215,6 +215,24 @@ CHECKPOINTS = {
 }
 
 
+MOVES = {"positions": np.zeros((1, 3)), "rotations": np.full((2, 3, 3), np.nan), "times": []}
+
+
+@pytest.mark.parametrize(("key", "value"), MOVES.items())
+def test_damaged_moves_of_a_checkpoint_are_refused(key, value):
+    scene = abd.Scene()
+    scene.add_body("plate", box=(1.0, 1.0, 0.1), kind="kinematic", motion={"velocity": (0.0, 0.0, 0.0)})
+    simulation = abd.Simulation(scene, device="cpu")
+    simulation.bodies["plate"].move_to(position=(0.0, 0.0, 1.0), duration=1.0)
+    simulation.step()
+    saved = simulation.checkpoint()
+    assert saved["moves"]["plate"]["positions"] is not simulation.model.motions[0].positions
+    simulation.restore(saved)
+    saved["moves"]["plate"][key] = value
+    with pytest.raises(CheckpointError, match=f"{key} of a move must be"):
+        simulation.restore(saved)
+
+
 @pytest.mark.parametrize("name", CHECKPOINTS)
 def test_checkpoints_that_no_run_wrote_are_refused(name, scene):
     simulation = abd.Simulation(abd.load(scene), device="cpu")

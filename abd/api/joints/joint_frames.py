@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.api.restarts import Restarts
+from abd.api.state_changes import StateChanges
 from abd.energies import spin
 from abd.joint_model import Joint
 from abd.joints.coordinates.configurations import project
@@ -27,7 +27,7 @@ class JointFrames(KnownAttributes):
     """
 
     __slots__ = ()
-    simulation: Restarts
+    simulation: StateChanges
     index: int
 
     @property

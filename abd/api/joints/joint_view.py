@@ -6,7 +6,7 @@ import numpy as np
 
 from abd.api.joints.coordinate_view import CoordinateView
 from abd.api.joints.joint_forces import JointForces
-from abd.api.restarts import Restarts
+from abd.api.state_changes import StateChanges
 from abd.joint_model import Coupling
 from abd.joints.closure.assembly import Assembly
 from abd.joints.rows.build import yielding
@@ -21,7 +21,7 @@ class JointView(JointForces):
     __slots__ = ("_coordinates", "_slice", "index", "simulation")
     RELATED = ("joint.coordinate(name)", CoordinateView), ("scene.joint(name)", JointSpec)
 
-    def __init__(self, simulation: Restarts, index: int):
+    def __init__(self, simulation: StateChanges, index: int):
         self.simulation, self.index = simulation, index
         reader = simulation.reader
         self._slice = reader.of(index)
@@ -228,7 +228,7 @@ class CouplingView(KnownAttributes):
     __slots__ = ("index", "simulation")
     RELATED = (("scene.coupling(name)", CouplingSpec),)
 
-    def __init__(self, simulation: Restarts, index: int):
+    def __init__(self, simulation: StateChanges, index: int):
         self.simulation, self.index = simulation, index
 
     @property

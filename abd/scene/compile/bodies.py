@@ -296,7 +296,8 @@ def _compiled(one: BodySpec, where: str, dt: float, source: BodySource) -> tuple
         try:
             records[suffix] = compile_body(name, one, surface, source, dt)
         except SceneError as error:
-            faults = {(where, found.message): (name, located(found, where)) for found in error.problems} | faults
+            for found in error.problems:
+                faults.setdefault((where, found.message), (name, located(found, where)))
     return records, faults
 
 

@@ -1,4 +1,4 @@
-"""`Running`: a scene on a device with its changes at run time, and its checkpoints; base of `Simulation`."""
+"""`SimulationBase`: the parts of a simulation, and its checkpoints."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from abd.scene.scene import Scene
 
 STATES = "q", "qd", "previous_q", "previous_qd"
+"""States in a checkpoint, (n, 12) each."""
 
 
-class Running(KnownAttributes):
-    """The parts of a simulation; its views use this class."""
+class SimulationBase(KnownAttributes):
+    """The parts of a simulation, with its changes at run time and its checkpoints; its views use this class."""
 
     scene: Scene | None
     compiled: Model
@@ -114,7 +115,7 @@ class Running(KnownAttributes):
             UnknownName: a body is unknown.
         """
         contacts = self._joint_coordinates.contacts()
-        views = [self.bodies[one] if isinstance(one, str) else one for one in (body, other) if one is not None]
+        views = [self.bodies[getattr(one, "name", one)] for one in (body, other) if one is not None]
         return contacts.between(*(view.index for view in views)) if views else contacts
 
     @property
@@ -207,8 +208,6 @@ class Running(KnownAttributes):
 
     def _check(self, saved: dict[str, Any]) -> None:
         """Raise `ValueError` if shapes do not match the scene, or numbers are not finite or out of range."""
-        if "tables" not in saved:
-            raise ValueError("it was written by another release: run the scene from its start")
         n = len(self.model.bodies)
         shapes = dict.fromkeys(STATES, (n, 12)) | dict.fromkeys(("force", "torque"), (n, 3))
         # the checkpoint defines the number of coordinates, since its joints are restored later

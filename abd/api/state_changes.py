@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from abd.api.running import Running
 from abd.api.sensors import Sensor
+from abd.api.simulation_base import SimulationBase
 from abd.api.views import finite
 from abd.backends.device.exchange import host_rows
 from abd.joints.closure.assembly import Assembly
@@ -23,7 +23,7 @@ BARRIER_CLEARANCE = 1e-6
 """Gap [m or rad] of a coordinate that is set to a range limit with a barrier, which is infinite at zero gap."""
 
 
-class Restarts(Running):
+class StateChanges(SimulationBase):
     """State of a simulation that is set between steps; base of `Simulation`."""
 
     sensors: dict[str, Sensor]
