@@ -13,6 +13,7 @@ from abd.errors import SceneError
 
 pytestmark = pytest.mark.device
 
+
 def shelf(**solver) -> abd.Scene:
     """A box on a plank on posts over the ground, a pendulum, and a plate that is moved to and fro."""
     scene = on_ground(0.5, "shelf", **solver)
