@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -56,9 +57,9 @@ class SimulationBase(KnownAttributes):
     _reset_checkpoint: dict[str, Any] | None
     __slots__ = tuple(__annotations__)
 
+    @abstractmethod
     def step(self) -> StepReport:
-        """See `Simulation.step`."""
-        raise NotImplementedError
+        """Advance by one frame (`Simulation.step`)."""
 
     # state ------------------------------------------------------------------------------------------------------------
 

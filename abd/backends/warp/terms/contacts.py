@@ -215,7 +215,7 @@ class Contacts:
         self._launch(pose, self.arrays(slot), kernels.ON_PATH, self.arrays("current"))
 
     def _launch(self, pose: Pose, out: tuple[wp.array, ...], mode: int, before: tuple[wp.array, ...] = ()) -> None:
-        """Evaluate all candidates at a pose into the arrays `out` of a slot; before: values of `mode`, those of another slot."""
+        """Evaluate all candidates at a pose into the arrays `out` of a slot; before: known arrays of another slot."""
         listed, closest, (_, batches) = self.candidates.listed, self.pool.get("closest", 1, wp.vec4i), self._sizes()
         query, grain, known = (self.surfaces, self.law, pose, listed, self.batch), 512 // self.batch, self._known[mode]
         known.mode = mode
