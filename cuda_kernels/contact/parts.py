@@ -19,6 +19,8 @@ wp.set_module_options(OPTIONS)
 
 PARTS = 7
 """Largest number of parts of a candidate."""
+EDGE_PARTS = 5
+"""Number of parts of two edges."""
 WIDTHS = (1, 8, 8, 8, 13, 13, 13)
 """Bits of the codes of the parts."""
 SIDE_COUNT = wp.constant(128)

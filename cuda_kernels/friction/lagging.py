@@ -7,15 +7,14 @@ from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness_at
-from cuda_kernels.contact.minima import TOTAL, Coefficients, coefficient, edge_coefficients
+from cuda_kernels.contact.minima import coefficient, edge_coefficients
 from cuda_kernels.contact.pair_law import activation_at, pair_parameters
-from cuda_kernels.contact.parts import PARTS, code_of, part
+from cuda_kernels.contact.parts import EDGE_PARTS, PARTS, bits_of, code_of, count_bits, part
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
     TARGET_VERTEX,
     VERTEX_TARGET,
     CandidateList,
-    Proximity,
     Surfaces,
     primitives,
     proximity,
@@ -24,6 +23,7 @@ from cuda_kernels.contact.surfaces import (
 from cuda_kernels.friction.coulomb import Resistances, is_resisted, ratios, tangent
 from cuda_kernels.friction.sticking import Anchors, anchored
 from cuda_kernels.options import INLINE_ALL
+from cuda_kernels.parallel.chunks import lower_bound
 from cuda_kernels.shared.contact import SLIDE, SPIN
 
 wp.set_module_options(INLINE_ALL)
@@ -67,56 +67,53 @@ def at_surface(X: wp.vec3d, arm: wp.vec3d, A: wp.mat33d, heading: wp.mat33d) -> 
 
 
 @wp.func
-def loads_of(
-    s: Surfaces,
-    law: ContactLaw,
-    pose: Pose,
-    i: wp.int32,
-    j: wp.int32,
-    place: wp.int32,
-    c: wp.vec4i,
-    parts: wp.int64,
-) -> Coefficients:
-    """Return normal forces [N] of the nonzero `parts` of a candidate of bodies i, j, and their sum; the bodies' parameters are at
-    `place`.
+def slope(law: ContactLaw, D: wp.float64, a: wp.float64, xi: wp.float64) -> wp.float64:
+    """Return the derivative of the barrier by the distance of squared distance D."""
+    return TWO * wp.sqrt(D) * barrier(law.kind, D, a, xi)[1]
 
-    Two edges have one force, at their closest points: the normal component of their force and those of their ends."""
-    out = Coefficients()
-    a = activation_at(s.between, place, i, j)
-    xi = separation(s, i, j, law.minimum)
+
+@wp.func
+def edge_load(
+    s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, c: wp.vec4i, a: wp.float64, xi: wp.float64
+) -> wp.float64:  # fmt: skip
+    """Return the normal force of two edges at their closest points, over the stiffness: the normal component of their force and
+    those of their ends."""
     prim = primitives(s, i, j, c[1], c[2], c[3])
-    near = Proximity()
-    counts = Coefficients()
-    if c[1] == EDGE_EDGE:
-        near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-        counts = edge_coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
+    near = proximity(c[1], prim, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+    counts = edge_coefficients(s, law.kind, a, xi, pose, i, j, c, prim, near)
     # reloading is necessary: the points and poses would exceed the registers
     i = opaque(i)
     j = opaque(j)
     prim = primitives(s, i, j, c[1], c[2], c[3])
-    scale = mollifier(c[1], prim, pose.A[i], pose.A[j]).m * stiffness_at(law, s, place, i, j, a, xi)
-    total = wp.vec3d()
-    n0 = wp.vec3d()
-    for m in range(PARTS):
-        if c[1] != EDGE_EDGE and code_of(parts, m) != 0:
-            counts[m] = coefficient(s, i, j, c, parts, m)
+    n = wp.normalize(near.r)
+    total = counts[0] * slope(law, wp.dot(near.r, near.r), a, xi)
+    for m in range(1, EDGE_PARTS):
         if counts[m] != ZERO:
-            if m > 0 or c[1] != EDGE_EDGE:
-                one = part(c[1], prim, m)
-                near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
-            D = wp.dot(near.r, near.r)
-            d = wp.sqrt(D)
-            out[m] = -scale * counts[m] * TWO * d * barrier(law.kind, D, a, xi)[1]
-            if m == 0:
-                n0 = near.r / d
-            total = total + out[m] / d * near.r
-            out[TOTAL] = out[TOTAL] + out[m]
+            one = part(c[1], prim, m)
+            end = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            D = wp.dot(end.r, end.r)
+            total = total + counts[m] * slope(law, D, a, xi) * wp.dot(n, end.r) / wp.sqrt(D)
+    return wp.max(-mollifier(c[1], prim, pose.A[i], pose.A[j]).m * total, ZERO)
+
+
+@wp.func
+def load_of(
+    s: Surfaces, law: ContactLaw, pose: Pose, i: wp.int32, j: wp.int32, c: wp.vec4i, parts: wp.int64, a: wp.float64,
+    xi: wp.float64,
+) -> wp.float64:  # fmt: skip
+    """Return the sum of the normal forces of the nonzero `parts` of a candidate of bodies i, j, over the stiffness."""
     if c[1] == EDGE_EDGE:
-        load = wp.max(wp.dot(n0, total), ZERO)
-        out = Coefficients()
-        out[0] = load
-        out[TOTAL] = load
-    return out
+        return edge_load(s, law, pose, i, j, c, a, xi)
+    prim = primitives(s, i, j, c[1], c[2], c[3])
+    total = wp.float64(0.0)
+    m = wp.int32(0)
+    while m < PARTS:
+        if code_of(parts, m) != 0:
+            one = part(c[1], prim, m)
+            near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
+            total = total - coefficient(s, i, j, c, parts, m) * slope(law, wp.dot(near.r, near.r), a, xi)
+        m = m + 1
+    return total
 
 
 @wp.func
@@ -136,48 +133,57 @@ def lag_candidate(
     heading: wp.array(dtype=wp.mat33d),
     i: wp.int32,
     j: wp.int32,
+    a: wp.float64,
+    xi: wp.float64,
+    place: wp.int32,
     c: wp.vec4i,
     parts: wp.int64,
     begin: wp.int32,
     anchors: Anchors,
+    nearby: wp.int32,
     out: Lagged,
 ):
-    """Lag the active parts of a candidate of bodies i, j to the entries from `begin`."""
+    """Lag the active parts of a candidate of bodies i, j to the entries from `begin`.
+
+    a, xi, place: activation, separation [m] and `pair_parameters` of the bodies; nearby: their first anchor."""
     e = begin
-    loads = loads_of(s, law, pose, i, j, pair_parameters(s.between.own, s.between.bodies, i, j), c, parts)
-    i = opaque(i)
-    j = opaque(j)
-    prim = primitives(s, i, j, c[1], c[2], c[3])
-    length = wp.min(resists.arm[i], resists.arm[j])
-    ratio = ratios(resists, s.material[i], s.material[j], length)
-    key = pair_key(i, j, s.mesh.shape[0])
-    for m in range(PARTS):
+    load = ZERO
+    if c[1] == EDGE_EDGE:
+        load = edge_load(s, law, pose, i, j, c, a, xi)
+    m = wp.int32(0)
+    while m < PARTS:
         if has_friction(c[1], parts, m):
-            one = part(c[1], prim, m)
+            i = opaque(i)
+            j = opaque(j)
+            one = part(c[1], primitives(s, i, j, c[1], c[2], c[3]), m)
             near = proximity(one.kind, one.c, pose.p[i], pose.A[i], pose.p[j], pose.A[j], s.plane[j])
             n = wp.normalize(near.r)
-            for kind in range(3):
+            if c[1] != EDGE_EDGE:
+                load = -coefficient(s, i, j, c, parts, m) * slope(law, wp.dot(near.r, near.r), a, xi)
+            i = opaque(i)
+            j = opaque(j)
+            force = load * stiffness_at(law, s, place, i, j, a, xi)
+            length = wp.min(resists.arm[i], resists.arm[j])
+            ratio = ratios(resists, s.material[i], s.material[j], length)
+            kind = wp.int32(0)
+            while kind < 3:
                 if is_resisted(ratio[kind]):
-                    X_i = at_surface(near.Xi, -s.radius[i] * n, pose.A[i], heading[i])
-                    X_j = at_surface(near.Xj, s.radius[j] * n, pose.A[j], heading[j])
-                    weight = ONE
-                    if kind != SLIDE:
-                        along = length * n
-                        if kind == SPIN:
-                            along = length * tangent(n)
-                        X_i = at_surface(wp.vec3d(), along, pose.A[i], heading[i])
-                        X_j = at_surface(wp.vec3d(), along, pose.A[j], heading[j])
-                        weight = ZERO
+                    weight = wp.where(kind == SLIDE, ONE, ZERO)
+                    arm = length * wp.where(kind == SPIN, tangent(n), n)
+                    X_i = at_surface(weight * near.Xi, wp.where(kind == SLIDE, -s.radius[i] * n, arm), pose.A[i], heading[i])
+                    X_j = at_surface(weight * near.Xj, wp.where(kind == SLIDE, s.radius[j] * n, arm), pose.A[j], heading[j])
                     out.pair[e] = wp.vec2i(i, j)
                     out.kind[e] = kind
                     out.face[e] = wp.where(c[1] == VERTEX_TARGET, j, wp.where(c[1] == TARGET_VERTEX, i, -1))
                     out.n[e] = n
                     out.Y_i[e] = homogeneous(X_i, weight)
                     out.Y_j[e] = homogeneous(X_j, weight)
-                    out.load[e] = ratio[kind] * loads[m]
+                    out.load[e] = ratio[kind] * force
                     out.arc[e] = wp.vec3d()
-                    out.start_stretch[e] = anchored(anchors, key, kind, X_i, n)
+                    out.start_stretch[e] = anchored(anchors, nearby, pair_key(i, j, s.mesh.shape[0]), kind, X_i, n)
                     e = e + 1
+                kind = kind + 1
+        m = m + 1
 
 
 @wp.kernel(grid_stride=False, cuda_max_registers=200)
@@ -200,11 +206,27 @@ def lag_contacts(
     t = wp.tid() + first
     if out.counts[1] == 0:
         return
+    pair = wp.int32(-1)
+    i = wp.int32(0)
+    j = wp.int32(0)
+    a = ONE
+    xi = ZERO
+    place = wp.int32(-1)
+    nearby = wp.int32(0)
     for k in range(batch * t, wp.min(batch * (t + 1), listed.counts[1])):
         if offset[k + 1] > offset[k]:
             c = listed.items[k]
-            pair = listed.pairs[c[0]]
-            lag_candidate(s, law, resists, pose, heading, pair[0], pair[1], c, parts[k], offset[k], anchors, out)
+            if c[0] != pair:
+                pair = c[0]
+                i = listed.pairs[pair][0]
+                j = listed.pairs[pair][1]
+                place = pair_parameters(s.between.own, s.between.bodies, i, j)
+                a = activation_at(s.between, place, i, j)
+                xi = separation(s, i, j, law.minimum)
+                nearby = lower_bound(anchors.key, 0, anchors.count[0], pair_key(i, j, s.mesh.shape[0]))
+            lag_candidate(
+                s, law, resists, pose, heading, i, j, a, xi, place, c, parts[k], offset[k], anchors, nearby, out
+            )
 
 
 @wp.kernel(grid_stride=False)
@@ -228,17 +250,14 @@ def count_sources(
     c = listed.items[k]
     i = listed.pairs[c[0]][0]
     j = listed.pairs[c[0]][1]
+    each = count_bits(bits_of(parts[k]))
+    if c[1] == EDGE_EDGE:
+        prim = primitives(surfaces, i, j, c[1], c[2], c[3])
+        each = wp.where(mollifier(c[1], prim, pose.A[i], pose.A[j]).m == ZERO, 0, 1)
     ratio = ratios(resists, surfaces.material[i], surfaces.material[j], wp.min(resists.arm[i], resists.arm[j]))
-    rows = wp.int32(0)
     for kind in range(3):
         if is_resisted(ratio[kind]):
-            rows = rows + 1
-    prim = primitives(surfaces, i, j, c[1], c[2], c[3])
-    if rows == 0 or mollifier(c[1], prim, pose.A[i], pose.A[j]).m == ZERO:
-        return
-    for m in range(PARTS):
-        if has_friction(c[1], parts[k], m):
-            count[k] = count[k] + rows
+            count[k] = count[k] + each
 
 
 @wp.kernel
@@ -263,9 +282,12 @@ def pair_loads(
     resisted = ratio[0] + ratio[1] + ratio[2]
     if resisted > ZERO:
         place = pair_parameters(s.between.own, s.between.bodies, i, j)
+        a = activation_at(s.between, place, i, j)
+        xi = separation(s, i, j, law.minimum)
+        load = resisted * stiffness_at(law, s, place, i, j, a, xi)
         for e in range(listed.segment[k], listed.segment[k + 1]):
             if parts[e] != wp.int64(0):
-                total = total + resisted * loads_of(s, law, pose, i, j, place, listed.items[e], parts[e])[TOTAL]
+                total = total + load * load_of(s, law, pose, i, j, listed.items[e], parts[e], a, xi)
     out[k] = total
 
 

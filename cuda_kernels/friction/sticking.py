@@ -4,7 +4,6 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO
 from cuda_kernels.options import OPTIONS
-from cuda_kernels.parallel.chunks import lower_bound
 from cuda_kernels.shared import contact as shared
 
 wp.set_module_options(OPTIONS)
@@ -36,12 +35,13 @@ def tangential(share: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
 
 
 @wp.func
-def anchored(a: Anchors, key: wp.int64, kind: wp.int32, point: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
-    """Return the stretch of the nearest contact of the same kind and bodies, in the plane of the normal n; 0 without one."""
+def anchored(a: Anchors, begin: wp.int32, key: wp.int64, kind: wp.int32, point: wp.vec3d, n: wp.vec3d) -> wp.vec3d:
+    """Return the stretch of the nearest contact of the same kind and bodies, whose contacts begin with `begin`, in the plane of
+    the normal n; 0 without one."""
     count = a.count[0]
     nearest = wp.int32(-1)
     least = wp.float64(0.0)
-    k = lower_bound(a.key, 0, count, key)
+    k = begin
     while k < count:
         if a.key[k] != key:
             break

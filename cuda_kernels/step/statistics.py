@@ -168,12 +168,18 @@ def contact_statistics(
     active = ZERO
     closest = SMALLEST_VALUE
     touching = SMALLEST_VALUE
+    pair = wp.int32(-1)
+    bodies = wp.vec2i()
+    unit = ZERO
     for k in range(CHUNK):
         e = item(chunk, k, listed, across)
         if e < listed:
-            pair = candidates.pairs[candidates.items[e][0]]
-            total = total + energy[e] / scale[pair[0]]
-            length = gap[e] * activation(between, pair[0], pair[1])
+            if candidates.items[e][0] != pair:
+                pair = candidates.items[e][0]
+                bodies = candidates.pairs[pair]
+                unit = activation(between, bodies[0], bodies[1])
+            total = total + energy[e] / scale[bodies[0]]
+            length = gap[e] * unit
             closest = wp.max(closest, -length)
             if gap[e] < ONE:
                 active = active + ONE
