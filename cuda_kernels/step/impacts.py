@@ -12,23 +12,16 @@ LEAST = wp.constant(wp.float64(1.0e-300))
 
 
 @wp.struct
-class Rows:
-    """Sparse rows: row k is ``value[begin[k]:begin[k + 1]]`` in the columns `column`."""
+class System:
+    """A, whose row k is ``value[begin[k]:begin[k + 1]]`` in the ascending columns `column`, and its diagonal; factors of `normals`
+    pairs, then friction impulses x; powers of the pairs at x, then slips at x = 0."""
 
+    normals: wp.int32
     begin: wp.array(dtype=wp.int32)
     column: wp.array(dtype=wp.int32)
     value: wp.array(dtype=wp.float64)
-
-
-@wp.struct
-class System:
-    """Rows of A `on_power` and `of_slip`, its diagonal; factors, then friction impulses x; powers at x, and slips at x = 0."""
-
-    on_power: Rows
-    of_slip: Rows
     diagonal: wp.array(dtype=wp.float64)
     power: wp.array(dtype=wp.float64)
-    slip: wp.array(dtype=wp.float64)
     x: wp.array(dtype=wp.float64)
 
 
@@ -38,17 +31,19 @@ def set_factor(a: System, k: wp.int32, found: wp.float64) -> wp.float64:
     change = found - a.x[k]
     if change != ZERO:
         a.x[k] = found
-        for e in range(a.on_power.begin[k], a.on_power.begin[k + 1]):
-            a.power[a.on_power.column[e]] = a.power[a.on_power.column[e]] + change * a.on_power.value[e]
+        for e in range(a.begin[k], a.begin[k + 1]):
+            if a.column[e] >= a.normals:
+                break
+            a.power[a.column[e]] = a.power[a.column[e]] + change * a.value[e]
     return change
 
 
 @wp.func
 def slip_of(a: System, row: wp.int32) -> wp.float64:
     """Return a slip."""
-    out = a.slip[row]
-    for e in range(a.of_slip.begin[row], a.of_slip.begin[row + 1]):
-        out += a.of_slip.value[e] * a.x[a.of_slip.column[e]]
+    out = a.power[row]
+    for e in range(a.begin[row], a.begin[row + 1]):
+        out += a.value[e] * a.x[a.column[e]]
     return out
 
 
@@ -80,14 +75,14 @@ class Cones:
     spent: wp.array(dtype=wp.vec2d)
     before: wp.array(dtype=wp.vec2d)
     direction: wp.array(dtype=wp.vec2d)
-    of_bodies: Rows
+    bodies: wp.array(dtype=wp.int64)
     yields: wp.array(dtype=wp.float64)
 
 
 @wp.func
 def friction_of(a: System, cones: Cones, j: wp.int32) -> wp.vec2d:
     """Return the friction impulse of a pair, with that of the step."""
-    row = a.power.shape[0] + 2 * j
+    row = a.normals + 2 * j
     return cones.spent[j] + wp.vec2d(a.x[row], a.x[row + 1])
 
 
@@ -106,20 +101,23 @@ def most_friction(a: System, cones: Cones, j: wp.int32) -> wp.vec2d:
 @wp.func
 def opposed_slip(a: System, cones: Cones, row: wp.int32, slip: wp.float64) -> wp.float64:
     """Return a slip if all friction of the two bodies opposed the slip before the impact."""
-    for e in range(cones.of_bodies.begin[row], cones.of_bodies.begin[row + 1]):
-        j = cones.of_bodies.column[e] / 2
-        most = friction_of(a, cones, j) + most_friction(a, cones, j)
-        slip -= cones.of_bodies.value[e] * most[cones.of_bodies.column[e] % 2]
+    for e in range(a.begin[row], a.begin[row + 1]):
+        column = a.column[e] - a.normals
+        if column >= 0:
+            j = column / 2
+            if cones.bodies[j] == cones.bodies[(row - a.normals) / 2]:
+                most = friction_of(a, cones, j) + most_friction(a, cones, j)
+                slip -= a.value[e] * most[column % 2]
     return slip
 
 
 @wp.func
 def sweep_cone(a: System, cones: Cones, j: wp.int32) -> wp.float64:
     """Stop the slip of a pair within Coulomb's cone; return the change of its slip."""
-    row = a.power.shape[0] + 2 * j
-    p = wp.vec2d(slip_of(a, 2 * j), slip_of(a, 2 * j + 1))
+    row = a.normals + 2 * j
+    p = wp.vec2d(slip_of(a, row), slip_of(a, row + 1))
     before = cones.before[j]
-    change = before - wp.vec2d(opposed_slip(a, cones, 2 * j, p[0]), opposed_slip(a, cones, 2 * j + 1, p[1]))
+    change = before - wp.vec2d(opposed_slip(a, cones, row, p[0]), opposed_slip(a, cones, row + 1, p[1]))
     part = wp.clamp(wp.dot(before, change) / wp.max(wp.dot(change, change), LEAST), ZERO, ONE)
     most = most_friction(a, cones, j)
     first = -part * most

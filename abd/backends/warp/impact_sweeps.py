@@ -17,15 +17,15 @@ def swept(
     starts: np.ndarray, rows: np.ndarray, friction: ConeRows = NO_FRICTION,
 ) -> np.ndarray:  # fmt: skip
     """Compute `abd.potentials.sweeps.swept`."""
-    x, (rows, first), normals = np.zeros(len(power)), yielding(A, size, starts, rows), len(size)
-    system = impacts.System()
-    system.on_power, system.of_slip = _rows(A[:, :normals]), _rows(A[normals:])
-    values = {"diagonal": A.diagonal(), "power": power[:normals].copy(), "slip": _float64(power[normals:]), "x": x}
-    for name, one in values.items():
-        setattr(system, name, shared(one))
-    first_cone, pairs, host = np.searchsorted(friction.pair, starts), np.diff(first), wp.get_device("cpu")
-    sweeps, cones = (most_sweeps(pairs), sweeps_with_friction(pairs, np.diff(first_cone))), impacts.Cones()
-    cones.pair, cones.limit, cones.of_bodies = shared(_int32(friction.pair)), shared(friction.limit), _rows(friction.of_bodies(A))
+    x, (rows, first), host = np.zeros(len(power)), yielding(A, size, starts, rows), wp.get_device("cpu")
+    system, cones = impacts.System(), impacts.Cones()
+    system.normals = len(size)
+    system.begin, system.column, system.value = shared(_int32(A.indptr)), shared(_int32(A.indices)), shared(A.data)
+    system.diagonal, system.power, system.x = shared(A.diagonal()), shared(power.copy()), shared(x)
+    first_cone, pairs = np.searchsorted(friction.pair, starts), np.diff(first)
+    sweeps = most_sweeps(pairs), sweeps_with_friction(pairs, np.diff(first_cone))
+    cones.pair, cones.limit = shared(_int32(friction.pair)), shared(friction.limit)
+    cones.bodies = wp.array(friction.bodies, dtype=wp.int64, device=host, copy=False)
     cones.yields = shared(friction.yields(A))
     for name, one in {"spent": friction.spent, "before": friction.before, "direction": friction.directions}.items():
         setattr(cones, name, wp.array(_float64(one), dtype=wp.vec2d, device=host, copy=False))
@@ -39,12 +39,6 @@ def swept(
     with turn_of(host):
         wp.launch(impacts.sweep, dim=len(fastest), inputs=inputs, device=host)
     return x
-
-
-def _rows(A: sparse.csr_matrix) -> impacts.Rows:
-    rows = impacts.Rows()
-    rows.begin, rows.column, rows.value = shared(_int32(A.indptr)), shared(_int32(A.indices)), shared(A.data)
-    return rows
 
 
 def _int32(values: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import scipy.sparse as sparse
 from abd.contact.pair_rows import keys
 from abd.potentials.rolling import tangents
 from abd.potentials.sweeps import ConeRows, first_part
-from abd.step.impacts.impact_pairs import ImpactPairs
+from abd.step.impacts.impact_pairs import ImpactPairs, Levers
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class ImpactFriction:
 
     Attributes:
         cones: their rows in a sweep; tangents: (m, 2, 3) unit tangents of the first body's normal.
-        rows: (2 m, 6 n) slips by twists of the bodies, and impulses on the bodies by friction impulses.
+        rows: 2 m impulses along the tangents, of 1 N s; their powers are slips.
     """
 
     cones: ConeRows
     tangents: np.ndarray
-    rows: sparse.csr_matrix
+    rows: Levers
 
     @classmethod
     def of(
@@ -32,7 +32,7 @@ class ImpactFriction:
     ) -> ImpactFriction:
         """Return the friction of pairs in states q (n, 12).
 
-        before: (6 n,) twists of the surfaces before the impacts; changes: (6 n,) added to them at `fresh` pairs (k,) bool."""
+        before: (n, 6) twists of the surfaces before the impacts; changes: (n, 6) added to them at `fresh` pairs (k,) bool."""
         pair = np.flatnonzero(part.mu > 0.0)
         pairs, normal = part.pairs[pair], part.impulses[pair, 0, :3]
         length = np.linalg.norm(normal, axis=1, keepdims=True)  # zero where forces of two bodies on each other cancel
@@ -40,13 +40,11 @@ class ImpactFriction:
         across = tangents(normal)
         both = np.stack([across, np.cross(normal, across)], axis=1)
         arm = part.points[pair] - q[pairs, :3]
-        lever = np.concatenate(np.broadcast_arrays(both[:, None], np.cross(arm[:, :, None], both[:, None])), axis=3)
-        lever[:, 1] *= -1.0
-        column = np.broadcast_to(6 * pairs[:, :, None, None] + np.arange(6), lever.shape)
-        row = np.broadcast_to(np.arange(2 * len(pair)).reshape(-1, 1, 2, 1), lever.shape)
-        rows = sparse.csr_matrix((lever.ravel(), (row.ravel(), column.ravel())), shape=(2 * len(pair), 6 * len(q)))
+        lever = np.concatenate(np.broadcast_arrays(both[:, :, None], np.cross(arm[:, None], both[:, :, None])), axis=3)
+        lever[:, :, 1] *= -1.0
+        rows = Levers(np.repeat(pairs, 2, axis=0), lever.reshape(-1, 2, 6))
         spent = (both @ part.friction[pair][:, :, None])[:, :, 0]
-        slip = rows @ before + np.where(np.repeat(fresh[pair], 2), rows @ changes, 0.0)
+        slip = rows.powers(before) + np.where(np.repeat(fresh[pair], 2), rows.powers(changes), 0.0)
         cones = ConeRows(pair, part.mu[pair] * part.size[pair], spent, slip.reshape(-1, 2), keys(pairs, len(q)))
         return cls(cones, both, rows)
 
@@ -57,9 +55,9 @@ class ImpactFriction:
         return out
 
     def power(self, step: np.ndarray, given: np.ndarray, added: np.ndarray, count: int) -> np.ndarray:
-        """Return (count,) work of the friction of the step with surface twists `step` (6 n,), and of that and the added impulses
-        (2 m,) with the twists `given` (6 n,) of prescribed bodies and moving surfaces [J]."""
-        each = self.cones.spent.ravel() * (self.rows @ step) + added * (self.rows @ given)
+        """Return (count,) work of the friction of the step with surface twists `step` (n, 6), and of that and the added impulses
+        (2 m,) with the twists `given` (n, 6) of prescribed bodies and moving surfaces [J]."""
+        each = self.cones.spent.ravel() * self.rows.powers(step) + added * self.rows.powers(given)
         return np.bincount(np.repeat(self.cones.pair, 2), weights=each, minlength=count)
 
     def work(

@@ -19,6 +19,33 @@ from abd.tables import Table
 
 
 @dataclass(frozen=True)
+class Levers(Table):
+    """R impulses that a factor each multiplies.
+
+    Attributes:
+        bodies: (R, 2); impulses: (R, 2, 6) on them: impulse [N s] and its moment about the centre of mass [N m s], world axes.
+    """
+
+    bodies: np.ndarray
+    impulses: np.ndarray
+
+    def powers(self, twists: np.ndarray) -> np.ndarray:
+        """Return (R,) powers of the impulses [J] with twists (n, 6)."""
+        return np.einsum("kbi,kbi->k", self.impulses, twists[self.bodies])
+
+    def totals(self, factors: np.ndarray, n: int) -> np.ndarray:
+        """Return (n, 6) sums of the impulses times factors (R,) by body."""
+        out = np.zeros((n, 6))
+        np.add.at(out, self.bodies, factors[:, None, None] * self.impulses)
+        return out
+
+    def matrix(self, n: int) -> sparse.csr_matrix:
+        """Return the impulses as rows (R, 6 n)."""
+        columns, starts = 6 * self.bodies[:, :, None] + np.arange(6), np.arange(0, 12 * len(self) + 1, 12)
+        return sparse.csr_matrix((self.impulses.ravel(), columns.ravel(), starts), shape=(len(self), 6 * n))
+
+
+@dataclass(frozen=True)
 class ImpactPairs(Table):
     """k pairs of bodies with the impulses of their contacts: of single points, or of patches of points.
 
@@ -100,16 +127,14 @@ class ImpactPairs(Table):
         points, mu = np.zeros((len(rows), 2, 3)), np.zeros(len(rows))
         return cls(pairs, impulses, points, zero, zero, size, a.restitution[rows], mu, rows)
 
+    @property
+    def levers(self) -> Levers:
+        """The impulses P_k."""
+        return Levers(self.pairs, self.impulses)
+
     def power(self, twists: np.ndarray) -> np.ndarray:
         """Return (k,) powers ``P_k . v`` [J] of twists (n, 6)."""
-        return np.einsum("kbi,kbi->k", self.impulses, twists[self.pairs])
-
-    def rows(self, n: int) -> sparse.csr_matrix:
-        """Return (k, 6 n) rows P_k."""
-        k = len(self.pairs)
-        column = 6 * self.pairs[:, :, None] + np.arange(6)
-        row = np.broadcast_to(np.arange(k)[:, None, None], column.shape)
-        return sparse.csr_matrix((self.impulses.ravel(), (row.ravel(), column.ravel())), shape=(k, 6 * n))
+        return self.levers.powers(twists)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import scipy.sparse.linalg
 from abd.joints.rows.rigid_rows import RigidRows
 from abd.model import Bodies
 from abd.potentials import free_motion
+from abd.step.impacts.impact_pairs import Levers
 
 COLUMNS = 16
 """Right-hand sides that SuperLU solves at once: with hundreds it takes more than ten times as long."""
@@ -33,15 +34,16 @@ class Mobility:
 
     Attributes:
         chosen: (k,) indices of the connected pairs.
-        free: (6 n, 6 n) block diagonal matrix of W_b, zero for bodies that do not move or are not connected.
-        J: (R, 6 n) joint rows, slack: (R,) their C; factor: of ``J W_0 J^T + C``, None without rows.
+        free: (n, 6, 6) W_b, zero for bodies that do not move or are not connected.
+        J: (R, 6 n) joint rows, moved: (R, 6 n) ``J W_0``, slack: (R,) their C; factor: of ``J W_0 J^T + C``, None without rows.
         joined: (n,) bool, bodies in these rows; reached: mask of the given rows that are in J.
         of_bodies (n,), of_pairs (k,), of_rows (R,): numbers of their components, of bodies that pairs and joints connect.
     """
 
     chosen: np.ndarray
-    free: sparse.csr_matrix
+    free: np.ndarray
     J: sparse.csr_matrix
+    moved: sparse.csr_matrix
     slack: np.ndarray
     factor: object
     joined: np.ndarray
@@ -74,51 +76,65 @@ class Mobility:
         chosen_labels = np.unique(of_pair[seeds])
         chosen = np.flatnonzero(np.isin(of_pair, chosen_labels))
         chosen = chosen[np.argsort(of_pair[chosen], kind="stable")]
-        blocks = _blocks(bodies, q, rows.basis, np.flatnonzero(movable & np.isin(label[:n], chosen_labels)))
-        free = sparse.bsr_matrix((blocks, np.arange(n), np.arange(n + 1)), shape=(6 * n, 6 * n)).tocsr()
+        free = _blocks(bodies, q, rows.basis, np.flatnonzero(movable & np.isin(label[:n], chosen_labels)))
         reached = np.isin(label[n:], chosen_labels)
-        J, slack, joined, factor = J[reached].tocsr(), slack[reached], np.zeros(n, dtype=bool), None
-        joined[J.indices // 6] = True
+        J, slack, joined, factor = J[reached], slack[reached], np.zeros(n, dtype=bool), None
+        joined[J.indices // 6], moved = True, J
         if J.shape[0]:
-            S = (J @ free @ J.T).tocsc()
+            moved = (J @ sparse.bsr_matrix((free, np.arange(n), np.arange(n + 1)))).tocsr()
+            S = (moved @ J.T).tocsc()
             weight = S.diagonal()
             # regularise rows that are redundant or have no mobile body
             factor = scipy.sparse.linalg.splu((S + sparse.diags(slack + np.where(weight > 0.0, 1e-11 * weight, 1.0))).tocsc())
-        return cls(chosen, free, J, slack, factor, joined, reached, label[:n], of_pair[chosen], label[n:][reached])
+        return cls(chosen, free, J, moved, slack, factor, joined, reached, label[:n], of_pair[chosen], label[n:][reached])
+
+    def rates(self, twists: np.ndarray) -> np.ndarray:
+        """Return (R,) rates J v of twists (n, 6)."""
+        return self.J @ twists.ravel()
 
     def apply(self, impulses: np.ndarray) -> np.ndarray:
-        """Return twists (6 n, ...) of impulses."""
-        moved = self.free @ impulses
-        if self.factor is not None:
-            moved = moved - self.free @ (self.J.T @ self.factor.solve(self.J @ moved))
-        return moved
+        """Return twists (n, 6) of impulses (n, 6)."""
+        return self.freely(impulses) + self.by_joints(self.reactions(impulses))
+
+    def freely(self, impulses: np.ndarray) -> np.ndarray:
+        """Return twists (n, 6) of impulses (n, 6) without joints."""
+        return np.einsum("nij,nj->ni", self.free, impulses)
+
+    def by_joints(self, impulses: np.ndarray) -> np.ndarray:
+        """Return twists (n, 6) of impulses (R,) of the rows in J."""
+        return (self.moved.T @ impulses).reshape(-1, 6)
 
     def reactions(self, impulses: np.ndarray) -> np.ndarray:
-        """Return (R,) impulses of the rows in J against impulses (6 n,) on the bodies."""
+        """Return (R,) impulses of the rows in J against impulses (n, 6) on the bodies."""
         if self.factor is None:
             return np.zeros(self.J.shape[0])
-        return -self.factor.solve(self.J @ (self.free @ impulses))
+        return -self.factor.solve(self.moved @ impulses.ravel())
 
     def fit(self, twists: np.ndarray, speeds: np.ndarray) -> np.ndarray:
-        """Return the impulses (R,) of the rows that change twists (6 n,) such that J v = `speeds` (R,).
+        """Return the impulses (R,) of the rows that change twists (n, 6) such that J v = `speeds` (R,).
 
         They are zero for twists that satisfy it already."""
-        error = np.where(self.slack > 0.0, 0.0, self.J @ twists - speeds)
-        if np.abs(error).max() <= FITTED * (abs(self.J) @ np.abs(twists)).max():
+        error = np.where(self.slack > 0.0, 0.0, self.rates(twists) - speeds)
+        if np.abs(error).max() <= FITTED * (abs(self.J) @ np.abs(twists.ravel())).max():
             return np.zeros(len(error))
         return -self.factor.solve(error)
 
-    def coupling_size(self, P: sparse.csr_matrix) -> int:
-        """Return the number of entries of the largest dense matrix of `pair_matrix` for rows P (k, 6 n)."""
-        joined_rows = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))[self.joined[P.indices // 6]]
-        count = len(np.unique(joined_rows))
+    def coupling_size(self, rows: Levers) -> int:
+        """Return the number of entries of the largest dense matrix of `pair_matrix`."""
+        count = np.count_nonzero(self.joined[rows.bodies].any(axis=1))
         return count * max(count, self.J.shape[0])
 
-    def pair_matrix(self, P: sparse.csr_matrix) -> sparse.csr_matrix:
-        """Return (k, k) ``P W P^T`` of rows P (k, 6 n): dense for pairs with joined bodies, else sparse."""
-        A = P @ self.free @ P.T
+    def free_powers(self, rows: Levers) -> np.ndarray:
+        """Return (k,) the diagonal of `pair_matrix` [J] without joints."""
+        return np.einsum("kbi,kbij,kbj->k", rows.impulses, self.free[rows.bodies], rows.impulses)
+
+    def pair_matrix(self, rows: Levers) -> sparse.csr_matrix:
+        """Return (k, k) ``P W P^T`` of k rows P: dense for pairs with joined bodies, else sparse."""
+        n = len(self.free)
+        P = rows.matrix(n)
+        A = Levers(rows.bodies, np.einsum("kbij,kbj->kbi", self.free[rows.bodies], rows.impulses)).matrix(n) @ P.T
         if self.factor is not None:
-            C = (self.J @ self.free @ P.T).tocsc()
+            C = (self.moved @ P.T).tocsc()
             joined_pairs = np.flatnonzero(np.diff(C.indptr))
             if len(joined_pairs):
                 dense = C[:, joined_pairs].toarray()
@@ -126,7 +142,6 @@ class Mobility:
                 block = dense.T @ np.concatenate([self.factor.solve(one) for one in columns], axis=1)
                 place = np.repeat(joined_pairs, len(joined_pairs)), np.tile(joined_pairs, len(joined_pairs))
                 A = A - sparse.coo_matrix((block.ravel(), place), shape=A.shape)
-        A = sparse.csr_matrix(0.5 * (A + A.T))
         A.sort_indices()
         return A
 

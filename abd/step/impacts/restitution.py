@@ -50,7 +50,7 @@ from abd.potentials import free_motion
 from abd.rotations import axial
 from abd.step.impacts.grazing import grazing
 from abd.step.impacts.impact_friction import ImpactFriction
-from abd.step.impacts.impact_pairs import ImpactPairs, Reactions, Rebound
+from abd.step.impacts.impact_pairs import ImpactPairs, Levers, Reactions, Rebound
 from abd.step.impacts.mobility import Mobility
 from abd.step.impacts.reflections import Blocks, Sweep, reflect, solve_factors
 from abd.tables import Table
@@ -195,7 +195,7 @@ class Restitution:
             return qd, 0.0, []
         known = rows.scale[given] * np.array([*rates[system.compliant][keep], *driven.values()])
         speeds = np.append(np.zeros(len(held) - len(given)), known)
-        twists, changes, J = self.twists(q, qd).ravel(), np.zeros(6 * len(q)), self._jacobian(q, held)
+        twists, changes, J = self.twists(q, qd), np.zeros((len(q), 6)), self._jacobian(q, held)
         work, reactions = 0.0, []
         for world in np.unique(self.model.bodies.world[bodies]):
             chosen = np.flatnonzero(bodies & (self.model.bodies.world == world))
@@ -203,87 +203,84 @@ class Restitution:
             mobility = Mobility.of(self.model.bodies, q, rows, J, slack, pairs, seeds)
             if mobility.factor is not None:
                 impulses = mobility.fit(twists, speeds[mobility.reached])
-                change = mobility.free @ (mobility.J.T @ impulses)
+                change = mobility.by_joints(impulses)
                 is_driven = np.isin(held[mobility.reached], moved)
-                work += float(impulses[is_driven] @ (mobility.J @ (twists + 0.5 * change))[is_driven])
+                work += float(impulses[is_driven] @ mobility.rates(twists + 0.5 * change)[is_driven])
                 changes += change
                 reactions.append(functools.partial(self._reactions, mobility, held[mobility.reached], impulses))
-        return qd + _rates(q, changes.reshape(-1, 6)), work, reactions
+        return qd + _rates(q, changes), work, reactions
 
     def _rebound_of(
         self, impacts: Impacts, step: Step, sweep: Sweep, J: sparse.csr_matrix
     ) -> tuple[np.ndarray, tuple[float, float], ImpactPairs, np.ndarray, Callable[[], Reactions]] | None:
         """Return the twists (n, 6) that impacts of sorted worlds add, the work of friction and of drives [J], and pairs,
         factors and joint impulses as in `Rebound`; None if they are too many. J: (R, 6 n) of the constraints."""
-        q, now = step.after[0], step.now.ravel()
+        q, now, n = step.after[0], step.now, len(step.now)
         pairs, seeds = impacts.impact_pairs.pairs, np.flatnonzero(impacts.is_seed)
         mobility = Mobility.of(self.model.bodies, q, self._rows, J, self._slack, pairs, seeds)
         impacts = impacts[mobility.chosen]
-        part, opens, size = impacts.impact_pairs, impacts.opens, impacts.impact_pairs.size
+        part, opens, size, count = impacts.impact_pairs, impacts.opens, impacts.impact_pairs.size, len(impacts)
         surface = np.einsum("nij,nj->ni", q[:, 3:].reshape(-1, 3, 3), self.model.bodies.surface_velocity)
-        P, moving = part.rows(len(q)), np.pad(surface, ((0, 0), (0, 3))).ravel()  # twists of the surfaces relative to the bodies
-        friction = ImpactFriction.of(part, q, step.then.ravel() + moving, step.changes.ravel(), impacts.fresh)
-        rows = sparse.vstack([P, friction.rows], format="csr")
+        normals, moving = part.levers, np.pad(surface, ((0, 0), (0, 3)))  # twists of the surfaces relative to the bodies
+        friction = ImpactFriction.of(part, q, step.then + moving, step.changes, impacts.fresh)
+        rows = Levers.joined(normals, friction.rows)
         if mobility.coupling_size(rows) > LARGEST_COUPLING:
             if not self._warned:
                 self._warned = True
                 _log.warning(
                     "impacts of %d jointed bodies with %d contact pairs are inelastic: the system is too large for restitution",
-                    int(mobility.joined.sum()), len(part),
+                    int(mobility.joined.sum()), count,
                 )  # fmt: skip
             return None
         blocks, A_all = Blocks.of(mobility.of_pairs), mobility.pair_matrix(rows)
-        of_step = P.T @ np.ones(len(part)) + friction.rows.T @ friction.cones.spent.ravel()
-        if (ineffective := self._ineffective(impacts, mobility, P, A_all.diagonal()[: len(part)], step)).any():
+        of_step = rows.totals(np.append(np.ones(count), friction.cones.spent), n)
+        if (ineffective := self._ineffective(impacts, mobility, A_all.diagonal()[:count], step)).any():
             effective = np.where(ineffective, 0.0, 1.0)
             impacts = replace(impacts, closing=effective * impacts.closing, left=effective * impacts.left)
-            P = sparse.diags(effective) @ P
-            A_all = mobility.pair_matrix(sparse.vstack([P, friction.rows], format="csr"))
-        A, left = A_all[: len(part), : len(part)], impacts.left
-        others = np.where(np.repeat(self.dynamic, 6), now - step.then.ravel() - mobility.apply(of_step), 0.0)
-        powers = self._impact_powers(impacts, P @ others)
+            normals = replace(normals, impulses=effective[:, None, None] * normals.impulses)
+            rows = Levers.joined(normals, friction.rows)
+            A_all = mobility.pair_matrix(rows)
+        A, left = A_all[:count, :count], impacts.left
+        others = np.where(self.dynamic[:, None], now - step.then - mobility.apply(of_step), 0.0)
+        powers = self._impact_powers(impacts, normals.powers(others))
         slow = np.where(powers < -impacts.least * size, 0.0, np.minimum(powers, 0.0))
         target, in_impact = reflect(sweep, A, powers, slow, part.restitution, impacts.least, size, blocks)
         law = target, slow, opens, in_impact, size, blocks
-        moved = np.where(np.repeat(self.kinematic, 6), now, 0.0)
-        powers = np.concatenate([left, friction.rows @ (now + moving)])
+        moved = np.where(self.kinematic[:, None], now, 0.0)
+        powers = np.concatenate([left, friction.rows.powers(now + moving)])
         driven = self._driven[mobility.reached]
         drives = blocks.places(mobility.of_rows[driven])
         prescribed = moved + moving
-        moves = (prescribed.reshape(-1, 6) != 0.0).any(axis=1)
+        moves = (prescribed != 0.0).any(axis=1)
         may_jam = blocks.any(moves[part.pairs].any(axis=1)) | np.isin(np.arange(blocks.count), drives)
-        s, impulses = np.split(solve_factors(sweep, A_all, powers, *law, friction.cones, may_jam), [len(part)])
-        by_pair = friction.on_first(impulses, len(part))
-        lost = left + s * (P @ moved) + friction.power(now + moving, prescribed, impulses, len(part))
-        impulse = P.T @ s + friction.rows.T @ impulses
+        factors = solve_factors(sweep, A_all, powers, *law, friction.cones, may_jam)
+        s, impulses = np.split(factors, [count])
+        by_pair = friction.on_first(impulses, count)
+        lost = left + s * normals.powers(moved) + friction.power(now + moving, prescribed, impulses, count)
+        impulse = rows.totals(factors, n)
         added = mobility.apply(impulse)
-        of_drives = blocks.sums(drives, (mobility.reactions(impulse) * (mobility.J @ now))[driven])
+        of_drives = blocks.sums(drives, (mobility.reactions(impulse) * mobility.rates(now))[driven])
         fraction = self._within_energy(step, mobility, blocks, of_drives - blocks.sums(blocks.number, lost), added)
-        scale, of_pair = np.append(fraction, 0.0)[np.repeat(blocks.places(mobility.of_bodies), 6)], blocks.each(fraction)
-        pair, slips = friction.cones.pair, [friction.rows @ (one + moving) for one in (now + scale * added, now)]
+        scale, of_pair = np.append(fraction, 0.0)[blocks.places(mobility.of_bodies), None], blocks.each(fraction)
+        pair, slips = friction.cones.pair, [friction.rows.powers(one + moving) for one in (now + scale * added, now)]
         limit = friction.cones.limit * (1.0 + (of_pair * s)[pair])
         work = friction.work(A_all, limit, np.repeat(of_pair[pair], 2) * impulses, *slips, blocks.number[pair])
         drive_work = float(fraction @ of_drives)
         part, rows = replace(part, friction=of_pair[:, None] * by_pair), self._constraints[mobility.reached]
         return (
-            (scale * added).reshape(-1, 6), (work, drive_work), part, 1.0 + of_pair * s,
+            scale * added, (work, drive_work), part, 1.0 + of_pair * s,
             lambda: self._reactions(mobility, rows, mobility.reactions(scale * impulse)),
         )  # fmt: skip
 
-    def _ineffective(
-        self, impacts: Impacts, mobility: Mobility, P: sparse.csr_matrix, mobile: np.ndarray, step: Step
-    ) -> np.ndarray:
+    def _ineffective(self, impacts: Impacts, mobility: Mobility, mobile: np.ndarray, step: Step) -> np.ndarray:
         """Return (k,) bool, contacts that impacts do not treat: those that joints and drives hold, and those of mechanisms that
-        graze.
-
-        P: (k, 6 n) impulses; mobile: (k,) their powers by the impulses [J]."""
+        graze. mobile: (k,) powers of the impulses with the twists that they cause [J]."""
         part, closing, left = impacts.impact_pairs, impacts.closing, impacts.left
         guided = mobility.joined | self.kinematic
         is_guided = part.is_contact & guided[part.pairs].any(axis=1)
         if not is_guided.any():
             return is_guided
-        free = np.asarray((P @ mobility.free).multiply(P).sum(axis=1)).ravel()
-        out = is_guided & (mobile <= HELD * free)
+        out = is_guided & (mobile <= HELD * mobility.free_powers(part.levers))
         # what has lost half of its speed in the step has touched; what closes within another step is not tested
         time = np.linalg.norm(part.points[:, 0] - part.points[:, 1], axis=1) * part.size / np.where(left < 0.0, -left, np.inf)
         steps = time / step.length[part.pairs[:, 0]]
@@ -318,8 +315,8 @@ class Restitution:
 
         Args:
             given: (w,) work of drives by the impact, less that of contact and friction in the step, and of the added impulses on
-                prescribed bodies and moving surfaces [J]; added: (6 n,) twists."""
-        then, now, bodies = step.then.ravel(), step.now.ravel(), blocks.places(mobility.of_bodies)
+                prescribed bodies and moving surfaces [J]; added: (n, 6) twists."""
+        then, now, bodies = step.then, step.now, blocks.places(mobility.of_bodies)
         some = self.dynamic & (bodies < blocks.count)
         rotors = mobility.slack > 0.0
         of_rotors, places = blocks.places(mobility.of_rows[rotors]), bodies[some]
@@ -327,13 +324,13 @@ class Restitution:
         def product(twists: np.ndarray, before: tuple[np.ndarray, ...], after: tuple[np.ndarray, ...]) -> np.ndarray:
             """Return (w,) products of twists and changes of momenta of bodies and rotors."""
             change = self._momenta(*after, some) - self._momenta(*before, some)
-            out = blocks.sums(places, np.sum(twists.reshape(-1, 6)[some] * change, axis=1))
+            out = blocks.sums(places, np.sum(twists[some] * change, axis=1))
             if rotors.any():
-                rates = [(mobility.J @ v)[rotors] for v in (twists, after[1] - before[1])]
+                rates = [mobility.rates(v)[rotors] for v in (twists, after[1] - before[1])]
                 out += blocks.sums(of_rotors, rates[0] * rates[1] / mobility.slack[rotors])
             return out
 
-        (q_0, _), (q_1, _), still = step.before, step.after, np.zeros(len(now))
+        (q_0, _), (q_1, _), still = step.before, step.after, np.zeros_like(now)
         start, end, c = (0.5 * product(v, (q, still), (q, v)) for q, v in ((q_0, then), (q_1, now), (q_1, added)))
         most = start + product(now, (q_0, then), (q_1, now)) + given
         for q, sign in ((q_0, 1.0), (q_1, -1.0)):
@@ -345,8 +342,8 @@ class Restitution:
         return np.where(end + b + c <= most, 1.0, fraction)
 
     def _momenta(self, q: np.ndarray, twists: np.ndarray, some: np.ndarray) -> np.ndarray:
-        """Return the momenta (m, 6) of the rigid motion of some bodies (n,) bool with twists (6 n,)."""
-        v, w = np.split(twists.reshape(-1, 6)[some], 2, axis=1)
+        """Return the momenta (m, 6) of the rigid motion of some bodies (n,) bool with twists (n, 6)."""
+        v, w = np.split(twists[some], 2, axis=1)
         inertia = free_motion.inertia(q[some, 3:].reshape(-1, 3, 3), self.model.bodies.moment[some])
         return np.concatenate([self.model.bodies.mass[some, None] * v, np.einsum("nij,nj->ni", inertia, w)], axis=1)
 
