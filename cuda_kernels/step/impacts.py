@@ -13,7 +13,7 @@ LEAST = wp.constant(wp.float64(1.0e-300))
 
 @wp.struct
 class System:
-    """A, whose row k is ``value[begin[k]:begin[k + 1]]`` in the ascending columns `column`, and its diagonal; factors of `normals`
+    """A, whose row k is ``value[begin[k]:begin[k + 1]]`` in ascending columns `column`, and its diagonal; factors of `normals`
     pairs, then friction impulses x; powers of the pairs at x, then slips at x = 0."""
 
     normals: wp.int32
