@@ -52,9 +52,12 @@ class PathNotFree(StepFailure):
     def __init__(self, pairs: np.ndarray, names: list[str], h: float | np.ndarray, fast: bool = False):
         bodies = tuple(names[body] for body in dict.fromkeys(pairs[0].tolist()))
         subject = " and ".join(f"'{name}'" for name in bodies)
-        subject = subject if len(bodies) > 1 else f"{subject}, which is strained by more than half"
+        remedy = "reduce solver.dt"
+        if len(bodies) == 1:
+            subject += ", which is strained by more than half"
+            remedy += ", or limit the effort of drives that work against joints, limits or contacts"
         substep = f"a substep of {float(np.broadcast_to(h, len(names))[int(pairs[0, 0])]):.3g} s"
-        passed = f"{subject}: the swept path of {substep} is not proven free of collisions at any length; reduce solver.dt"
+        passed = f"{subject}: the swept path of {substep} is not proven free of collisions at any length; {remedy}"
         too_fast = f"{subject} come into contact and move by more than the smaller body's size in {substep}"
         super().__init__(
             "fast_contact" if fast else "passed",
