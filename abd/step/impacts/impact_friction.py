@@ -10,7 +10,7 @@ import scipy.sparse as sparse
 from abd.contact.pair_rows import keys
 from abd.potentials.rolling import tangents
 from abd.potentials.sweeps import ConeRows, first_part
-from abd.step.impacts.impact_pairs import ImpactPairs, Levers
+from abd.step.impacts.impact_pairs import ImpactPairs, ImpulseRows
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ImpactFriction:
 
     cones: ConeRows
     tangents: np.ndarray
-    rows: Levers
+    rows: ImpulseRows
 
     @classmethod
     def of(
@@ -42,7 +42,7 @@ class ImpactFriction:
         arm = part.points[pair] - q[pairs, :3]
         lever = np.concatenate(np.broadcast_arrays(both[:, :, None], np.cross(arm[:, None], both[:, :, None])), axis=3)
         lever[:, :, 1] *= -1.0
-        rows = Levers(np.repeat(pairs, 2, axis=0), lever.reshape(-1, 2, 6))
+        rows = ImpulseRows(np.repeat(pairs, 2, axis=0), lever.reshape(-1, 2, 6))
         spent = (both @ part.friction[pair][:, :, None])[:, :, 0]
         slip = rows.powers(before) + np.where(np.repeat(fresh[pair], 2), rows.powers(changes), 0.0)
         cones = ConeRows(pair, part.mu[pair] * part.size[pair], spent, slip.reshape(-1, 2), keys(pairs, len(q)))

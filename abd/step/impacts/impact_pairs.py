@@ -19,7 +19,7 @@ from abd.tables import Table
 
 
 @dataclass(frozen=True)
-class Levers(Table):
+class ImpulseRows(Table):
     """R impulses that a factor each multiplies.
 
     Attributes:
@@ -128,13 +128,13 @@ class ImpactPairs(Table):
         return cls(pairs, impulses, points, zero, zero, size, a.restitution[rows], mu, rows)
 
     @property
-    def levers(self) -> Levers:
+    def rows(self) -> ImpulseRows:
         """The impulses P_k."""
-        return Levers(self.pairs, self.impulses)
+        return ImpulseRows(self.pairs, self.impulses)
 
     def power(self, twists: np.ndarray) -> np.ndarray:
         """Return (k,) powers ``P_k . v`` [J] of twists (n, 6)."""
-        return self.levers.powers(twists)
+        return self.rows.powers(twists)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import scipy.sparse.linalg
 from abd.joints.rows.rigid_rows import RigidRows
 from abd.model import Bodies
 from abd.potentials import free_motion
-from abd.step.impacts.impact_pairs import Levers
+from abd.step.impacts.impact_pairs import ImpulseRows
 
 COLUMNS = 16
 """Right-hand sides that SuperLU solves at once: with hundreds it takes more than ten times as long."""
@@ -119,20 +119,20 @@ class Mobility:
             return np.zeros(len(error))
         return -self.factor.solve(error)
 
-    def coupling_size(self, rows: Levers) -> int:
+    def coupling_size(self, rows: ImpulseRows) -> int:
         """Return the number of entries of the largest dense matrix of `pair_matrix`."""
         count = np.count_nonzero(self.joined[rows.bodies].any(axis=1))
         return count * max(count, self.J.shape[0])
 
-    def free_powers(self, rows: Levers) -> np.ndarray:
+    def free_powers(self, rows: ImpulseRows) -> np.ndarray:
         """Return (k,) the diagonal of `pair_matrix` [J] without joints."""
         return np.einsum("kbi,kbij,kbj->k", rows.impulses, self.free[rows.bodies], rows.impulses)
 
-    def pair_matrix(self, rows: Levers) -> sparse.csr_matrix:
+    def pair_matrix(self, rows: ImpulseRows) -> sparse.csr_matrix:
         """Return (k, k) ``P W P^T`` of k rows P: dense for pairs with joined bodies, else sparse."""
         n = len(self.free)
         P = rows.matrix(n)
-        A = Levers(rows.bodies, np.einsum("kbij,kbj->kbi", self.free[rows.bodies], rows.impulses)).matrix(n) @ P.T
+        A = ImpulseRows(rows.bodies, np.einsum("kbij,kbj->kbi", self.free[rows.bodies], rows.impulses)).matrix(n) @ P.T
         if self.factor is not None:
             C = (self.moved @ P.T).tocsc()
             joined_pairs = np.flatnonzero(np.diff(C.indptr))

@@ -50,7 +50,7 @@ from abd.potentials import free_motion
 from abd.rotations import axial
 from abd.step.impacts.grazing import grazing
 from abd.step.impacts.impact_friction import ImpactFriction
-from abd.step.impacts.impact_pairs import ImpactPairs, Levers, Reactions, Rebound
+from abd.step.impacts.impact_pairs import ImpactPairs, ImpulseRows, Reactions, Rebound
 from abd.step.impacts.mobility import Mobility
 from abd.step.impacts.reflections import Blocks, Sweep, reflect, solve_factors
 from abd.tables import Table
@@ -221,9 +221,9 @@ class Restitution:
         impacts = impacts[mobility.chosen]
         part, opens, size, count = impacts.impact_pairs, impacts.opens, impacts.impact_pairs.size, len(impacts)
         surface = np.einsum("nij,nj->ni", q[:, 3:].reshape(-1, 3, 3), self.model.bodies.surface_velocity)
-        normals, moving = part.levers, np.pad(surface, ((0, 0), (0, 3)))  # twists of the surfaces relative to the bodies
+        normals, moving = part.rows, np.pad(surface, ((0, 0), (0, 3)))  # twists of the surfaces relative to the bodies
         friction = ImpactFriction.of(part, q, step.then + moving, step.changes, impacts.fresh)
-        rows = Levers.joined(normals, friction.rows)
+        rows = ImpulseRows.joined(normals, friction.rows)
         if mobility.coupling_size(rows) > LARGEST_COUPLING:
             if not self._warned:
                 self._warned = True
@@ -238,7 +238,7 @@ class Restitution:
             effective = np.where(ineffective, 0.0, 1.0)
             impacts = replace(impacts, closing=effective * impacts.closing, left=effective * impacts.left)
             normals = replace(normals, impulses=effective[:, None, None] * normals.impulses)
-            rows = Levers.joined(normals, friction.rows)
+            rows = ImpulseRows.joined(normals, friction.rows)
             A_all = mobility.pair_matrix(rows)
         A, left = A_all[:count, :count], impacts.left
         others = np.where(self.dynamic[:, None], now - step.then - mobility.apply(of_step), 0.0)
@@ -280,7 +280,7 @@ class Restitution:
         is_guided = part.is_contact & guided[part.pairs].any(axis=1)
         if not is_guided.any():
             return is_guided
-        out = is_guided & (mobile <= HELD * mobility.free_powers(part.levers))
+        out = is_guided & (mobile <= HELD * mobility.free_powers(part.rows))
         # what has lost half of its speed in the step has touched; what closes within another step is not tested
         time = np.linalg.norm(part.points[:, 0] - part.points[:, 1], axis=1) * part.size / np.where(left < 0.0, -left, np.inf)
         steps = time / step.length[part.pairs[:, 0]]
