@@ -31,6 +31,20 @@ def test_limit_forces_of_a_fast_slider(enforcement, restitution, speed, rotor, d
     assert z.speed == pytest.approx(-restitution * speed, abs=0.01 * speed)
 
 
+@pytest.mark.parametrize("enforcement", ["exact", "penalty"])
+def test_a_drive_without_effort_limit_hits_a_wall(enforcement: str):
+    """The drive holds the block: its impact has no impulse, which would be its speed over a mobility of rounding."""
+    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.01})
+    scene.add_body("wall", box=(0.1, 1, 1), position=(0.25, 0, 0), kind="static")
+    scene.add_body("block", box=(0.1, 0.1, 0.1))
+    drive = {"mode": "velocity", "target": "0.5"}
+    scene.add_slider("s", abd.WORLD, "block", anchor=(0, 0, 0), axis=(1, 0, 0), enforcement=enforcement, drive=drive)
+    sim = abd.Simulation(scene, device="cpu")
+    while not sim.step().contacts:
+        pass
+    assert sim.bodies["block"].contact_force[0] > -1e5
+
+
 @pytest.mark.parametrize("dt", [0.01, 0.002, 0.001])
 def test_the_force_of_a_limit_with_a_heavy_body_behind_it_settles(dt: float):
     """The load presses an arm on its end. Only the first contact is an impact: later ones would take its force away again."""
