@@ -65,7 +65,6 @@ class Rebounds:
         limits = points[:0]
         if len(joints.hard_limits) and limited.any():
             limits = ImpactPairs.of_limits(model, joints, self.copies.memory, self.copies.applied, after[0], h)
-            limits = self._with_contacts(limits, contacts)
         fresh = is_fresh, self._fresh_limits(limits, twists)
         self.impact_pairs = contacts.pairs[fresh[0]]
         pairs = ImpactPairs.joined(contacts, limits)
@@ -148,13 +147,6 @@ class Rebounds:
         laws, last_gap = self.backend.system.row_laws, self.copies.applied.p[limits.row, slots.LAST_GAP]
         in_reach = (laws.law[limits.row] == Law.BARRIER) & (last_gap < laws.distance[limits.row])
         return ~in_reach & (_closing(limits, twists) > 2.0 * self.settings.tolerance)
-
-    def _with_contacts(self, limits: ImpactPairs, contacts: ImpactPairs) -> ImpactPairs:
-        """Return limits, and then ropes of articulations that have other pairs."""
-        is_rope = self.backend.system.row_laws.law[limits.row] == Law.ONE_SIDED
-        others, ropes = limits[~is_rope], limits[is_rope]
-        bodies = np.isin(np.arange(len(self.articulations.dynamic)), np.concatenate([contacts.pairs, others.pairs]))
-        return ImpactPairs.joined(others, ropes[self.articulations.containing(bodies)[ropes.pairs[:, 0]]])
 
     def _friction(self, pairs: ImpactPairs, q: np.ndarray, h: float | np.ndarray) -> np.ndarray:
         """Return (k, 3) impulses of friction on the first bodies of pairs in the last step, of h [s], scalar or (n,) [N s]."""
