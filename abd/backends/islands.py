@@ -228,10 +228,6 @@ class Islands:
         query = workers, lanes, self._of_chunks, values, self._partial[values.dtype]
         self.device.launch(kernel, workers * lanes, *query, *inputs, grain=ONE_THREAD)
 
-    def reduced(self, values: wp.array, operation: int) -> np.ndarray:
-        """The same, read back to the host (count,)."""
-        return self.device.read(self.reduce(values, operation, self.each), self.count)
-
     def fold(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Reduce the values of all islands (islands,) float64 to their sum, minimum or maximum, out[0]."""
         spans, lanes = -(-self.capacity // CHUNK), self._lanes

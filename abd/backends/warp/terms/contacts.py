@@ -64,7 +64,7 @@ class Contacts:
         self.without = device.zeros((self.n, 12), wp.float64)
         self._query, self._ends = Query(), Limits()
         self._query.minimum = self.law.minimum
-        self._body_minima, self._ends.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
+        self._ends.first_found = device.zeros(max(self.n, 1), wp.float64)
         self._capacity = -1, -1
         self.batch = 1 if device.wide else BATCH
         self._known = {mode: kernels.KnownValues() for mode in (kernels.UNKNOWN, kernels.ON_PATH, kernels.CARRIED)}
@@ -274,18 +274,8 @@ class Contacts:
 
     def smallest_gap(self) -> float:
         """Return the smallest gap in slot "current" beyond the minimum separation [m], infinite without candidates."""
-        c = self.candidates
-        if c.count == 0:
-            return float("inf")
-        parts = (self.arrays("current")[1], c.count), (c.pairs, c.pair_count), (c.items, c.count)
-        gap, pairs, items = self.device.read_all(*parts)
-        return float((gap * self.pair_law.activation(*pairs.T)[items[:, 0]]).min())
-
-    def body_gaps(self) -> wp.array:
-        """Compute the smallest gap in activations in slot "current" of every body's candidates (n,); infinite if it has none."""
-        out, c = self._body_minima, self.candidates
-        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays("current")[1], out, float("inf"))
-        return out
+        pairs, gaps = self.pair_gaps()
+        return float((gaps * self.pair_law.activation(*pairs.T)).min(initial=np.inf))
 
     @property
     def coupled(self) -> tuple[Coupling, int]:
