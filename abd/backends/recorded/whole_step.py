@@ -170,7 +170,8 @@ class WholeStep:
             return
         self._pairs_are_current = True
         if b.islands.formed != self._formed:
-            b.islands.renumber(self._mobile, np.zeros((0, 2), dtype=int))
+            b.islands.follow_joined(self._mobile)
+            b.islands.launch_renumber(b.inactive.held)
             self._formed = b.islands.formed
         b.iteration.follow_pairs()
 

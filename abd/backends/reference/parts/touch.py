@@ -111,8 +111,10 @@ class Touch:
     def renew(self, motion: float, limit: wp.array, starts: bool = False) -> None:
         self._listed = self.trial_path.path
         self.contacts.search(self._listed)
+        inactive, pairs, upload = self.backend.inactive, self.candidate_pairs(), self.device.upload
         self.islands.keep_numbering()
-        self.islands.renumber(self.backend.inactive.mobile, self.candidate_pairs())
+        self.islands.follow_joined(inactive.mobile)
+        self.islands.launch_renumber(inactive.held, (upload(pairs, wp.vec2i), upload([len(pairs)], wp.int32), len(pairs)))
 
     def test_cover(self, each: wp.array, limit: wp.array, covered: wp.array) -> None:
         self.device.fill(covered, int(self._listed is self.trial_path.path))

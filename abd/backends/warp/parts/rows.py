@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from abd.backends.answers import NO_PAIRS
 from abd.backends.device.device import Device
 from abd.backends.device.upload import upload_measures
 from abd.backends.turns import Turns
@@ -20,7 +19,6 @@ from abd.joints.rows.forces import Applied
 from abd.joints.rows.springs import resolved
 from abd.joints.rows.system import JointMemory, JointSystem
 from abd.joints.rows.table import MeasureTable
-from abd.model import Kind
 from cuda_kernels.bodies import poses
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.joints import measures, springs
@@ -54,7 +52,6 @@ class Rows:
         self.springs = Springs(joints, self.memory, which, self.n, self.device)
         self.islands.tie(joints.system)
         self.needs_host = b.graphs.needs_host = joints.system.has_user_functions
-        self.islands.renumber(model.bodies.kind != Kind.STATIC, NO_PAIRS)
 
     def load(self, memory: JointMemory) -> None:
         self.memory.load(memory)
