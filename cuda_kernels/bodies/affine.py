@@ -137,17 +137,6 @@ def arc(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
 
 
 @wp.func
-def arc_rate(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
-    """dA/dalpha of a body on its arc."""
-    A = path.A[body]
-    S = path.S[body]
-    w = path.w[body]
-    if wp.dot(w, w) > ZERO:
-        return rotation(alpha * w) * ((skew(w) * (identity3() + alpha * S) + S) * A)
-    return S * A
-
-
-@wp.func
 def arc_and_rate(path: Path, body: wp.int32, alpha: wp.float64):
     """A(alpha) and dA/dalpha of a body on its arc, by one rotation."""
     w = path.w[body]

@@ -9,7 +9,6 @@ from cuda_kernels.bodies.affine import (
     ZERO,
     Path,
     Pose,
-    arc_rate,
     axial,
     identity3,
     map_of,
@@ -52,7 +51,7 @@ def deformed_radius(lower: wp.vec3d, upper: wp.vec3d, A: wp.mat33d) -> wp.float6
 @wp.func
 def bound_arc(path: Path, b: wp.int32, r: wp.float64):
     """Set `rate`, `bend`, `affine_speed` and `strain` of a body with given A, dp, w and S."""
-    path.rate[b] = arc_rate(path, b, ZERO)
+    path.rate[b] = (skew(path.w[b]) + path.S[b]) * path.A[b]
     S = spectral_bound(path.S[b])
     W = wp.length(path.w[b])
     path.bend[b] = r * (W * W * (ONE + S) + TWO * W * S)

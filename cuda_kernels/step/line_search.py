@@ -2,7 +2,8 @@
 
 Any decrease is accepted: steps capped by collisions cannot satisfy an Armijo fraction. Changes below `DOUBTFUL` times the size of
 all terms may be rounding. They are judged by the gradient, which is more accurate: the step is accepted if the slope along the
-direction decreases in size. A step within the tolerance is also accepted if it closes open exact joint rows.
+direction decreases in size. A step within the tolerance is also accepted if it closes open exact joint rows. At the start of a
+step (`abd.backends.recorded.start`) there is one trial.
 """
 
 import warp as wp
@@ -154,4 +155,24 @@ def halve(first: wp.int32, c: Control, most: wp.int32, compared: wp.int32):
     if c.halvings[w] >= wp.float64(most):
         if c.small[w] == ZERO:
             fail(c, NO_DECREASE)
+        c.alpha[w] = ZERO
+
+
+@wp.kernel
+def judge_falls(first: wp.int32, c: Control):
+    """Set `small` if an island's energy at the trial is no higher than at q_n; set `PENDING` if any is higher."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    decreases = c.change[w] <= ROUNDING * c.size[w]
+    c.small[w] = wp.where(decreases, ONE, ZERO)
+    if not decreases:
+        c.flags[PENDING] = 1
+
+
+@wp.kernel
+def hold_rising(first: wp.int32, c: Control):
+    """Keep islands at q_n if their energy rises."""
+    w = wp.tid() + first
+    if w < c.counts[0] and c.small[w] == ZERO:
         c.alpha[w] = ZERO
