@@ -77,7 +77,7 @@ class Steps:
         b, has_friction = self.backend, self.backend.friction.count > 0
         (b.totals.fill if has_friction else b.totals.leave_empty)("friction")
         b.graphs.run(("finish", has_friction), lambda: self._launch_end(has_friction))
-        b.rows.memory.finish_step()
+        b.rows.finish_step()
 
     def _launch_end(self, has_friction: bool) -> None:
         """Compute friction work, if any contact `has_friction`, anchors and the new state; launches only."""
@@ -89,7 +89,7 @@ class Steps:
         self.launch_finish()
 
     def launch_finish(self) -> None:
-        """Compute the new state without friction; launches only, call `RowMemory.finish_step` afterwards."""
+        """Compute the new state without friction; launches only, call `Rows.finish_step` afterwards."""
         b, launch, n, at = self.backend, self.device.launch, self.n, self.at
         states, scheme, springs = b.states, b.scheme, b.rows.springs
         self.device.copy(states.earlier, states.velocity)
@@ -99,4 +99,4 @@ class Steps:
         launch(momenta.keep_momentum, n, at.body, *scheme.of_bodies, *ends, *known)
         launch(poses.copy_pose, n, states.now, states.before)
         launch(poses.copy_pose, n, at.current, states.now)
-        b.rows.memory.launch_finish(scheme.of_rows, at.current, b.totals)
+        b.rows.launch_finish()
