@@ -20,17 +20,15 @@ from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
 from abd.backends.warp.impact_sweeps import swept
 from abd.backends.warp.iterate import Iterate, Scratch
-from abd.backends.warp.parts.conditions import Inactive, Loads
+from abd.backends.warp.parts.conditions import Inactive, Loads, TargetPoses
+from abd.backends.warp.parts.paths import SweptPaths, TrialPath
 from abd.backends.warp.parts.readings import Readings, new_totals
 from abd.backends.warp.parts.rows import Rows
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.parts.steps import Steps
-from abd.backends.warp.parts.swept_paths import SweptPaths
-from abd.backends.warp.parts.target_poses import TargetPoses
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
-from abd.backends.warp.trial_path import TrialPath
 from abd.contact.pairs import some_may_collide
 from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.build import build_system

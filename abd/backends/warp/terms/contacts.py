@@ -142,7 +142,7 @@ class Contacts:
 
         Args:
             back: the paths lead backward from the end of the step; otherwise forward, and pairs proven backward stay
-                proven (`abd.backends.warp.parts.swept_paths`).
+                proven (`abd.backends.warp.parts.paths`).
 
         Slot "current" holds the gaps at the end of the step."""
         c, query, fractions = self.candidates, self._along(path), self.fractions

@@ -10,7 +10,7 @@ from abd.backends.device.upload import upload_measures, upload_struct
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.custom_measures import CustomMeasures
 from abd.backends.warp.terms.joint_ends import Ends, ends_of, lists_of
-from abd.backends.warp.terms.relation_tangents import RelationTangents
+from abd.backends.warp.terms.row_tables import RelationTangents
 from abd.contact.pair_rows import distinct
 from abd.joints.rows.rows import hessian
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
