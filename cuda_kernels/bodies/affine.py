@@ -121,19 +121,9 @@ def spectral_bound(m: wp.mat33d) -> wp.float64:
 
 
 @wp.func
-def arc(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
-    """A(alpha) of a body on its arc."""
-    w = path.w[body]
-    turns = wp.dot(w, w) > ZERO
-    # first, as sine and cosine need capacity of their own
-    R = wp.mat33d()
-    if turns:
-        R = rotation(alpha * w)
-    A = path.A[body]
-    A = A + alpha * (path.S[body] * A)
-    if turns:
-        A = R * A
-    return A
+def farthest(lower: wp.vec3d, upper: wp.vec3d) -> wp.float64:
+    """Largest distance of a box's corners from the origin."""
+    return wp.length(wp.max(wp.abs(lower), wp.abs(upper)))
 
 
 @wp.func
@@ -152,6 +142,13 @@ def arc_and_rate(path: Path, body: wp.int32, alpha: wp.float64):
         A = R * A
         rate = skew(w) * A + R * rate
     return A, rate
+
+
+@wp.func
+def arc(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
+    """A(alpha) of a body on its arc."""
+    A, _rate = arc_and_rate(path, body, alpha)
+    return A
 
 
 @wp.func

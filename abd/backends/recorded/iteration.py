@@ -245,7 +245,7 @@ class Iteration:
 
     def set_flag(self, flag: int) -> None:
         """Set a flag of the decisions; launches only."""
-        self.device.launch(control.set_flag, 1, self.control, flag, 1)
+        self.device.launch(control.set_flag, 1, self.control, flag)
 
     def _read_status(self, reads_touching: bool) -> Status:
         values = self.device.read(self._memory, None if reads_touching else control.STATUS)

@@ -71,9 +71,13 @@ class Touch:
         self.invalidate()
 
     def carry(self, before: tuple[wp.array, ...]) -> None:
-        """See `Potential.update_contacts`; also discards the bodies and pairs in contact."""
+        """Update the contact energies of the iterate after the list was rebuilt (`Contacts.carry`).
+
+        `before`: arrays of slot "current" for the previous list. Settled islands become active again."""
         self.clear_touching()
-        self.potential.update_contacts(before)
+        self.islands.clear_done()
+        self.contacts.carry(self.at.current, before)
+        self.potential.has_contact_energies = True
 
     @property
     def is_empty(self) -> bool:

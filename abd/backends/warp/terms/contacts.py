@@ -135,7 +135,7 @@ class Contacts:
         ends.island, ends.limit, ends.kept, ends.proven = island, limit, c.kept, int(proven)
         count = self._open(marches.try_impacts, *query, ends, self.marches, toi)
         self.device.launch(marches.march_impacts, count, *query, ends, self.marches, toi, grain=64)
-        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, grain=1024)
 
     def proven_fractions(self, path: Path, back: bool, out: wp.array) -> wp.array:
         """Compute the proven collision-free fraction of the swept path: per body in `out` (n,); returns it per candidate.
@@ -149,7 +149,7 @@ class Contacts:
         count = self._open(marches.try_paths, *query, int(back), self.marches, fractions)
         for again in range(2):
             self.device.launch(marches.march_paths, count, *query, int(back), again, self.marches, fractions, grain=64)
-        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, fractions, out, 1.0, grain=1024)
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, fractions, out, grain=1024)
         return fractions
 
     def _open(self, test: wp.Kernel, *arguments) -> int:
