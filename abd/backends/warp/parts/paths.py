@@ -11,7 +11,6 @@ from abd.backends.device.device import Device
 from abd.backends.device.upload import allocate_struct
 from abd.backends.islands import Islands
 from abd.backends.warp.iterate import Iterate
-from abd.backends.warp.terms.candidates import LAST
 from abd.model import Model
 from cuda_kernels.bodies import affine, paths, swept_paths
 from cuda_kernels.bodies.affine import Path
@@ -96,11 +95,8 @@ class SweptPaths:
             is_strained = np.flatnonzero(~np.isfinite(self.device.read(self.scratch.a)))
             return np.stack([is_strained, is_strained], axis=1)
         if not covered:
-            if converged is not None:
-                candidates.renew(path, motion, islands.island, islands.ones)
-            else:
-                candidates.travel += motion
-                candidates.build(path, islands.island, islands.ones, 0.0, LAST)
+            renew = candidates.renew_last if converged is None else candidates.renew
+            renew(path, motion, islands.island, islands.ones)
             self.backend.touch.carry(contacts)
         has_stationary = converged is not None
         if candidates.count == 0 or self._fraction(True, has_stationary) == 1.0 or self._fraction(False, has_stationary) == 1.0:
