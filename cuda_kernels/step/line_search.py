@@ -46,13 +46,14 @@ DOUBTFUL = wp.constant(wp.float64(shared.DOUBTFUL))
 
 @wp.kernel
 def begin_search(first: wp.int32, c: Control):
-    """Start a search, which changes the iterate; mark islands that converge with the full step."""
+    """Start a search from the largest safe alpha, which changes the iterate; mark islands that converge with the full step."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
     c.flags[STALE] = 1
     speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.length[w])
     c.small[w] = wp.where(within(c, w, speed) and c.has_constant_efforts[w] != ZERO, ONE, ZERO)
+    c.alpha[w] = c.limit[w]
     c.taken[w] = ZERO
     c.halvings[w] = ZERO
 
@@ -63,16 +64,6 @@ def reset_search_flags(first: wp.int32, c: Control):
     c.flags[FAILURE] = 0
     c.flags[SOUND] = 1
     c.flags[TRIALS] = 0
-
-
-@wp.kernel
-def restart_search(first: wp.int32, c: Control):
-    """Restart the search from the largest safe alpha."""
-    w = wp.tid() + first
-    if w < c.counts[0]:
-        c.alpha[w] = c.limit[w]
-        c.taken[w] = ZERO
-        c.halvings[w] = ZERO
 
 
 @wp.kernel

@@ -85,7 +85,7 @@ class WholeStep:
         """Return whether the next step may be taken as a whole: no host work within it, and no recent failure."""
         b = self.backend
         system = b.system
-        if self._prescribed or system.followers or b.rows.needs_host:
+        if self._prescribed or system.followers or b.graphs.needs_host:
             return False
         if b.contacts.candidates.may_collide:
             if b.n > MOST_BODIES or len(b.pair_law.own):

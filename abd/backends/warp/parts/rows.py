@@ -36,7 +36,6 @@ class Rows:
     Attributes:
         row_laws, memory: laws and history of the rows; linear: (l,) multipliers of linear rows; scale: (n,) c h^2 [s^2].
         springs: springs that the trapezoidal rule integrates.
-        needs_host: whether joints have users' functions that the host evaluates between launches.
     """
 
     def __init__(self, backend):
@@ -77,7 +76,7 @@ class Rows:
         self.ch2_now: PerBody = 1.0
         self.springs = Springs(joints, self.row_laws, which, self.n, d)
         self.islands.tie(system)
-        self.needs_host = b.graphs.needs_host = system.has_user_functions
+        b.graphs.needs_host = system.has_user_functions
 
     def load(self, memory: JointMemory) -> None:
         write, rows = self.device.write, self.joints.row_count
