@@ -187,13 +187,26 @@ def start_paths(
 
 
 @wp.kernel
-def lead_to_targets(first: wp.int32, chosen: wp.array(dtype=wp.int32), prescribed: Pose, now: Pose, target: Pose, lead: Lead):
-    """Set targets and leads of prescribed bodies (k,) from their states `now`."""
-    b = chosen[wp.tid() + first]
-    target.p[b] = prescribed.p[b]
-    target.A[b] = prescribed.A[b]
-    lead.dp[b] = prescribed.p[b] - now.p[b]
-    lead.w[b] = rotation_vector(prescribed.A[b] * wp.inverse(now.A[b]))
+def lead_to_targets(
+    first: wp.int32,
+    chosen: wp.array(dtype=wp.int32),
+    q: wp.array2d(dtype=wp.float64),
+    now: Pose,
+    prescribed: Pose,
+    target: Pose,
+    lead: Lead,
+):
+    """Set the poses of prescribed bodies (k,) to q (k, 12), and their targets and leads from their states `now`."""
+    k = wp.tid() + first
+    b = chosen[k]
+    p = triple(q, k, 0)
+    A = map_of(q, k)
+    prescribed.p[b] = p
+    prescribed.A[b] = A
+    target.p[b] = p
+    target.A[b] = A
+    lead.dp[b] = p - now.p[b]
+    lead.w[b] = rotation_vector(A * wp.inverse(now.A[b]))
 
 
 @wp.func

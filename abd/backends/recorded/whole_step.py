@@ -148,7 +148,7 @@ class WholeStep:
         is_new = b.scheme.writer is not self
         if is_new or self._rule is not rule:
             b.scheme.set_rule(rule)
-            b.target_poses.launch_penalty(rule.penalty)
+            self.device.fill(b.at.step.penalty, rule.penalty)
             tolerances = settings.tolerance, settings.friction_tolerance
             self.device.write(self.numbers, numbers(*tolerances, rule.h, settings.linear_tolerance))
         if is_new or mode is not self._mode:

@@ -46,7 +46,11 @@ class Loads:
 
 
 class TargetPoses:
-    """Implementation of `abd.backends.protocol.TargetPoses`; count: number of prescribed bodies."""
+    """Implementation of `abd.backends.protocol.TargetPoses`.
+
+    Attributes:
+        count: number of prescribed bodies; q: (count, 12) their target poses at the start of a step, scratch afterwards.
+    """
 
     def __init__(self, backend):
         self.backend, self.device, self.at = backend, backend.device, backend.at
@@ -58,31 +62,20 @@ class TargetPoses:
         self.count, self.prescribed = len(prescribed), device.upload(prescribed, wp.int32)
         self.q = device.zeros((self.count, 12), wp.float64)
 
-    def set_targets(self, target_poses: np.ndarray) -> None:
-        """Set the target poses (k, 12) of the prescribed bodies at the end of the step."""
-        self.device.write(self.q, target_poses)
-        self.device.launch(poses.unpack_some, self.count, self.prescribed, self.q, self.pose)
-
     def read_prescribed(self) -> np.ndarray:
         self.device.launch(poses.pack_some, self.count, self.prescribed, self.at.current, self.q)
         return self.device.read(self.q)
 
     def set_penalty(self, penalty: float, lp: np.ndarray, lA: np.ndarray) -> None:
-        self.launch_penalty(float(penalty))
+        self.device.fill(self.at.step.penalty, float(penalty))
         self.device.write(self.at.step.lp, lp)
         self.device.write(self.at.step.lA, lA)
 
-    def launch_penalty(self, penalty: float) -> None:
-        """Set the penalty stiffness without multipliers; launches only."""
-        self.device.fill(self.at.step.penalty, penalty)
-
     def launch_lead(self, now: Pose) -> None:
-        """Set targets and predicted motion of prescribed bodies to lead from `now` to their target poses; launches only."""
-        ends = self.pose, now, self.at.target, self.backend.trial_path.lead
+        """Set the target poses of prescribed bodies to `q`, with motions from `now` that lead there, and reset the multipliers;
+        launches only."""
+        ends = self.q, now, self.pose, self.at.target, self.backend.trial_path.lead
         self.device.launch(paths.lead_to_targets, self.count, self.prescribed, *ends)
-
-    def launch_reset(self) -> None:
-        """Reset the multipliers; launches only."""
         self.device.fill(self.at.step.lp)
         self.device.fill(self.at.step.lA)
 

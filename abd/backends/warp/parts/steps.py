@@ -32,11 +32,11 @@ class Steps:
         b.scheme.set_rule(rule)
         b.scheme.set_mode(mode)
         if target_poses is not None:
-            b.target_poses.set_targets(target_poses)
+            self.device.write(b.target_poses.q, target_poses)
             b.inactive.hold(b.inactive.immobile)
         self.set_scales(rule, eps)
         b.scheme.writer = None
-        b.target_poses.launch_penalty(rule.penalty)
+        self.device.fill(self.at.step.penalty, rule.penalty)
         b.graphs.run("begin", self.launch_begin)
         b.contacts.set_scale(self.at.ch2)
         b.touch.invalidate()
@@ -65,7 +65,6 @@ class Steps:
         launch(integrators.coast, self.n, at.body, *scheme.of_bodies, *known, *outputs)
         b.target_poses.launch_lead(states.now)
         launch(poses.copy_pose, self.n, states.now, at.current)
-        b.target_poses.launch_reset()
         self.device.fill(b.contacts.law.regularisation)
         if b.system.has_friction:
             self.device.fill(b.joints.regularisation)
