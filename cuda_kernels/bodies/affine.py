@@ -106,11 +106,6 @@ def set_row(q: wp.array2d(dtype=wp.float64), b: wp.int32, p: wp.vec3d, A: wp.mat
 
 
 @wp.func
-def frobenius(m: wp.mat33d) -> wp.float64:
-    return wp.sqrt(wp.ddot(m, m))
-
-
-@wp.func
 def spectral_bound(m: wp.mat33d) -> wp.float64:
     """Upper bound of the largest singular value: sqrt of the largest row sum of |m m^T|, tight near rotations."""
     g = m * wp.transpose(m)

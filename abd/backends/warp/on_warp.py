@@ -9,6 +9,7 @@ from abd.backends.answers import NO_PAIRS
 from abd.backends.body_data import BodyData
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
+from abd.backends.device.totals import Totals
 from abd.backends.device.upload import allocate_struct, upload_struct
 from abd.backends.islands import Islands
 from abd.backends.linear.linear import LinearSolver
@@ -22,7 +23,7 @@ from abd.backends.warp.impact_sweeps import swept
 from abd.backends.warp.iterate import Iterate, Scratch
 from abd.backends.warp.parts.conditions import Inactive, Loads, TargetPoses
 from abd.backends.warp.parts.paths import SweptPaths, TrialPath
-from abd.backends.warp.parts.readings import Readings, new_totals
+from abd.backends.warp.parts.readings import SECTIONS, Readings
 from abd.backends.warp.parts.rows import Rows
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.parts.steps import Steps
@@ -36,6 +37,7 @@ from abd.model import Model
 from cuda_kernels.bodies import bodies
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.step import control
+from cuda_kernels.step.whole_step import RESULT_SIZE
 
 SMALL = 400
 """Maximum number of bodies for which the CPU records and replays launches, as CUDA does. In larger scenes several threads, which
@@ -65,7 +67,7 @@ class WarpBackend(OfPotential):
         self.at = Iterate(allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), body, step, done)
         potential = self.potential = Potential(model, d, self.islands, self.at, build_system(model))
         self.weight, self.loads, self.scratch = body.weight, Loads(self), Scratch(d, n)
-        self.graphs, self.scheme, self.totals = Graphs(d), DeviceScheme(model, d), new_totals(d, n)
+        self.graphs, self.scheme, self.totals = Graphs(d), DeviceScheme(model, d), Totals(d, SECTIONS, n, RESULT_SIZE)
         self.trial_path = TrialPath(model, d, self.islands, self.at)
         self.inactive, self.touch, self.states = Inactive(self), Touch(self), States(self)
         self.target_poses, self.steps, self.rows = TargetPoses(self), Steps(self), Rows(self)
