@@ -60,7 +60,7 @@ class Totals:
         self._partials: dict[tuple[str, int], wp.array] = {}
         self._empty: set[str] = set(sections)
 
-    def launch(self, name: str, kernel, count: int, *inputs) -> None:
+    def launch(self, name: str, kernel, count: int, *inputs, grain: int = 64) -> None:
         """Run a kernel of `cuda_kernels.step.statistics` on `count` items and fold its partial results into a section.
 
         The kernel takes `inputs`, then count, across and the partial results (quantities, chunks).
@@ -73,7 +73,7 @@ class Totals:
         across = 1 if self.device.wide else statistics.CHUNK
         level = 0
         partial = self._partial(name, chunks, level)
-        self.device.launch(kernel, chunks, *inputs, count, across, partial, grain=64)
+        self.device.launch(kernel, chunks, *inputs, count, across, partial, grain=grain)
         section, row = self.sections[name], self._row[name]
         while True:
             last, left = partial, chunks
