@@ -1,7 +1,9 @@
-"""Options of Warp modules, and the instruction set of kernels on CPUs."""
+"""Options of Warp modules, the instruction set of kernels on CPUs, and an index that is opaque to compilers."""
 
 import platform
 from pathlib import Path
+
+import warp as wp
 
 
 def _target() -> str:
@@ -30,3 +32,18 @@ INLINE_ALL = OPTIONS | {"cpu_compiler_flags": f"{TARGET} {_WARP_DEFAULTS}".repla
 """For the large contact kernels, of which Warp's default inlines only some functions on CPUs; compilation takes twice as long."""
 FUSED = OPTIONS | {"cpu_compiler_flags": f"{TARGET} -ffp-contract=fast -mllvm -inline-threshold=100000"}
 """For factorisations: products and sums are fused; all functions are inlined, because calls copy struct arguments."""
+
+SAME = """
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+r"(index));
+#endif
+    return index;
+"""
+
+
+@wp.func_native(SAME)
+def opaque(index: wp.int32) -> wp.int32:
+    """Return the same index, opaque to the compiler for a GPU.
+
+    Values at it are loaded again instead of being kept in registers, or on the stack, between two uses. No effect on a CPU."""
+    ...

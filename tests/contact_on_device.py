@@ -77,7 +77,7 @@ class Kernels:
             part.reduction = Reduction(device, len(model.bodies), per_item)
         self.path = upload_path(path)
         unlimited = DEVICE.upload(np.ones(1), wp.float64)
-        self.contacts.candidates.build(self.path, DEVICE.zeros(self.n, wp.int32), unlimited, 0.0)
+        self.contacts.candidates.renew_last(self.path, 0.0, DEVICE.zeros(self.n, wp.int32), unlimited)
 
     def candidates(self) -> Candidates:
         """Return the candidates, with pairs numbered as in `body_pairs`."""

@@ -35,8 +35,7 @@ def create(model: Model, device: str = "auto") -> Backend:
     from abd.backends.device.cuda_support import cuda_problem, graph_problem
     from abd.backends.device.device import EMULATED
     from abd.backends.device.memory import memory_watched
-    from abd.backends.recorded.small import is_small
-    from abd.backends.warp.on_warp import WarpBackend
+    from abd.backends.warp.on_warp import WarpBackend, is_small
 
     if device.partition(":")[0] not in ("cuda", EMULATED) and device not in ("auto", "cpu"):
         raise DeviceError(f"unknown device {device!r}: use auto, cpu, cuda, cuda:N or numpy")

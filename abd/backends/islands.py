@@ -7,7 +7,7 @@ energies of joints form an island of their own.
 Sums run over chunks of at most `CHUNK` bodies, then over the chunks of an island. This order does not depend on the number of
 threads. Arrays have their largest possible size, so that recorded launches stay valid when the islands change.
 
-Within steps the islands are formed on the device (`launch_renumber`); the host reads them on demand.
+The device forms the islands (`launch_renumber`); the host reads them on demand. Before the first step all bodies are one island.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ class Islands:
 
     def __init__(self, device: Device, bodies: int):
         self.device, self.n, self.ties, self.formed = device, bodies, NO_PAIRS, 0
-        self._known: tuple[np.ndarray, np.ndarray] | None = None
         self.capacity = capacity = max(bodies, 1)
         self.island, self.before, self.done, self.excluded = (device.zeros(capacity, wp.int32) for _ in range(4))
         self._root, self._present, self._sizes = (device.zeros(capacity, wp.int32) for _ in range(3))
@@ -71,7 +70,12 @@ class Islands:
         self._of_chunks.island, self._of_chunks.island_starts = self.island, self.island_start
         self._of_chunks.stored = device.zeros(capacity, wp.int32)
         self._lanes, self._workers = (device.lanes(WARP), WORKERS) if device.wide else (1, capacity)
-        self._assign(np.zeros(bodies, dtype=np.int32))
+        starts, write = np.arange(0, bodies, CHUNK), device.write
+        write(self.order, np.arange(bodies))
+        write(self.chunk_start, np.append(starts, bodies))
+        write(self.island_start, np.array([0, len(starts)]))
+        write(self.counts, np.array([1, len(starts)]))
+        self._host: np.ndarray | None = None
 
     # numbering ---------------------------------------------------------------------------------------------------
 
@@ -100,32 +104,8 @@ class Islands:
 
     def join(self, ties: np.ndarray) -> None:
         """Set the permanent pairs of bodies (k, 2)."""
-        self.ties, self._known, self._mobile = ties, None, None
+        self.ties, self._mobile = ties, None
         self.formed += 1
-
-    def renumber(self, mobile: np.ndarray, pairs: np.ndarray) -> None:
-        """Form the islands on the host.
-
-        Args:
-            mobile: (n,) bool, bodies that may move; pairs: (k, 2) bodies that may touch.
-        """
-        if self._known is not None and np.array_equal(self._known[0], mobile) and np.array_equal(self._known[1], pairs):
-            return
-        self._known = mobile.copy(), pairs.copy()
-        self.formed += 1
-        host = np.unique(self._labels(mobile, pairs), return_inverse=True)[1].astype(np.int32)
-        if not np.array_equal(host, self.host):
-            self._assign(host)
-
-    def _labels(self, mobile: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-        """Return (n,) labels of the islands by ties and `pairs` (`renumber`), in the order of their first bodies."""
-        edges = np.concatenate([self.ties[mobile[self.ties[:, 1]]], pairs[mobile[pairs].all(axis=1)]])
-        labels = connected_labels(self.n, edges)
-        # immobile bodies without energies of joints form one island
-        inactive = ~mobile
-        inactive[self.ties[:, 0]] = False
-        labels[inactive] = labels[inactive][:1]
-        return labels
 
     def follow_joined(self, mobile: np.ndarray) -> None:
         """Update the islands by joints of mobile bodies (n,) bool; call it before `launch_renumber`.
@@ -134,26 +114,13 @@ class Islands:
         if self._mobile is not None and np.array_equal(mobile, self._mobile):
             return
         self._mobile = mobile.copy()
-        _, first, part = np.unique(self._labels(mobile, NO_PAIRS), return_index=True, return_inverse=True)
+        labels = connected_labels(self.n, self.ties[mobile[self.ties[:, 1]]])
+        # immobile bodies without energies of joints form one island
+        inactive = ~mobile
+        inactive[self.ties[:, 0]] = False
+        labels[inactive] = labels[inactive][:1]
+        _, first, part = np.unique(labels, return_index=True, return_inverse=True)
         self.device.write(self._joined, first[part].astype(np.int32))
-
-    def _assign(self, host: np.ndarray) -> None:
-        """Set the islands of the bodies (n,) on the host and on the device."""
-        self._host: np.ndarray | None = host
-        count = self.count
-        sizes = np.bincount(host, minlength=count)
-        per_island = -(-sizes // CHUNK)
-        first = np.concatenate([[0], np.cumsum(per_island)])
-        chunks = int(first[-1])
-        owner = np.repeat(np.arange(count), per_island)
-        starts = (np.cumsum(sizes) - sizes)[owner] + CHUNK * (np.arange(chunks) - first[owner])
-        write = self.device.write
-        write(self.island, host)
-        write(self.order, np.argsort(host, kind="stable").astype(np.int32))
-        write(self.chunk_start, np.append(starts, self.n).astype(np.int32))
-        write(self.island_start, first.astype(np.int32))
-        write(self.counts, np.array([count, chunks], dtype=np.int32))
-        self.device.fill(self.done)
 
     def whole(self, flags: np.ndarray) -> np.ndarray:
         """Return (count,) bool, whether all bodies of an island are flagged (n,)."""
@@ -166,7 +133,7 @@ class Islands:
         self.device.copy(self.before, self.island)
 
     def launch_renumber(self, held: wp.array, *lists: tuple[wp.array, wp.array, int]) -> None:
-        """Form the islands on the device, as `renumber` does, from the components of the last `follow_joined`; launches only.
+        """Form the islands on the device from the components of the last `follow_joined`; launches only.
 
         `done` is a property of bodies and does not change.
 
@@ -182,7 +149,7 @@ class Islands:
         self._graphs.run(("number", held.ptr, places), lambda: self._launch_numbers(held, lists))
         self.device.sort_pairs(self._sorted, self.order, n)
         self._graphs.run("cut", self._launch_chunks)
-        self._host = self._known = None
+        self._host = None
         self.formed += 1
 
     def _launch_numbers(self, held: wp.array, lists: tuple[tuple[wp.array, wp.array, int], ...]) -> None:
@@ -227,10 +194,6 @@ class Islands:
         workers, lanes = min(self.capacity, self._workers), self._lanes
         query = workers, lanes, self._of_chunks, values, self._partial[values.dtype]
         self.device.launch(kernel, workers * lanes, *query, *inputs, grain=ONE_THREAD)
-
-    def reduced(self, values: wp.array, operation: int) -> np.ndarray:
-        """The same, read back to the host (count,)."""
-        return self.device.read(self.reduce(values, operation, self.each), self.count)
 
     def fold(self, values: wp.array, operation: int, out: wp.array) -> wp.array:
         """Reduce the values of all islands (islands,) float64 to their sum, minimum or maximum, out[0]."""

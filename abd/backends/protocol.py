@@ -7,7 +7,7 @@ Newton's method (`abd.backends.recorded`) is the same for both. It decides by ke
 launch kernels or run NumPy on the same arrays:
 
     trial_path  launch_start, aim, displacements, advance: arcs along the free motion or a direction
-    touch       renew, test_cover, times_of_impact, launch_lag, body_gaps, mark_touching; lists, capacities
+    touch       renew, test_cover, times_of_impact, launch_lag, mark_touching; lists, capacities
     potential   linearize, project, evaluate, evaluate_trial, exchange, launch_mark_done
     rows        launch_gaps, launch_open_fractions (limits); launch_effort_changes; launch_errors, launch_predicted_errors,
                 launch_missing, step_multipliers, update_multipliers (exact rows)
@@ -230,9 +230,6 @@ class Touch(Protocol):
         """(k, 2) pairs of bodies of the candidates, and their smallest gaps (k,) at the iterate, in activation distances.
 
         Without `exact`, gaps beyond 1 may be lower bounds."""
-
-    def island_gaps(self) -> np.ndarray:
-        """(islands,) smallest gaps at the iterate, in activation distances; infinite without any, lower bounds beyond 1."""
 
 
 class Loads(Protocol):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from abd.backends.device.upload import upload_measures
 from abd.joints.rows.table import MeasureTable, values
+from cuda_kernels.joints import measures
 
 
 class Turns:
@@ -27,3 +29,35 @@ class Turns:
     def near(self) -> np.ndarray:
         """(c,) values near which the angles of the present state are counted."""
         return self._near.copy()
+
+
+class CountedTurns(Turns):
+    """Turn counter on the device; if a counted measure is a user's Python function, the host counts."""
+
+    def __init__(self, table: MeasureTable, states):
+        super().__init__(table, states)
+        self.chosen = np.flatnonzero(table.counts_turns)
+        self.by_host = any(table.counts_turns[group.measure].any() for group in table.custom)
+        if not self.by_host:
+            self.measures = upload_measures(table.part(self.chosen), states.device)
+
+    def set(self, near: np.ndarray) -> None:
+        super().set(near)
+        if not self.by_host:
+            self.states.device.write(self.measures.reference, near[self.chosen])
+
+    def count(self, ahead: np.ndarray | None = None) -> None:
+        if self.by_host:
+            super().count(ahead)
+            return
+        if ahead is not None:
+            self.set(self.near() + ahead)
+        reference = self.measures.reference
+        self.states.device.launch(
+            measures.measure_values, len(self.chosen), self.measures, self.states.at.current, reference, grain=512
+        )
+
+    def near(self) -> np.ndarray:
+        if not self.by_host:
+            self._near[self.chosen] = self.states.device.read(self.measures.reference)
+        return super().near()

@@ -218,7 +218,7 @@ def _weighted_pose(motion: Callable[[float], np.ndarray], weights: np.ndarray, t
 
 def _smallest_gap(backend) -> float:
     """Return the smallest gap at the iterate [activations]."""
-    return float(backend.touch.island_gaps().min(initial=np.inf))
+    return float(backend.touch.pair_gaps()[1].min(initial=np.inf))
 
 
 def _missing(target_poses: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -106,11 +106,6 @@ def set_row(q: wp.array2d(dtype=wp.float64), b: wp.int32, p: wp.vec3d, A: wp.mat
 
 
 @wp.func
-def frobenius(m: wp.mat33d) -> wp.float64:
-    return wp.sqrt(wp.ddot(m, m))
-
-
-@wp.func
 def spectral_bound(m: wp.mat33d) -> wp.float64:
     """Upper bound of the largest singular value: sqrt of the largest row sum of |m m^T|, tight near rotations."""
     g = m * wp.transpose(m)
@@ -121,30 +116,9 @@ def spectral_bound(m: wp.mat33d) -> wp.float64:
 
 
 @wp.func
-def arc(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
-    """A(alpha) of a body on its arc."""
-    w = path.w[body]
-    turns = wp.dot(w, w) > ZERO
-    # first, as sine and cosine need capacity of their own
-    R = wp.mat33d()
-    if turns:
-        R = rotation(alpha * w)
-    A = path.A[body]
-    A = A + alpha * (path.S[body] * A)
-    if turns:
-        A = R * A
-    return A
-
-
-@wp.func
-def arc_rate(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
-    """dA/dalpha of a body on its arc."""
-    A = path.A[body]
-    S = path.S[body]
-    w = path.w[body]
-    if wp.dot(w, w) > ZERO:
-        return rotation(alpha * w) * ((skew(w) * (identity3() + alpha * S) + S) * A)
-    return S * A
+def farthest(lower: wp.vec3d, upper: wp.vec3d) -> wp.float64:
+    """Largest distance of a box's corners from the origin."""
+    return wp.length(wp.max(wp.abs(lower), wp.abs(upper)))
 
 
 @wp.func
@@ -163,6 +137,13 @@ def arc_and_rate(path: Path, body: wp.int32, alpha: wp.float64):
         A = R * A
         rate = skew(w) * A + R * rate
     return A, rate
+
+
+@wp.func
+def arc(path: Path, body: wp.int32, alpha: wp.float64) -> wp.mat33d:
+    """A(alpha) of a body on its arc."""
+    A, _rate = arc_and_rate(path, body, alpha)
+    return A
 
 
 @wp.func

@@ -5,7 +5,7 @@ Mirrors ``abd/potentials/{inertia,orthogonality,arap,forces,prescribed}.py``. Ve
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Pose, frobenius, identity3, skew
+from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Pose, identity3, skew
 from cuda_kernels.bodies.matrices import polar, positive_part
 from cuda_kernels.options import OPTIONS
 from cuda_kernels.shared.bodies import Kind, Turning
@@ -288,7 +288,7 @@ def stiffen_rotations(
         M = wp.max(ZERO, wp.dot(e, M * e)) * wp.outer(e, e)
     else:
         M = positive_part(M)
-    if frobenius(M) == ZERO:
+    if wp.ddot(M, M) == ZERO:
         return
     B = wp.inverse(A)
     for i in range(3):

@@ -20,8 +20,7 @@ from cuda_kernels.bodies.integrators import (
     spin_of,
     turning_of,
 )
-from cuda_kernels.bodies.opaque import opaque
-from cuda_kernels.options import OPTIONS
+from cuda_kernels.options import OPTIONS, opaque
 from cuda_kernels.shared.bodies import Kind, Mode, Motion, Turning
 
 wp.set_module_options(OPTIONS)

@@ -9,7 +9,6 @@ from cuda_kernels.bodies.affine import (
     ZERO,
     Path,
     Pose,
-    arc_rate,
     axial,
     identity3,
     map_of,
@@ -52,7 +51,7 @@ def deformed_radius(lower: wp.vec3d, upper: wp.vec3d, A: wp.mat33d) -> wp.float6
 @wp.func
 def bound_arc(path: Path, b: wp.int32, r: wp.float64):
     """Set `rate`, `bend`, `affine_speed` and `strain` of a body with given A, dp, w and S."""
-    path.rate[b] = arc_rate(path, b, ZERO)
+    path.rate[b] = (skew(path.w[b]) + path.S[b]) * path.A[b]
     S = spectral_bound(path.S[b])
     W = wp.length(path.w[b])
     path.bend[b] = r * (W * W * (ONE + S) + TWO * W * S)
@@ -188,13 +187,26 @@ def start_paths(
 
 
 @wp.kernel
-def lead_to_targets(first: wp.int32, chosen: wp.array(dtype=wp.int32), prescribed: Pose, now: Pose, target: Pose, lead: Lead):
-    """Set targets and leads of prescribed bodies (k,) from their states `now`."""
-    b = chosen[wp.tid() + first]
-    target.p[b] = prescribed.p[b]
-    target.A[b] = prescribed.A[b]
-    lead.dp[b] = prescribed.p[b] - now.p[b]
-    lead.w[b] = rotation_vector(prescribed.A[b] * wp.inverse(now.A[b]))
+def lead_to_targets(
+    first: wp.int32,
+    chosen: wp.array(dtype=wp.int32),
+    q: wp.array2d(dtype=wp.float64),
+    now: Pose,
+    prescribed: Pose,
+    target: Pose,
+    lead: Lead,
+):
+    """Set the poses of prescribed bodies (k,) to q (k, 12), and their targets and leads from their states `now`."""
+    k = wp.tid() + first
+    b = chosen[k]
+    p = triple(q, k, 0)
+    A = map_of(q, k)
+    prescribed.p[b] = p
+    prescribed.A[b] = A
+    target.p[b] = p
+    target.A[b] = A
+    lead.dp[b] = p - now.p[b]
+    lead.w[b] = rotation_vector(A * wp.inverse(now.A[b]))
 
 
 @wp.func

@@ -17,14 +17,6 @@ def unpack(first: wp.int32, q: wp.array2d(dtype=wp.float64), pose: Pose):
 
 
 @wp.kernel
-def unpack_some(first: wp.int32, chosen: wp.array(dtype=wp.int32), q: wp.array2d(dtype=wp.float64), pose: Pose):
-    """Poses of chosen bodies (k,) from their states q (k, 12)."""
-    k = wp.tid() + first
-    pose.p[chosen[k]] = triple(q, k, 0)
-    pose.A[chosen[k]] = map_of(q, k)
-
-
-@wp.kernel
 def go_straight(first: wp.int32, pose: Pose, d: wp.array2d(dtype=wp.float64), out: Pose):
     """out = pose + d, a straight step (n, 12)."""
     b = wp.tid() + first

@@ -43,6 +43,21 @@ def absolute(m: wp.mat33d) -> wp.mat33d:
 
 
 @wp.func
+def rounded_down(v: wp.vec3d) -> wp.vec3:
+    """Round to single precision, outwards for a lower corner."""
+    s = wp.float64(2.0e-7)
+    return wp.vec3(
+        wp.float32(v[0] - s * wp.abs(v[0])), wp.float32(v[1] - s * wp.abs(v[1])), wp.float32(v[2] - s * wp.abs(v[2]))
+    )
+
+
+@wp.func
+def rounded_up(v: wp.vec3d) -> wp.vec3:
+    """Round to single precision, outwards for an upper corner."""
+    return -rounded_down(-v)
+
+
+@wp.func
 def half_reach(s: Surfaces, b: wp.int32) -> wp.float64:
     """Return a body's part [m] of the reach of any of its pairs (`cuda_kernels.contact.pair_law`), slightly enlarged."""
     return wp.float64(0.50005) * s.between.d_hat[b]
@@ -77,15 +92,8 @@ def swept_boxes(
     h1 = absolute(A1) * half
     grow = grown[world[b]] + half_reach(s, b) + s.radius[b] + path.bend[b] / wp.float64(8.0)
     g = wp.vec3d(grow, grow, grow)
-    lo = wp.min(x0 - h0, x1 - h1) - g
-    hi = wp.max(x0 + h0, x1 + h1) + g
-    # outward rounding to single precision
-    scale = wp.float64(2.0e-7)
-    for r in range(3):
-        lo[r] = lo[r] - wp.abs(lo[r]) * scale
-        hi[r] = hi[r] + wp.abs(hi[r]) * scale
-    lower[b] = wp.vec3(wp.float32(lo[0]), wp.float32(lo[1]), wp.float32(lo[2]))
-    upper[b] = wp.vec3(wp.float32(hi[0]), wp.float32(hi[1]), wp.float32(hi[2]))
+    lower[b] = rounded_down(wp.min(x0 - h0, x1 - h1) - g)
+    upper[b] = rounded_up(wp.max(x0 + h0, x1 + h1) + g)
 
 
 @wp.func

@@ -10,7 +10,6 @@ keep a distance.
 import warp as wp
 
 from cuda_kernels.bodies.affine import HALF, ONE, TWO, ZERO, Path, arc, arc_and_rate
-from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
@@ -27,7 +26,7 @@ from cuda_kernels.contact.surfaces import (
     proximity_at,
     separation,
 )
-from cuda_kernels.options import OPTIONS
+from cuda_kernels.options import OPTIONS, opaque
 from cuda_kernels.shared import contact as shared
 from cuda_kernels.shared.contact import MAX_REPEATED_ADVANCES
 

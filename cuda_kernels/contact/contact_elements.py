@@ -3,7 +3,6 @@
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, ZERO, Pose, vec12
-from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.active_pairs import Items
 from cuda_kernels.contact.blocks import Runs
 from cuda_kernels.contact.contact import (
@@ -28,7 +27,7 @@ from cuda_kernels.contact.surfaces import (
     proximity,
     separation,
 )
-from cuda_kernels.options import OPTIONS
+from cuda_kernels.options import OPTIONS, opaque
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("cuda", "contact")

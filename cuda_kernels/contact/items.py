@@ -8,7 +8,7 @@ steps.
 
 import warp as wp
 
-from cuda_kernels.contact.broad_phase import absolute
+from cuda_kernels.contact.broad_phase import absolute, rounded_down, rounded_up
 from cuda_kernels.contact.relative_frames import Frames
 from cuda_kernels.contact.surfaces import EDGE_EDGE, TARGET_VERTEX, VERTEX_PLANE, VERTEX_TARGET, Surfaces
 from cuda_kernels.options import OPTIONS
@@ -80,21 +80,6 @@ def carry(s: Surfaces, frames: Frames, i: wp.int32, j: wp.int32, pair: wp.int32,
         if item.lower[r] > u[r] or item.upper[r] < l[r]:
             item.alive = 0
     return item
-
-
-@wp.func
-def rounded_down(v: wp.vec3d) -> wp.vec3:
-    """Round to single precision, outwards for a lower corner."""
-    s = wp.float64(2.0e-7)
-    return wp.vec3(
-        wp.float32(v[0] - s * wp.abs(v[0])), wp.float32(v[1] - s * wp.abs(v[1])), wp.float32(v[2] - s * wp.abs(v[2]))
-    )
-
-
-@wp.func
-def rounded_up(v: wp.vec3d) -> wp.vec3:
-    """Round to single precision, outwards for an upper corner."""
-    return -rounded_down(-v)
 
 
 @wp.func

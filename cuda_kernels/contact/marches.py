@@ -7,7 +7,6 @@ others, and neighbouring threads of `march_*` process these. The results do not 
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, Path
-from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.ccd import (
     IMPACT_MARGIN,
     MAX_ADVANCES,
@@ -23,7 +22,7 @@ from cuda_kernels.contact.ccd import (
 )
 from cuda_kernels.contact.pair_law import activation
 from cuda_kernels.contact.surfaces import Surfaces
-from cuda_kernels.options import OPTIONS
+from cuda_kernels.options import OPTIONS, opaque
 
 wp.set_module_options(OPTIONS)
 LOADED_FOR = ("contact",)

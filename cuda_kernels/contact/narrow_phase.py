@@ -6,8 +6,9 @@ Every item of a body pair (`items`) queries the tree of the other mesh; primitiv
 import warp as wp
 
 from cuda_kernels.bodies.affine import ZERO, Path
+from cuda_kernels.contact.broad_phase import rounded_down, rounded_up
 from cuda_kernels.contact.ccd import relative_speed
-from cuda_kernels.contact.items import Item, carry, rounded_down, rounded_up
+from cuda_kernels.contact.items import Item, carry
 from cuda_kernels.contact.pair_law import regular
 from cuda_kernels.contact.relative_frames import Frames
 from cuda_kernels.contact.surfaces import (

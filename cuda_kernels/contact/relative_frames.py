@@ -4,7 +4,7 @@ points from the chord between.
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, arc, spectral_bound
+from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Path, arc, farthest, spectral_bound
 from cuda_kernels.contact.pair_law import regular
 from cuda_kernels.contact.surfaces import Surfaces, separation
 from cuda_kernels.options import OPTIONS
@@ -22,20 +22,6 @@ class Frames:
     R1: wp.array(dtype=wp.mat33d)
     t1: wp.array(dtype=wp.vec3d)
     grow: wp.array(dtype=wp.float64)
-
-
-@wp.func
-def mesh_radius(s: Surfaces, m: wp.int32) -> wp.float64:
-    """Return the largest distance of a corner of a mesh's box from the body's origin [m]."""
-    lo = s.lower[m]
-    hi = s.upper[m]
-    return wp.length(
-        wp.vec3d(
-            wp.max(wp.abs(lo[0]), wp.abs(hi[0])),
-            wp.max(wp.abs(lo[1]), wp.abs(hi[1])),
-            wp.max(wp.abs(lo[2]), wp.abs(hi[2])),
-        )
-    )
 
 
 @wp.kernel
@@ -90,7 +76,7 @@ def relative_frames(
     inverse = spectral_bound(B0) / wp.max(ONE - S, wp.float64(0.25))
     stretch = S / wp.max(ONE - S, wp.float64(0.25))
     rate = W + stretch
-    ri = mesh_radius(s, s.mesh[i])
+    ri = farthest(s.lower[s.mesh[i]], s.upper[s.mesh[i]])
     extent0 = spectral_bound(path.A[i]) * ri
     extent1 = spectral_bound(Ai1) * ri
     bend_i = end * end * path.bend[i]

@@ -5,9 +5,8 @@ import warp as wp
 from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, identity3, rotation
 from cuda_kernels.bodies.free_motion import nearest_turn
 from cuda_kernels.bodies.matrices import polar
-from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.friction.lagging import Lagged
-from cuda_kernels.options import OPTIONS
+from cuda_kernels.options import OPTIONS, opaque
 from cuda_kernels.shared import contact as shared
 from cuda_kernels.shared.contact import SLIDE
 

@@ -4,7 +4,6 @@ import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose
 from cuda_kernels.bodies.matrices import polar
-from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.contact.barrier import barrier
 from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness_at
 from cuda_kernels.contact.minima import coefficient, edge_coefficients
@@ -22,7 +21,7 @@ from cuda_kernels.contact.surfaces import (
 )
 from cuda_kernels.friction.coulomb import Resistances, is_resisted, ratios, tangent
 from cuda_kernels.friction.sticking import Anchors, anchored
-from cuda_kernels.options import INLINE_ALL
+from cuda_kernels.options import INLINE_ALL, opaque
 from cuda_kernels.parallel.chunks import lower_bound
 from cuda_kernels.shared.contact import SLIDE, SPIN
 

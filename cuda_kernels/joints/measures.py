@@ -8,9 +8,8 @@ measure is a function of the features ``z = (M = D^T C ; r = D^T d ; s = C^T d ;
 import warp as wp
 
 from cuda_kernels.bodies.affine import ONE, TINY, ZERO, Pose, set_row
-from cuda_kernels.bodies.opaque import opaque
 from cuda_kernels.joints.special_measures import special_function
-from cuda_kernels.options import OPTIONS
+from cuda_kernels.options import OPTIONS, opaque
 from cuda_kernels.shared.joints import SPECIAL, TURNING, MeasureKind
 
 wp.set_module_options(OPTIONS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import ZERO
+from cuda_kernels.bodies.affine import ONE, ZERO
 from cuda_kernels.options import OPTIONS
 
 wp.set_module_options(OPTIONS)
@@ -76,11 +76,10 @@ def segment_minima(
     group: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
-    start: wp.float64,
 ):
-    """Compute the smallest value of every body's items, `start` without items."""
+    """Compute the smallest value, at most 1, of every body's items."""
     b = wp.tid() + first
-    out[b] = smallest(values, segment[group[b]], segment[group[b + 1]], start)
+    out[b] = smallest(values, segment[group[b]], segment[group[b + 1]], ONE)
 
 
 @wp.kernel

@@ -152,9 +152,9 @@ def begin_iteration(first: wp.int32, c: Control):
 
 
 @wp.kernel
-def set_flag(first: wp.int32, c: Control, flag: wp.int32, value: wp.int32):
-    """Set flags[flag] = value; one item."""
-    c.flags[flag] = value
+def set_flag(first: wp.int32, c: Control, flag: wp.int32):
+    """Set flags[flag] = 1; one item."""
+    c.flags[flag] = 1
 
 
 @wp.kernel

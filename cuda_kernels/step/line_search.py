@@ -2,7 +2,8 @@
 
 Any decrease is accepted: steps capped by collisions cannot satisfy an Armijo fraction. Changes below `DOUBTFUL` times the size of
 all terms may be rounding. They are judged by the gradient, which is more accurate: the step is accepted if the slope along the
-direction decreases in size. A step within the tolerance is also accepted if it closes open exact joint rows.
+direction decreases in size. A step within the tolerance is also accepted if it closes open exact joint rows. At the start of a
+step (`abd.backends.recorded.start`) there is one trial.
 """
 
 import warp as wp
@@ -45,13 +46,14 @@ DOUBTFUL = wp.constant(wp.float64(shared.DOUBTFUL))
 
 @wp.kernel
 def begin_search(first: wp.int32, c: Control):
-    """Start a search, which changes the iterate; mark islands that converge with the full step."""
+    """Start a search from the largest safe alpha, which changes the iterate; mark islands that converge with the full step."""
     w = wp.tid() + first
     if w >= c.counts[0]:
         return
     c.flags[STALE] = 1
     speed = wp.where(c.converged[w] != 0, ZERO, c.moved[w] / c.length[w])
     c.small[w] = wp.where(within(c, w, speed) and c.has_constant_efforts[w] != ZERO, ONE, ZERO)
+    c.alpha[w] = c.limit[w]
     c.taken[w] = ZERO
     c.halvings[w] = ZERO
 
@@ -62,16 +64,6 @@ def reset_search_flags(first: wp.int32, c: Control):
     c.flags[FAILURE] = 0
     c.flags[SOUND] = 1
     c.flags[TRIALS] = 0
-
-
-@wp.kernel
-def restart_search(first: wp.int32, c: Control):
-    """Restart the search from the largest safe alpha."""
-    w = wp.tid() + first
-    if w < c.counts[0]:
-        c.alpha[w] = c.limit[w]
-        c.taken[w] = ZERO
-        c.halvings[w] = ZERO
 
 
 @wp.kernel
@@ -154,4 +146,24 @@ def halve(first: wp.int32, c: Control, most: wp.int32, compared: wp.int32):
     if c.halvings[w] >= wp.float64(most):
         if c.small[w] == ZERO:
             fail(c, NO_DECREASE)
+        c.alpha[w] = ZERO
+
+
+@wp.kernel
+def judge_falls(first: wp.int32, c: Control):
+    """Set `small` if an island's energy at the trial is no higher than at q_n; set `PENDING` if any is higher."""
+    w = wp.tid() + first
+    if w >= c.counts[0]:
+        return
+    decreases = c.change[w] <= ROUNDING * c.size[w]
+    c.small[w] = wp.where(decreases, ONE, ZERO)
+    if not decreases:
+        c.flags[PENDING] = 1
+
+
+@wp.kernel
+def hold_rising(first: wp.int32, c: Control):
+    """Keep islands at q_n if their energy rises."""
+    w = wp.tid() + first
+    if w < c.counts[0] and c.small[w] == ZERO:
         c.alpha[w] = ZERO

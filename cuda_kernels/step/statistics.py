@@ -7,7 +7,7 @@ device: launches may cover more, with the same sums.
 
 import warp as wp
 
-from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, map_of, triple
+from cuda_kernels.bodies.affine import HALF, ONE, ZERO, Pose, axial, farthest, map_of, triple
 from cuda_kernels.bodies.bodies import BodyData, StepData, elastic_energy
 from cuda_kernels.contact.pair_law import PairLaw, activation
 from cuda_kernels.contact.surfaces import CandidateList
@@ -262,7 +262,4 @@ def vertex_speeds(
     """Compute a bound (n,) of the speed of a body's surface, from its bounding box [m/s]."""
     b = wp.tid() + first
     D = map_of(velocity, b)
-    corner = wp.vec3d()
-    for r in range(3):
-        corner[r] = wp.max(wp.abs(lower[b][r]), wp.abs(upper[b][r]))
-    out[b] = wp.length(triple(velocity, b, 0)) + wp.length(corner) * wp.sqrt(wp.ddot(D, D))
+    out[b] = wp.length(triple(velocity, b, 0)) + farthest(lower[b], upper[b]) * wp.sqrt(wp.ddot(D, D))

@@ -21,7 +21,7 @@ from world_scenes import (
 )
 
 import abd
-from abd.backends.recorded import small as small_scenes
+from abd.backends.warp import on_warp as small_scenes
 from abd.errors import SceneError, StepFailure
 from abd.step import verdict
 

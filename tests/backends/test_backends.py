@@ -10,8 +10,8 @@ from on_device import DEVICE, NAME, follow
 import abd
 from abd.backends import create
 from abd.backends.device.device import Device
-from abd.backends.recorded import small as small_scenes
 from abd.backends.reference.on_numpy import NumpyBackend
+from abd.backends.warp import on_warp as small_scenes
 from abd.backends.warp.on_warp import WarpBackend
 from abd.errors import DeviceError
 from abd.model import Kind, Model, affine_state

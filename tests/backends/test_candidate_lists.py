@@ -117,7 +117,7 @@ def pairs(found: Candidates, path: Path, bodies: slice, far: bool) -> np.ndarray
     found.travel = np.inf if far else found.travel
     part = Path(**{name: values[bodies] for name, values in vars(path).items()})
     island = DEVICE.zeros(bodies.stop - bodies.start, wp.int32)
-    found.build(upload_path(part), island, DEVICE.upload(np.ones(1), wp.float64), 0.0)
+    found.renew_last(upload_path(part), 0.0, island, DEVICE.upload(np.ones(1), wp.float64))
     return found.pair_list()
 
 

@@ -7,7 +7,7 @@ import warp as wp
 import abd
 from abd.backends.device import compiling
 from abd.backends.device.device import EMULATED, Device
-from abd.backends.recorded import small as small_scenes
+from abd.backends.warp import on_warp as small_scenes
 from abd.backends.warp.parts.steps import Steps
 from abd.cli import main
 from abd.errors import DeviceError, StepFailure

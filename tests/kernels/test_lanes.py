@@ -43,7 +43,8 @@ def test_reductions(size, operation, fold):
     values, found = np.random.default_rng(size).normal(size=size), []
     for order in ORDERS:
         with lanes(order) as device:
-            found.append(Islands(device, size).reduced(device.upload(values, wp.float64), operation)[0])
+            islands = Islands(device, size)
+            found.append(device.read(islands.reduce(device.upload(values, wp.float64), operation, islands.each))[0])
             assert device.laned
     assert found == found[:1] * len(ORDERS)
     assert found[0] == pytest.approx(fold(values), rel=1e-12)

@@ -12,7 +12,7 @@ from common_scenes import hinged_bars, on_ground, pinched, sleepers
 import abd
 from abd import backends
 from abd.backends.device import graphs
-from abd.backends.recorded import small
+from abd.backends.warp import on_warp as small
 from abd.backends.warp.on_warp import WarpBackend
 from abd.errors import StepFailure
 

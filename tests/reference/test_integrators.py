@@ -10,7 +10,7 @@ from on_device import NAME
 from scipy.spatial.transform import Rotation
 
 import abd
-from abd.backends.recorded import small as small_scenes
+from abd.backends.warp import on_warp as small_scenes
 from abd.potentials import free_motion, gyration
 from abd.potentials.integrators import Mode, scheme
 from abd.rotations import axial

@@ -9,7 +9,7 @@ from on_device import NAME, follow
 from tool import fixture
 
 import abd
-from abd.backends.recorded import small as small_scenes
+from abd.backends.warp import on_warp as small_scenes
 from abd.errors import StepFailure
 
 pytestmark = pytest.mark.device

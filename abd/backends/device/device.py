@@ -208,11 +208,6 @@ class Device:
             weakref.finalize(values, self._views.pop, id(values), None)
         return view
 
-    def wrap(self, values: np.ndarray, dtype) -> wp.array:
-        """Array from host values that the caller no longer uses; on the CPU without a copy."""
-        with self.turn:
-            return wp.array(np.ascontiguousarray(values), dtype=dtype, device=self.warp, copy=not self.is_cpu)
-
     def extent(self, count: int, capacity: int) -> int:
         """Number of items that a launch covers: `capacity` if launches are recorded, because counts may change, else `count`."""
         return capacity if self.records else count

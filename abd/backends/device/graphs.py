@@ -33,7 +33,6 @@ class Graphs:
     Attributes:
         recorded, replayed, dropped: numbers of recordings, replays and discarded records, for reports.
         whole: whether the device supports loops and branches in records (`cuda_support.graph_problem`).
-        patience: number of direct runs on the CPU before a body is recorded.
         needs_host: whether users' Python functions run between launches, which prevents recording.
     """
 
@@ -44,7 +43,6 @@ class Graphs:
         self.whole = device.is_cpu or not graph_problem()
         self._generation = -1
         self._records: dict[Hashable, Callable[[], None] | int] = {}
-        self._by_commands, self.patience = device.is_cpu and not device.wide, PATIENCE
 
     def run(self, key: Hashable, body: Callable[[], None]) -> None:
         """Run a body of launches; calls with the same key must make the same launches."""
@@ -56,7 +54,7 @@ class Graphs:
         self._follow_generation()
         record = self._records.get(key, 0)
         if isinstance(record, int):
-            if not device.wide and record < self.patience:
+            if not device.wide and record < PATIENCE:
                 body()
                 # allocations in the body begin a new generation
                 if device.generation == self._generation:
@@ -90,7 +88,7 @@ class Graphs:
     def _record(self, body: Callable[[], None]) -> Callable[[], None]:
         """Record the launches of a body; returns a function that replays them."""
         self.recorded += 1
-        if not self._by_commands:
+        if self.device.wide:
             return partial(wp.capture_launch, self._capture(body))
         try:
             return self._record_commands(body)

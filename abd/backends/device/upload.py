@@ -116,10 +116,9 @@ def upload_topology(model: Model, device: Device) -> Topology:
     data = Topology()
     data.local = int(model.settings.contact_set != "ipc")
     if data.local:
-        for name, values in vars(contact_topology.Topology.of(model, contact_surfaces.Surfaces.of(model))).items():
-            kinds = {"f": wp.float64, "b": wp.int32, "i": wp.int32}
-            kind = kinds[values.dtype.kind] if values.ndim == 1 else (wp.vec2i if values.shape[1] == 2 else wp.vec3i)
-            setattr(data, name, device.upload(values, kind))
+        topology = contact_topology.Topology.of(model, contact_surfaces.Surfaces.of(model))
+        for name, array in arrays_of(data).items():
+            setattr(data, name, device.upload(getattr(topology, name), array.dtype))
     return data
 
 

@@ -154,7 +154,8 @@ class Iteration:
         progress.newton += 1
         progress.linear += status.linear
         if not (status.failure or status.covered):
-            self._renew(status.motion)
+            b.touch.renew(status.motion, self.control.limit)
+            self._follow_islands()
             status = self._run_part("end", self._end_renewed)
         while status.failure == control.NO_CAPACITY:
             b.touch.grow(*status.needed)
@@ -217,11 +218,6 @@ class Iteration:
         """Return (islands,) tolerances [m/s]."""
         return self.device.read(self.control.tolerance, self.backend.islands.count)
 
-    def _renew(self, motion: float) -> None:
-        """Renew the candidate list for the path of the last direction; motion: its largest motion of a vertex [m]."""
-        self.backend.touch.renew(motion, self.control.limit)
-        self._follow_islands()
-
     def _follow_islands(self, stale: bool = False) -> None:
         """Follow the islands and pairs of a new candidate list; `stale`: outside an iteration, so that the last assembly is
         outdated."""
@@ -245,7 +241,7 @@ class Iteration:
 
     def set_flag(self, flag: int) -> None:
         """Set a flag of the decisions; launches only."""
-        self.device.launch(control.set_flag, 1, self.control, flag, 1)
+        self.device.launch(control.set_flag, 1, self.control, flag)
 
     def _read_status(self, reads_touching: bool) -> Status:
         values = self.device.read(self._memory, None if reads_touching else control.STATUS)

@@ -89,7 +89,7 @@ class Search:
     def launch_again(self) -> None:
         """Repeat the search from the first trial after a lack of capacity to compare slopes."""
         self.device.launch(line_search.reset_search_flags, 1, self.control)
-        self.device.launch(line_search.restart_search, self.backend.n, self.control)
+        self.device.launch(line_search.begin_search, self.backend.n, self.control)
         self._try_all()
 
     def keep_limits(self) -> None:

@@ -13,8 +13,7 @@ import numpy as np
 from abd.backends.recorded.numbers import FAILURES, flags_of
 from abd.errors import StepFailure
 from cuda_kernels.parallel import sums
-from cuda_kernels.step import control
-from cuda_kernels.step import start as kernels
+from cuda_kernels.step import control, line_search
 
 
 class Start:
@@ -92,11 +91,11 @@ class Start:
         b, c, launch = self.backend, self.control, self.device.launch
         self.search.evaluate_trial()
         launch(control.begin_loop, 1, c, 0)
-        launch(kernels.judge_falls, b.n, c)
+        launch(line_search.judge_falls, b.n, c)
         self.device.when(self._flag["PENDING"], self._hold)
         b.potential.exchange()
         self.search.subtract_motion()
 
     def _hold(self) -> None:
-        self.device.launch(kernels.hold_rising, self.backend.n, self.control)
+        self.device.launch(line_search.hold_rising, self.backend.n, self.control)
         self.search.evaluate_trial()

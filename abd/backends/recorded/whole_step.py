@@ -85,7 +85,7 @@ class WholeStep:
         """Return whether the next step may be taken as a whole: no host work within it, and no recent failure."""
         b = self.backend
         system = b.system
-        if self._prescribed or system.followers or b.rows.needs_host:
+        if self._prescribed or system.followers or b.graphs.needs_host:
             return False
         if b.contacts.candidates.may_collide:
             if b.n > MOST_BODIES or len(b.pair_law.own):
@@ -110,7 +110,7 @@ class WholeStep:
         if constrained is not self._constrained:
             self.device.write(self.starts, np.where(constrained, WITHOUT_FORCES, WITH_FORCES).astype(np.int32))
             self._constrained = constrained
-        b.rows.memory.aim(rule.ch2, time)
+        b.rows.aim(rule.ch2, time)
         self._clear_contacts()
         b.iteration.follow_rows()
         if b.system.has_friction:
@@ -134,7 +134,7 @@ class WholeStep:
             return self._give_up()
         self._wait = self._skipped = 0
         self.taken += 1
-        b.rows.memory.finish_step()
+        b.rows.finish_step()
         limited = self.device.read(b.scratch.marks) != 0 if values[kernels.LIMITED] else None
         newton_, trials = int(values[kernels.NEWTON]), int(values[kernels.TRIED])
         return Outcome(b.readings.statistics_of(found), limited, newton_, trials, values[kernels.NUMBERS])
@@ -148,7 +148,7 @@ class WholeStep:
         is_new = b.scheme.writer is not self
         if is_new or self._rule is not rule:
             b.scheme.set_rule(rule)
-            b.target_poses.launch_penalty(rule.penalty)
+            self.device.fill(b.at.step.penalty, rule.penalty)
             tolerances = settings.tolerance, settings.friction_tolerance
             self.device.write(self.numbers, numbers(*tolerances, rule.h, settings.linear_tolerance))
         if is_new or mode is not self._mode:
@@ -170,7 +170,8 @@ class WholeStep:
             return
         self._pairs_are_current = True
         if b.islands.formed != self._formed:
-            b.islands.renumber(self._mobile, np.zeros((0, 2), dtype=int))
+            b.islands.follow_joined(self._mobile)
+            b.islands.launch_renumber(b.inactive.held)
             self._formed = b.islands.formed
         b.iteration.follow_pairs()
 
@@ -178,11 +179,11 @@ class WholeStep:
 
     def _launch(self) -> None:
         b, device, launch = self.backend, self.device, self.device.launch
-        c, rows = b.iteration.control, b.rows.memory
+        c, rows = b.iteration.control, b.rows
         launch(kernels.begin_step, 1, c, self.numbers, self.state)
         b.steps.launch_begin()
         self.device.fill(b.islands.done)
-        rows.launch_laws(b.scheme.of_rows, self.settings.eps_v)
+        rows.launch_laws(self.settings.eps_v)
         if b.system.has_barriers:
             rows.launch_closed()
             launch(kernels.stop_at_gaps, 1, rows.closed, b.joints.row_count, self.state)
@@ -230,17 +231,15 @@ class WholeStep:
         b.iteration.iterate()
         launch(kernels.end_iteration, 1, b.iteration.control, self.settings.max_newton, self.state)
         if b.system.counts_turns:
-            self.device.fill(b.scratch.marks)
-            b.rows.memory.mark_turned(b.at.current, TURN, b.scratch.marks)
+            b.rows.mark_turned(TURN)
             launch(kernels.reject_marked, b.n, b.scratch.marks, self.state)
         self._judge_limits()
 
     def _judge_limits(self) -> None:
         """Mark bodies with active limits at the iterate, and test whether these reject the step."""
         b, launch, n = self.backend, self.device.launch, self.backend.n
-        if b.rows.memory.has_limits:
-            self.device.fill(b.scratch.marks)
-            b.rows.memory.mark_limited(b.at.current, b.scratch.marks)
+        if b.rows.has_limits:
+            b.rows.mark_limited()
             rejects_limits = int(self.settings.integrator == "generalized_alpha")
             launch(kernels.find_limited, n, b.scratch.marks, b.at.body.kind, b.scheme.mode, rejects_limits, self.state)
 

@@ -54,21 +54,21 @@ def moved(
     device, n = _device(), len(q)
     constants, none = bodies.BodyData(), np.zeros((n, 12))
     for name, kind in READ.items():
-        setattr(constants, name, device.wrap(getattr(data, name)[body], kind))
+        setattr(constants, name, device.upload(getattr(data, name)[body], kind))
 
     def pose(states: np.ndarray) -> Pose:
         out = Pose()
-        out.p, out.A = device.wrap(states[:, :3], wp.vec3d), device.wrap(states[:, 3:].reshape(-1, 3, 3), wp.mat33d)
+        out.p, out.A = device.upload(states[:, :3], wp.vec3d), device.upload(states[:, 3:].reshape(-1, 3, 3), wp.mat33d)
         return out
 
     def floats(values: np.ndarray) -> wp.array:
-        return device.wrap(values, wp.float64)
+        return device.upload(values, wp.float64)
 
     def vectors() -> wp.array:
         return device.zeros(n, wp.vec3d)
 
     first = device.zeros(n, wp.int32)  # level, mechanism and scheme
-    scheme = device.wrap(rows.astype(np.int32), wp.int32), first, first, first, floats(rule.motion[None])
+    scheme = device.upload(rows.astype(np.int32), wp.int32), first, first, first, floats(rule.motion[None])
     now, target, rest, scale, lead = pose(q), pose(none), pose(none), floats(np.zeros(n)), integrators.Lead()
     lead.dp, lead.w, lead.push, lead.twist, lead.load = vectors(), vectors(), vectors(), vectors(), floats(np.zeros(n))
     before = floats(qd)

@@ -9,6 +9,7 @@ from abd.backends.answers import NO_PAIRS
 from abd.backends.body_data import BodyData
 from abd.backends.device.device import Device
 from abd.backends.device.graphs import Graphs
+from abd.backends.device.totals import Totals
 from abd.backends.device.upload import allocate_struct, upload_struct
 from abd.backends.islands import Islands
 from abd.backends.linear.linear import LinearSolver
@@ -20,22 +21,33 @@ from abd.backends.recorded.start import Start
 from abd.backends.recorded.whole_step import WholeStep
 from abd.backends.warp.impact_sweeps import swept
 from abd.backends.warp.iterate import Iterate, Scratch
-from abd.backends.warp.parts.conditions import Inactive, Loads
-from abd.backends.warp.parts.readings import Readings, new_totals
+from abd.backends.warp.parts.conditions import Inactive, Loads, TargetPoses
+from abd.backends.warp.parts.paths import SweptPaths, TrialPath
+from abd.backends.warp.parts.readings import SECTIONS, Readings
 from abd.backends.warp.parts.rows import Rows
 from abd.backends.warp.parts.states import States
 from abd.backends.warp.parts.steps import Steps
-from abd.backends.warp.parts.swept_paths import SweptPaths
-from abd.backends.warp.parts.target_poses import TargetPoses
 from abd.backends.warp.parts.touch import Touch
 from abd.backends.warp.potential import Potential
 from abd.backends.warp.scheme import DeviceScheme
-from abd.backends.warp.trial_path import TrialPath
+from abd.contact.pairs import some_may_collide
+from abd.joints.closure.link_graph import joined_components
 from abd.joints.rows.build import build_system
 from abd.model import Model
 from cuda_kernels.bodies import bodies
 from cuda_kernels.bodies.affine import Pose
 from cuda_kernels.step import control
+from cuda_kernels.step.whole_step import RESULT_SIZE
+
+SMALL = 400
+"""Maximum number of bodies for which the CPU records and replays launches, as CUDA does. In larger scenes several threads, which
+records do not support, save more wall time than the host work between the launches takes."""
+LINKS = 8
+"""Bodies of a mechanism that are counted fully; of the others, each group of so many counts as one: they have few contacts."""
+MOST = 1024
+"""Maximum total number of bodies of small worlds: beyond it, two threads are faster."""
+MOST_APART = 4096
+"""The same if no two bodies may collide: kernels are short then."""
 
 
 class WarpBackend(OfPotential):
@@ -55,7 +67,7 @@ class WarpBackend(OfPotential):
         self.at = Iterate(allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), allocate_struct(Pose, n, d), body, step, done)
         potential = self.potential = Potential(model, d, self.islands, self.at, build_system(model))
         self.weight, self.loads, self.scratch = body.weight, Loads(self), Scratch(d, n)
-        self.graphs, self.scheme, self.totals = Graphs(d), DeviceScheme(model, d), new_totals(d, n)
+        self.graphs, self.scheme, self.totals = Graphs(d), DeviceScheme(model, d), Totals(d, SECTIONS, n, RESULT_SIZE)
         self.trial_path = TrialPath(model, d, self.islands, self.at)
         self.inactive, self.touch, self.states = Inactive(self), Touch(self), States(self)
         self.target_poses, self.steps, self.rows = TargetPoses(self), Steps(self), Rows(self)
@@ -99,3 +111,16 @@ class WarpBackend(OfPotential):
         linear = self.linear
         known, factor = (len(linear.bodies), linear.factor) if linear.choice.direct else (0, linear.static)
         return known, factor.pattern.body, factor.factor.failed
+
+
+def is_small(model: Model) -> bool:
+    """Return whether a scene is small enough for recording on the CPU: the scene, or each of not too many worlds."""
+    mechanism, world = joined_components(model), model.bodies.world
+    articulations = np.bincount(mechanism)
+    further = np.maximum(articulations - LINKS, 0)
+    worlds = np.zeros(len(articulations), dtype=int)
+    worlds[mechanism] = world
+    counts = np.bincount(worlds, weights=articulations - further + further / LINKS)
+    if len(counts) == 1:
+        return bool(counts[0] <= SMALL)
+    return bool(counts.max(initial=0.0) <= SMALL and counts.sum() <= (MOST if some_may_collide(model) else MOST_APART))

@@ -98,15 +98,6 @@ class Potential:
         """Evaluate contact energies of the iterate; launches only."""
         self.contacts.evaluate(self.at, "current")
 
-    def update_contacts(self, before: tuple[wp.array, ...]) -> None:
-        """Update the contact energies of the iterate after its candidate list was rebuilt.
-
-        Pairs of both lists take their values from `before`, the arrays of slot "current" for the previous list; new pairs are
-        evaluated. Settled islands become active again."""
-        self.islands.clear_done()
-        self.contacts.carry(self.at.current, before)
-        self.has_contact_energies = True
-
     def evaluate(self) -> None:
         """Evaluate all energies except contact at the iterate."""
         for term in self.terms:

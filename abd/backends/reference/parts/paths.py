@@ -16,7 +16,7 @@ STRAIN = 0.5
 
 
 class TrialPath:
-    """Trial path of the bodies, with the methods of `abd.backends.warp.trial_path.TrialPath`.
+    """Trial path of the bodies, with the methods of `abd.backends.warp.parts.paths.TrialPath`.
 
     Attributes:
         path: the arcs; moving: (n,) start code of every body (`cuda_kernels.shared.step`).

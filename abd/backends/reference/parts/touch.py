@@ -12,7 +12,6 @@ from abd.contact.pair_law import PairParameters
 from abd.contact.pairs import body_pairs
 from abd.contact.path import Path, standing
 from abd.potentials.arc_slip import Course
-from cuda_kernels.parallel import sums
 
 
 class Touch:
@@ -31,7 +30,6 @@ class Touch:
         self.contacts, self.friction, self.n = backend.contacts, backend.friction, backend.n
         self.trial_path = backend.trial_path
         self._listed: Path | None = None
-        self._gaps = self.device.zeros(self.n, wp.float64)
         none = self.device.zeros(2, wp.int32)
         self.capacities = none, 0, 0, none, 0, 0, none, 0
 
@@ -93,9 +91,6 @@ class Touch:
         np.minimum.at(gaps, of.ravel(), self.relative_gaps())
         return pairs.reshape(-1, 2), gaps
 
-    def island_gaps(self) -> np.ndarray:
-        return self.islands.reduced(self.body_gaps(), sums.MIN)
-
     # stages of the minimisation ------------------------------------------------------------------------------------
 
     def _nothing(self, *_: object) -> None:
@@ -116,8 +111,10 @@ class Touch:
     def renew(self, motion: float, limit: wp.array, starts: bool = False) -> None:
         self._listed = self.trial_path.path
         self.contacts.search(self._listed)
+        inactive, pairs, upload = self.backend.inactive, self.candidate_pairs(), self.device.upload
         self.islands.keep_numbering()
-        self.islands.renumber(self.backend.inactive.mobile, self.candidate_pairs())
+        self.islands.follow_joined(inactive.mobile)
+        self.islands.launch_renumber(inactive.held, (upload(pairs, wp.vec2i), upload([len(pairs)], wp.int32), len(pairs)))
 
     def test_cover(self, each: wp.array, limit: wp.array, covered: wp.array) -> None:
         self.device.fill(covered, int(self._listed is self.trial_path.path))
@@ -127,11 +124,6 @@ class Touch:
         if self._listed is self.trial_path.path:
             times = self.contacts.times_of_impact(self._listed, limit.numpy()[self.islands.host])
             np.minimum.at(out.numpy(), self.contacts.owners, times)
-
-    def body_gaps(self) -> wp.array:
-        self.device.fill(self._gaps, np.inf)
-        np.minimum.at(self._gaps.numpy(), self.contacts.owners, self.relative_gaps())
-        return self._gaps
 
     def mark_touching(self, flags: wp.array) -> None:
         flags.numpy()[:] = self.touching()

@@ -1,4 +1,4 @@
-"""External loads, and bodies that are immobile, excluded or asleep in a step, on a device."""
+"""External loads, target poses of prescribed bodies, and inactive bodies of a step, on a device."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import numpy as np
 import warp as wp
 
 import cuda_kernels
+from abd.backends.device.upload import allocate_struct
 from abd.backends.islands import InactiveBodies
 from abd.model import Kind
+from cuda_kernels.bodies import paths, poses
+from cuda_kernels.bodies.affine import Pose
 
 
 class Loads:
@@ -40,6 +43,47 @@ class Loads:
         if friction.enabled and not before:
             self._load_kernels()
         self.device.generation += 1
+
+
+class TargetPoses:
+    """Implementation of `abd.backends.protocol.TargetPoses`.
+
+    Attributes:
+        count: number of prescribed bodies; q: (count, 12) their target poses at the start of a step, scratch afterwards.
+    """
+
+    def __init__(self, backend):
+        self.backend, self.device, self.at = backend, backend.device, backend.at
+        device, step, n = self.device, self.at.step, backend.n
+        self.pose = allocate_struct(Pose, n, device)
+        step.pk, step.Ak, step.penalty = self.pose.p, self.pose.A, device.zeros(1, wp.float64)
+        step.lp, step.lA = device.zeros(n, wp.vec3d), device.zeros(n, wp.mat33d)
+        prescribed = np.flatnonzero(backend.model.bodies.kind == Kind.KINEMATIC)
+        self.count, self.prescribed = len(prescribed), device.upload(prescribed, wp.int32)
+        self.q = device.zeros((self.count, 12), wp.float64)
+
+    def read_prescribed(self) -> np.ndarray:
+        self.device.launch(poses.pack_some, self.count, self.prescribed, self.at.current, self.q)
+        return self.device.read(self.q)
+
+    def set_penalty(self, penalty: float, lp: np.ndarray, lA: np.ndarray) -> None:
+        self.device.fill(self.at.step.penalty, float(penalty))
+        self.device.write(self.at.step.lp, lp)
+        self.device.write(self.at.step.lA, lA)
+
+    def launch_lead(self, now: Pose) -> None:
+        """Set the target poses of prescribed bodies to `q`, with motions from `now` that lead there, and reset the multipliers;
+        launches only."""
+        ends = self.q, now, self.pose, self.at.target, self.backend.trial_path.lead
+        self.device.launch(paths.lead_to_targets, self.count, self.prescribed, *ends)
+        self.device.fill(self.at.step.lp)
+        self.device.fill(self.at.step.lA)
+
+    def snap_to_targets(self, chosen: np.ndarray) -> None:
+        b, moving = self.backend, self.backend.trial_path.moving
+        self.device.write(moving, chosen.astype(np.int32))
+        self.device.launch(poses.snap, b.n, self.pose, moving, self.at.current)
+        b.touch.invalidate()
 
 
 class Inactive(InactiveBodies):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.backends.device.device import Device
-from abd.backends.device.totals import Section, Totals
+from abd.backends.device.totals import Section
 from abd.contact.forces import Pressing
 from abd.energies import StepStatistics
 from cuda_kernels.joints import row_memory
-from cuda_kernels.step import statistics, whole_step
+from cuda_kernels.step import statistics
 
 SECTIONS = {
     "bodies": Section(statistics.BODY_FIGURES, statistics.BODY_SUMS),
@@ -18,11 +17,6 @@ SECTIONS = {
     "contact": Section(4, statistics.CONTACT_SUMS),
     "friction": Section(1, 1),
 }
-
-
-def new_totals(device: Device, n: int) -> Totals:
-    """Allocate the sums of a step of n bodies."""
-    return Totals(device, SECTIONS, flags=n, numbers=whole_step.RESULT_SIZE)
 
 
 class Readings:

@@ -32,11 +32,11 @@ class Steps:
         b.scheme.set_rule(rule)
         b.scheme.set_mode(mode)
         if target_poses is not None:
-            b.target_poses.set_targets(target_poses)
+            self.device.write(b.target_poses.q, target_poses)
             b.inactive.hold(b.inactive.immobile)
         self.set_scales(rule, eps)
         b.scheme.writer = None
-        b.target_poses.launch_penalty(rule.penalty)
+        self.device.fill(self.at.step.penalty, rule.penalty)
         b.graphs.run("begin", self.launch_begin)
         b.contacts.set_scale(self.at.ch2)
         b.touch.invalidate()
@@ -65,7 +65,6 @@ class Steps:
         launch(integrators.coast, self.n, at.body, *scheme.of_bodies, *known, *outputs)
         b.target_poses.launch_lead(states.now)
         launch(poses.copy_pose, self.n, states.now, at.current)
-        b.target_poses.launch_reset()
         self.device.fill(b.contacts.law.regularisation)
         if b.system.has_friction:
             self.device.fill(b.joints.regularisation)
@@ -77,7 +76,7 @@ class Steps:
         b, has_friction = self.backend, self.backend.friction.count > 0
         (b.totals.fill if has_friction else b.totals.leave_empty)("friction")
         b.graphs.run(("finish", has_friction), lambda: self._launch_end(has_friction))
-        b.rows.memory.finish_step()
+        b.rows.finish_step()
 
     def _launch_end(self, has_friction: bool) -> None:
         """Compute friction work, if any contact `has_friction`, anchors and the new state; launches only."""
@@ -89,7 +88,7 @@ class Steps:
         self.launch_finish()
 
     def launch_finish(self) -> None:
-        """Compute the new state without friction; launches only, call `RowMemory.finish_step` afterwards."""
+        """Compute the new state without friction; launches only, call `Rows.finish_step` afterwards."""
         b, launch, n, at = self.backend, self.device.launch, self.n, self.at
         states, scheme, springs = b.states, b.scheme, b.rows.springs
         self.device.copy(states.earlier, states.velocity)
@@ -99,4 +98,4 @@ class Steps:
         launch(momenta.keep_momentum, n, at.body, *scheme.of_bodies, *ends, *known)
         launch(poses.copy_pose, n, states.now, states.before)
         launch(poses.copy_pose, n, at.current, states.now)
-        b.rows.memory.launch_finish(scheme.of_rows, at.current, b.totals)
+        b.rows.launch_finish()

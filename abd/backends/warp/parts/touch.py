@@ -11,7 +11,6 @@ from abd.backends.answers import PairLoads
 from abd.backends.device.upload import exclude
 from abd.contact.pair_law import PairParameters
 from abd.contact.pairs import some_may_collide
-from cuda_kernels.parallel import sums
 from cuda_kernels.step import statistics
 
 
@@ -72,9 +71,13 @@ class Touch:
         self.invalidate()
 
     def carry(self, before: tuple[wp.array, ...]) -> None:
-        """See `Potential.update_contacts`; also discards the bodies and pairs in contact."""
+        """Update the contact energies of the iterate after the list was rebuilt (`Contacts.carry`).
+
+        `before`: arrays of slot "current" for the previous list. Settled islands become active again."""
         self.clear_touching()
-        self.potential.update_contacts(before)
+        self.islands.clear_done()
+        self.contacts.carry(self.at.current, before)
+        self.potential.has_contact_energies = True
 
     @property
     def is_empty(self) -> bool:
@@ -140,10 +143,6 @@ class Touch:
         """Compute the collision-free fraction of every body on the trial path (`Contacts.times_of_impact`), `out` (n,)."""
         self.contacts.times_of_impact(self.trial_path.path, self.islands.island, limit, out, proven)
 
-    def body_gaps(self) -> wp.array:
-        """Compute the smallest gap of every body at the iterate (n,) [activations]; launches only."""
-        return self.contacts.body_gaps()
-
     def launch_renumber(self) -> None:
         """Form the islands for the current lists; launches only."""
         c, f, extent = self.contacts.candidates, self.friction, self.device.extent
@@ -208,9 +207,3 @@ class Touch:
         if exact:
             self.contacts.evaluate(self.at, "current")
         return self.contacts.pair_gaps()
-
-    def island_gaps(self) -> np.ndarray:
-        self.potential.evaluate_contacts()
-        if self.contacts.candidates.count == 0:
-            return np.full(self.islands.count, np.inf)
-        return self.islands.reduced(self.body_gaps(), sums.MIN)

@@ -188,27 +188,19 @@ class Candidates(ListCapacities):
         Raises:
             StepFailure: the list would exceed its memory limit.
         """
-        self.travel += motion
         query = self.motion, REACH, *self.bounds_of_margins, self.margins
         self.device.launch(kept_pairs.set_margins, self.worlds, *query)
-        self._build(path, island, limit, RESERVE)
+        self._build(path, motion, island, limit, RESERVE)
 
-    def build(self, path: Path, island, limit, margin: float, reserve: float = RESERVE) -> None:
-        """Rebuild the list for a path up to the limits.
+    def renew_last(self, path: Path, motion: float, island, limit) -> None:
+        """The same without margins, for the last path of a step."""
+        self.device.fill(self.margins)
+        self._build(path, motion, island, limit, LAST)
 
-        New pairs, and pairs whose margin does not last for `reserve` such paths, are searched.
-
-        Args:
-            margin: of all worlds [m].
-
-        Raises:
-            StepFailure: the list would exceed its memory limit.
-        """
-        self.device.fill(self.margins, margin)
-        self._build(path, island, limit, reserve)
-
-    def _build(self, path: Path, island, limit, reserve: float) -> None:
-        """Rebuild the list with the margins in `margins`."""
+    def _build(self, path: Path, motion: float, island, limit, reserve: float) -> None:
+        """Rebuild the list with the margins in `margins`: search new pairs, and pairs whose margin does not last for `reserve`
+        such paths."""
+        self.travel += motion
         self.builds += 1
         extent, keeps = self.device.extent, self.reusable and self.pair_count > 0
         kept = (extent(self.pair_count, self.pair_capacity), extent(self.count, self.capacity)) if keeps else None

@@ -64,7 +64,7 @@ class Contacts:
         self.without = device.zeros((self.n, 12), wp.float64)
         self._query, self._ends = Query(), Limits()
         self._query.minimum = self.law.minimum
-        self._body_minima, self._ends.first_found = (device.zeros(max(self.n, 1), wp.float64) for _ in range(2))
+        self._ends.first_found = device.zeros(max(self.n, 1), wp.float64)
         self._capacity = -1, -1
         self.batch = 1 if device.wide else BATCH
         self._known = {mode: kernels.KnownValues() for mode in (kernels.UNKNOWN, kernels.ON_PATH, kernels.CARRIED)}
@@ -135,21 +135,21 @@ class Contacts:
         ends.island, ends.limit, ends.kept, ends.proven = island, limit, c.kept, int(proven)
         count = self._open(marches.try_impacts, *query, ends, self.marches, toi)
         self.device.launch(marches.march_impacts, count, *query, ends, self.marches, toi, grain=64)
-        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, 1.0, grain=1024)
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, toi, out, grain=1024)
 
     def proven_fractions(self, path: Path, back: bool, out: wp.array) -> wp.array:
         """Compute the proven collision-free fraction of the swept path: per body in `out` (n,); returns it per candidate.
 
         Args:
             back: the paths lead backward from the end of the step; otherwise forward, and pairs proven backward stay
-                proven (`abd.backends.warp.parts.swept_paths`).
+                proven (`abd.backends.warp.parts.paths`).
 
         Slot "current" holds the gaps at the end of the step."""
         c, query, fractions = self.candidates, self._along(path), self.fractions
         count = self._open(marches.try_paths, *query, int(back), self.marches, fractions)
         for again in range(2):
             self.device.launch(marches.march_paths, count, *query, int(back), again, self.marches, fractions, grain=64)
-        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, fractions, out, 1.0, grain=1024)
+        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, fractions, out, grain=1024)
         return fractions
 
     def _open(self, test: wp.Kernel, *arguments) -> int:
@@ -274,18 +274,8 @@ class Contacts:
 
     def smallest_gap(self) -> float:
         """Return the smallest gap in slot "current" beyond the minimum separation [m], infinite without candidates."""
-        c = self.candidates
-        if c.count == 0:
-            return float("inf")
-        parts = (self.arrays("current")[1], c.count), (c.pairs, c.pair_count), (c.items, c.count)
-        gap, pairs, items = self.device.read_all(*parts)
-        return float((gap * self.pair_law.activation(*pairs.T)[items[:, 0]]).min())
-
-    def body_gaps(self) -> wp.array:
-        """Compute the smallest gap in activations in slot "current" of every body's candidates (n,); infinite if it has none."""
-        out, c = self._body_minima, self.candidates
-        self.device.launch(sums.segment_minima, self.n, c.segment, c.group, self.arrays("current")[1], out, float("inf"))
-        return out
+        pairs, gaps = self.pair_gaps()
+        return float((gaps * self.pair_law.activation(*pairs.T)).min(initial=np.inf))
 
     @property
     def coupled(self) -> tuple[Coupling, int]:

@@ -10,7 +10,7 @@ from abd.backends.device.upload import upload_measures, upload_struct
 from abd.backends.warp.iterate import Iterate
 from abd.backends.warp.terms.custom_measures import CustomMeasures
 from abd.backends.warp.terms.joint_ends import Ends, ends_of, lists_of
-from abd.backends.warp.terms.relation_tangents import RelationTangents
+from abd.backends.warp.terms.row_tables import RelationTangents
 from abd.contact.pair_rows import distinct
 from abd.joints.rows.rows import hessian
 from abd.joints.rows.system import KEPT, SETTLED, JointSystem
@@ -89,7 +89,7 @@ class Joints:
         """Build one coupling for the body pairs of linear and measured rows."""
         d, n = self.device, self.n
         diagonal, linear_pairs, blocks = hessian(self.system.linear, n)
-        self.diagonal = d.wrap(diagonal, wp.float64)
+        self.diagonal = d.upload(diagonal, wp.float64)
         keys = [linear_pairs[:, 0].astype(np.int64) * n + linear_pairs[:, 1], ends.pairs[:, 0] * n + ends.pairs[:, 1]]
         union = distinct(*keys)
         pairs, self.pairs = np.stack([union // n, union % n], axis=1), len(union)
@@ -100,7 +100,7 @@ class Joints:
         self.constant = d.upload(blocks, wp.float64) if self.row_count else None
         self.coupling = Coupling()
         self.coupling.row, self.coupling.column = d.upload(pairs[:, 0], wp.int32), d.upload(pairs[:, 1], wp.int32)
-        self.coupling.blocks = d.wrap(blocks, wp.float64)
+        self.coupling.blocks = d.upload(blocks, wp.float64)
         self.coupling.count = d.upload(np.array([self.pairs]), wp.int32)
         owners, codes = np.concatenate([pairs[:, 0], pairs[:, 1]]), np.arange(self.pairs)
         self.coupling.starts, self.coupling.entries = self._lists(owners, np.concatenate([2 * codes, 2 * codes + 1]), n)
