@@ -161,7 +161,7 @@ def lag_candidate(
                 load = -coefficient(s, i, j, c, parts, m) * slope(law, wp.dot(near.r, near.r), a, xi)
             i = opaque(i)
             j = opaque(j)
-            force = load * stiffness_at(law, s, place, i, j, a, xi)
+            load = load * stiffness_at(law, s, place, i, j, a, xi)  # once: two edges have a single part
             length = wp.min(resists.arm[i], resists.arm[j])
             ratio = ratios(resists, s.material[i], s.material[j], length)
             kind = wp.int32(0)
@@ -177,7 +177,7 @@ def lag_candidate(
                     out.n[e] = n
                     out.Y_i[e] = homogeneous(X_i, weight)
                     out.Y_j[e] = homogeneous(X_j, weight)
-                    out.load[e] = ratio[kind] * force
+                    out.load[e] = ratio[kind] * load
                     out.arc[e] = wp.vec3d()
                     out.start_stretch[e] = anchored(anchors, nearby, pair_key(i, j, s.mesh.shape[0]), kind, X_i, n)
                     e = e + 1
