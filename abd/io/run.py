@@ -245,7 +245,6 @@ def run(
                 reason = "memory" if isinstance(error, OutOfMemory) else "formula"
                 status, failure = Status.FAILED, StepFailure(reason, str(error), sim.frame, sim.time)
             recorder.flush()
-            recorder.queue.close()
         report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)
         text = json.dumps(report, indent=2, allow_nan=False) + "\n"
         (folder / "report.json").write_text(text, encoding="utf-8")
