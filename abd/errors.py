@@ -19,6 +19,12 @@ class AbdError(Exception):
     exit_status = 1
 
 
+class UsageError(AbdError):
+    """A request that cannot be carried out: an invalid scene, option or file, or a missing library or device."""
+
+    exit_status = 2
+
+
 @dataclass
 class Problem:
     """One problem of a scene: location, message, value and remedy."""
@@ -40,11 +46,10 @@ class Problem:
 
 
 @dataclass
-class SceneError(AbdError):
+class SceneError(UsageError):
     """A scene that cannot be run, with all its problems at once."""
 
     problems: list[Problem] = field(default_factory=list)
-    exit_status = 2
 
     @classmethod
     def of(cls, message: str, key: str = "", value: object = None, **keys: Any) -> SceneError:
@@ -58,10 +63,8 @@ class SceneError(AbdError):
         return "\n".join(lines)
 
 
-class DeviceError(AbdError):
+class DeviceError(UsageError):
     """The requested device is not available; the message has the reason and the install command."""
-
-    exit_status = 2
 
 
 class OutOfMemory(DeviceError):

@@ -5,13 +5,11 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from abd.errors import AbdError
+from abd.errors import UsageError
 
 
-class MissingLibrary(AbdError):
+class MissingLibrary(UsageError):
     """A library that is not installed, with the command that installs it."""
-
-    exit_status = 2
 
 
 def required(module: str, extra: str, package: str, purpose: str) -> ModuleType:

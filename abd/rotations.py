@@ -160,14 +160,15 @@ def nearest_rotation_vectors(R: np.ndarray, near: np.ndarray) -> np.ndarray:
 
 
 def least_turn(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return the least rotation (3, 3) that takes a unit vector u (3,) to another one, v."""
-    axis, cosine = np.cross(u, v), float(u @ v)
-    if cosine < -1.0 + 1e-12:
+    """Return the least rotations (..., 3, 3) that take a unit vector u (3,) to others, v (..., 3)."""
+    K, cosine = skew(np.cross(u, v)), np.asarray(v @ u)
+    opposite = cosine < -1.0 + 1e-12
+    out = np.eye(3) + K + K @ K / np.where(opposite, 1.0, 1.0 + cosine)[..., None, None]
+    if opposite.any():
         other = np.cross(u, np.eye(3)[np.argmin(np.abs(u))])
         other /= np.linalg.norm(other)
-        return 2.0 * np.outer(other, other) - np.eye(3)
-    K = skew(axis)
-    return np.eye(3) + K + K @ K / (1.0 + cosine)
+        out[opposite] = 2.0 * np.outer(other, other) - np.eye(3)
+    return out
 
 
 def polar(A: np.ndarray) -> np.ndarray:

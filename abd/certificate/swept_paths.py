@@ -16,9 +16,8 @@ from functools import partial
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from abd.optional import required
+from abd.certificate.world import ipctk
 
-ipctk = required("ipctk", "certify", "ipctk", "a certificate")
 ipctk.set_logger_level(ipctk.LoggerLevel.error)  # it warns of gaps that bisection resolves
 
 DEPTH = 8

@@ -92,9 +92,12 @@ class Alike(Part):
         for label in labels:
             self.filter = self.filter & ipctk.make_vertex_patches_filter(label[self.owner].astype(np.int32))
         self.mesh = ipctk.CollisionMesh(np.asfortranarray(scene.rest[self.vertices]), self.edges, self.faces)
-        self.mesh.can_collide = self.filter
+        # ipctk 1.6 applies a filter to isolated points by wrong indices, and so loses pairs with edges
+        has_points = self.mesh.num_codim_vertices > 0
+        if not has_points:
+            self.mesh.can_collide = self.filter
         # all exempt pairs are filtered and radii are zero: the functions of ipctk for a whole mesh suffice
-        self.plain = self.xi == 0.0 and scene.enabled.all()
+        self.plain = self.xi == 0.0 and scene.enabled.all() and not has_points
 
     def intersections(self, placed: np.ndarray) -> list[tuple[int, int]]:
         """Pairs of bodies with intersecting surfaces, each once."""

@@ -6,13 +6,11 @@ import importlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from abd.errors import AbdError
+from abd.errors import UsageError
 
 
-class ExportError(AbdError):
+class ExportError(UsageError):
     """A run cannot be exported with these options."""
-
-    exit_status = 2
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from abd.colors import to_linear
 from abd.export.formats import ExportError
 from abd.export.scenery import Figure, Part, Scenery
 from abd.optional import required
-from abd.pictures.shapes import turned_from_z, unit
+from abd.pictures.shapes import unit
 from abd.rotations import pose
+from abd.scene.geometry.frames import triad
 
 Gf, Sdf, Tf, Usd, UsdUtils, Vt = (
     required(f"pxr.{name}", "usd", "usd-core", "export to USD") for name in ("Gf", "Sdf", "Tf", "Usd", "UsdUtils", "Vt")
@@ -185,7 +186,7 @@ class _Writer:
         self._attribute(prim, "radius", "Double", radius)
         half = np.array([radius, radius, radius + 0.5 * float(np.linalg.norm(other - one))])
         self._extent(prim, -half, half)
-        matrix = pose(turned_from_z(unit(other - one)), 0.5 * (one + other))
+        matrix = pose(triad(unit(other - one)), 0.5 * (one + other))
         if (matrix != np.eye(4)).any():
             self._attribute(prim, "xformOp:transform", "Matrix4d", Gf.Matrix4d(matrix.T.tolist()))
             self._attribute(prim, "xformOpOrder", "TokenArray", Vt.TokenArray(["xformOp:transform"]), uniform=True)

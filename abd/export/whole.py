@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from abd.export.scenery import Figure, Scenery
-from abd.pictures.shapes import turned_from_z
+from abd.scene.geometry.frames import triad
 from abd.scene.geometry.shapes import capsule, sphere
 
 MANY_VERTICES = 2e8
@@ -69,5 +69,5 @@ def _round(figure: Figure, level: int) -> Figure | None:
         one, other = figure.rods[0]
         length = float(np.linalg.norm(other - one))
         vertices, triangles = capsule(figure.radius, length, 8 << level)
-        return Figure(vertices @ turned_from_z((other - one) / length).T + 0.5 * (one + other), triangles)
+        return Figure(vertices @ triad((other - one) / length).T + 0.5 * (one + other), triangles)
     return None

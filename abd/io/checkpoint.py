@@ -55,9 +55,7 @@ def _describe(value, where: str, arrays: list[bytes]):
         return {"array": value.dtype.str, "shape": list(value.shape)}
     if isinstance(value, np.generic):
         return {"scalar": _describe(np.asarray(value), where, arrays)}
-    if isinstance(value, float):
-        return {"float": struct.pack("<d", value).hex()}
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | int | float | str):
         return {"plain": value}
     raise CheckpointError(f"checkpoint entry {where} is a {type(value).__name__}, which a checkpoint cannot hold")
 
@@ -72,8 +70,6 @@ def _restore(entry: dict, memory: BytesIO):
         return np.frombuffer(memory.read(size), dtype).reshape(shape).copy()
     if "scalar" in entry:
         return _restore(entry["scalar"], memory)[()]
-    if "float" in entry:
-        return struct.unpack("<d", bytes.fromhex(entry["float"]))[0]
     return entry["plain"]
 
 

@@ -10,15 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from abd.errors import AbdError
+from abd.errors import UsageError
 
 TRAJECTORY, RUNS = "trajectory.h5", Path("runs")
 
 
-class DirectoryError(AbdError):
+class DirectoryError(UsageError):
     """The directory of a run cannot be used; the message has a remedy."""
-
-    exit_status = 2
 
 
 def new_directory(scene: str, parent: Path = RUNS) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass, replace
 from typing import TypeVar
@@ -31,28 +32,24 @@ def model_digest(model: Model, sensors: Iterable[tuple] = ()) -> str:
     and sensors by their source.
     """
     instants = _INSTANTS * model.settings.dt
-    digest = hashlib.sha256()
-    bodies = arrays_of(model.bodies) | {"names": list(Names.of(model.bodies.names).parts)}
+    bodies = arrays_of(model.bodies) | {"names": Names.of(model.bodies.names).parts}
     del bodies["color"]
-    _take(digest, "bodies", bodies)
-    for mesh in model.meshes:
-        _take(digest, "mesh", [mesh.vertices, mesh.triangles, mesh.edges, mesh.codim_edges, mesh.points])
+    joints = []
     for part in JointList.of(model.joints).parts:
-        joint = part.first if isinstance(part, JointCopies) else part
-        _take(digest, "joint", _without_functions(joint, instants))
-        _take(digest, "joint type", _functions_of_type(joint))
-        if part is not joint:
-            _take(digest, "copies", replace(part, first=None))
-    for coupling in model.couplings:
-        _take(digest, "coupling", coupling)
-    _take(digest, "filtered", model.filtered)
-    _take(digest, "materials", model.materials)
-    _take(digest, "settings", replace(model.settings, frames=0))
-    for body, motion in sorted(model.motions.items()):
-        _take(digest, f"motion {body}", _sampled(motion, instants))
-    for name, *quantity in sorted(sensors):
-        _take(digest, f"sensor {name}", quantity)
-    return digest.hexdigest()
+        joint, copies = (part.first, replace(part, first=None)) if isinstance(part, JointCopies) else (part, None)
+        joints.append([_without_functions(joint, instants), _functions_of_type(joint), copies])
+    contents = {
+        "bodies": bodies,
+        "meshes": [[mesh.vertices, mesh.triangles, mesh.edges, mesh.codim_edges, mesh.points] for mesh in model.meshes],
+        "joints": joints,
+        "couplings": model.couplings,
+        "filtered": model.filtered,
+        "materials": model.materials,
+        "settings": replace(model.settings, frames=0),
+        "motions": [[body, _sampled(motion, instants)] for body, motion in sorted(model.motions.items())],
+        "sensors": sorted(sensors),
+    }
+    return hashlib.sha256(json.dumps(contents, default=_described).encode()).hexdigest()
 
 
 def _sampled(function: Callable[[float], T], instants: np.ndarray) -> list[T]:
@@ -85,11 +82,6 @@ def _functions_of_type(joint: Joint) -> dict:
     return {name: value for name, value in given.items() if callable(value)}
 
 
-def _has_parts(value) -> bool:
-    """Return whether the text of a value is incomplete."""
-    return isinstance(value, np.ndarray | dict | list | tuple) or is_dataclass(value) or callable(value)
-
-
 def _source(function) -> str:
     """Return the source of a Python or Warp function, or its name without a source."""
     plain = inspect.unwrap(getattr(function, "func", function))
@@ -99,20 +91,10 @@ def _source(function) -> str:
         return f"{getattr(plain, '__module__', '')}.{getattr(plain, '__qualname__', type(plain).__qualname__)}"
 
 
-def _take(digest, label: str, value) -> None:
-    """Feed one value with its label, so that neighbouring values cannot run into each other."""
+def _described(value):
+    """Return a value that JSON cannot express as others: arrays by their hash, functions by their source."""
+    if isinstance(value, np.ndarray):
+        return [value.dtype.str, value.shape, hashlib.sha256(np.ascontiguousarray(value)).hexdigest()]
     if is_dataclass(value):
-        value = arrays_of(value)
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            _take(digest, f"{label}.{name}", inner)
-    elif isinstance(value, list | tuple) and any(map(_has_parts, value)):
-        for k, inner in enumerate(value):
-            _take(digest, f"{label}.{k}", inner)
-    elif isinstance(value, np.ndarray):
-        digest.update(f"{label} {value.dtype.str} {value.shape}\n".encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
-    elif callable(value):
-        digest.update(f"{label} {_source(value)}\n".encode())
-    else:
-        digest.update(f"{label} {value!r}\n".encode())
+        return arrays_of(value)
+    return _source(value) if callable(value) else repr(value)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
-from abd.errors import AbdError, OutOfMemory, StepFailure
+from abd.errors import OutOfMemory, StepFailure, UsageError
 from abd.io.datasets import stacked
 from abd.io.directory import TRAJECTORY, run_directory
 from abd.io.fingerprint import model_digest
@@ -31,10 +31,8 @@ _PAUSE = 0.01
 """Time between two queries of observers that pause a run [s]."""
 
 
-class ResumeError(AbdError):
+class ResumeError(UsageError):
     """The run cannot be continued with this scene."""
-
-    exit_status = 2
 
 
 class Status(Enum):
@@ -247,7 +245,6 @@ def run(
                 reason = "memory" if isinstance(error, OutOfMemory) else "formula"
                 status, failure = Status.FAILED, StepFailure(reason, str(error), sim.frame, sim.time)
             recorder.flush()
-            recorder.queue.close()
         report = run_report(recorder.tally, model, sim.device, failure, sim.linear_solver)
         text = json.dumps(report, indent=2, allow_nan=False) + "\n"
         (folder / "report.json").write_text(text, encoding="utf-8")

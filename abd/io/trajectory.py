@@ -11,7 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from abd.errors import AbdError
+from abd.errors import UsageError
 from abd.io.chain import GROUPS, hashes
 from abd.io.checkpoint import read_slots
 from abd.io.datasets import CONTACTS, COUNTS, OFFSET, RAGGED
@@ -25,10 +25,8 @@ DAMAGE = (
 """Exceptions that reading a damaged file can raise."""
 
 
-class TrajectoryError(AbdError):
+class TrajectoryError(UsageError):
     """The trajectory file is missing, unreadable or damaged."""
-
-    exit_status = 2
 
 
 @dataclass(frozen=True)

@@ -199,13 +199,6 @@ class FrameQueue:
         self._hand_over()
         self._flush = self._do(self.writer.flush, checkpoint)
 
-    def close(self) -> None:
-        """Wait until all data is on the disk."""
-        self._hand_over()
-        while self._work:
-            self._work.popleft().result()
-        self._stop()
-
     def _hand_over(self) -> None:
         if self._last is not None:
             frame, self._last = self._last, None
@@ -228,14 +221,14 @@ class FrameQueue:
         while self._work and self._work[0].done():
             self._work.popleft().result()
 
-    def _stop(self) -> None:
-        if self._thread is not None:
-            self._thread.shutdown(wait=True, cancel_futures=True)
-
     def __enter__(self) -> FrameQueue:
         return self
 
-    def __exit__(self, *_) -> None:
-        """Discard data that has not been flushed."""
-        self._last = None
-        self._stop()
+    def __exit__(self, error, *_) -> None:
+        """Wait for all pending writes; after an error, drop them."""
+        try:
+            while self._work and error is None:
+                self._work.popleft().result()
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown(wait=True, cancel_futures=True)

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from abd.errors import AbdError
+from abd.errors import UsageError
 from abd.rotations import pose, quaternion_matrix
 from abd.scene.geometry.shapes import sphere
 from abd.scene.importers import formats
 from abd.scene.importers.compound import Collider, height_grid, hull
 
 
-class ModelError(AbdError):
+class ModelError(UsageError):
     """A Newton model with unsupported content."""
-
-    exit_status = 2
 
 
 def transform_matrix(values: np.ndarray) -> np.ndarray:

@@ -3,10 +3,8 @@
 `cast`, `shapes` and `symbols` define the drawn objects, `camera` the view; `rasterizer` and `films` draw on the CPU.
 """
 
-from abd.errors import AbdError
+from abd.errors import UsageError
 
 
-class PictureError(AbdError):
+class PictureError(UsageError):
     """A picture, a film or a view that cannot be made."""
-
-    exit_status = 2

@@ -190,11 +190,11 @@ class Recorded:
                 shift = group["shift"][...]
             else:
                 names, shift = [name], np.zeros((1, 3))
-                parent, child = ([number[_plain_value(one)]] for one in attributes["bodies"])
+                parent, child = ([number[one]] for one in attributes["bodies"])
             parent_frame = np.tile(attributes["parent_frame"], (len(child), 1, 1))
             parent_frame[:, :3, 3] += shift
             parameters, drawing = (
-                {key: _plain_value(value) for key, value in (*group[part].attrs.items(), *group[part].items())}
+                dict(group[part].attrs) | {key: large[...] for key, large in group[part].items()}
                 for part in ("parameters", "drawing")
             )
             groups.append(
@@ -207,7 +207,7 @@ class Recorded:
                     child_frame=np.tile(attributes["child_frame"], (len(child), 1, 1)),
                     parameters=parameters,
                     drawing=drawing,
-                    coordinates=tuple(_plain_value(one) for one in attributes["coordinates"]),
+                    coordinates=tuple(attributes["coordinates"]),
                     rotary=np.asarray(attributes["rotary"], dtype=bool),
                     path=path,
                 )
@@ -265,10 +265,3 @@ def moment_of(model: Model, cast: Cast, time: float, q: np.ndarray) -> Moment:
     active = JointList.of(model.joints).column("active").astype(bool)
     cuts = np.cumsum([len(group.child) for group in cast.joints])
     return Moment(time, model.user_transform(q), np.split(active, cuts)[:-1])
-
-
-def _plain_value(value):
-    """Attribute or dataset of the file as a number, a text, or an array."""
-    if isinstance(value, bytes | str):
-        return value.decode() if isinstance(value, bytes) else value
-    return value.item() if np.ndim(value) == 0 else np.asarray(value)

@@ -31,12 +31,9 @@ def frames_of(time: np.ndarray, fps: float, speed: float) -> np.ndarray:
     """Frames of a run at times (T,) in a film of `fps` pictures per second: at every instant the nearest in time.
 
     speed: simulated time over film time."""
-    count = max(1, round(float(time[-1] - time[0]) / speed * fps)) + 1
+    count = max(min(len(time) - 1, 1), round(float(time[-1] - time[0]) / speed * fps)) + 1
     wanted = time[0] + np.arange(count) * (speed / fps)
-    after = np.searchsorted(time, wanted).clip(1, max(len(time) - 1, 1))
-    if len(time) == 1:
-        return np.zeros(1, dtype=int)
-    return np.where(wanted - time[after - 1] <= time[after] - wanted, after - 1, after)
+    return np.ceil(np.interp(wanted, time, np.arange(len(time))) - 0.5).astype(int)
 
 
 class Studio:

@@ -256,8 +256,7 @@ def _cofactors(maps: np.ndarray) -> np.ndarray:
 
 def _array(values: np.ndarray, kind) -> wp.array:
     """Warp array on the CPU."""
-    scalar = {int: np.int32, wp.vec4i: np.int32, wp.uint8: np.uint8}.get(kind, np.float32)
-    return wp.array(np.ascontiguousarray(values, dtype=scalar), dtype=kind, device="cpu")
+    return wp.array(values, dtype=kind, device="cpu")
 
 
 def _empty(shape: tuple[int, ...], kind) -> wp.array:

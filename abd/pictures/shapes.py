@@ -14,6 +14,7 @@ import numpy as np
 from abd.joints.closure.link_graph import connected_labels
 from abd.rotations import polar
 from abd.scene.geometry import mass
+from abd.scene.geometry.frames import triad
 from abd.scene.geometry.shapes import sphere
 
 CREASE = np.cos(np.radians(40.0))
@@ -176,17 +177,6 @@ def joined(*parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarra
     return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(triangles).astype(np.int32)
 
 
-def turned_from_z(direction: np.ndarray) -> np.ndarray:
-    """(..., 3, 3) smallest rotations of z to unit vectors (..., 3); half a turn about x for -z."""
-    x, y, z = np.moveaxis(direction, -1, 0)
-    down = z < -1.0 + 1e-12
-    c = 1.0 / np.where(down, 1.0, 1.0 + z)
-    rows = [[1.0 - x * x * c, -x * y * c, x], [-x * y * c, 1.0 - y * y * c, y], [-x, -y, z]]
-    out = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-    out[down] = np.diag([1.0, -1.0, -1.0])
-    return out
-
-
 def scaled_rotations(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rotations R (n, 3, 3) and scales s (n, 3) of maps A (n, 3, 3), and the remaining shear ``A - R diag(s)``.
 
@@ -204,7 +194,7 @@ def segment_poses(ends: np.ndarray, radius: np.ndarray, shortest: float = 0.0) -
     """
     along = ends[..., 1, :] - ends[..., 0, :]
     out = np.zeros((*along.shape[:-1], 4, 4))
-    out[..., :3, :3] = turned_from_z(unit(along))
+    out[..., :3, :3] = triad(unit(along))
     out[..., :3, :2] *= np.asarray(radius)[..., None, None]
     out[..., :3, 2] *= np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), shortest)
     out[..., :3, 3] = ends[..., 0, :]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from abd.errors import AbdError
+from abd.errors import UsageError
 from abd.scene.files.overrides import value_of
 from abd.scene.schema.tables import plain
 
@@ -19,10 +19,8 @@ METHODS = ("lhs", "sobol")
 """Samplings of ranges: Latin hypercube, Sobol sequence (scrambled)."""
 
 
-class SweepError(AbdError):
+class SweepError(UsageError):
     """Invalid parameters or an unsuitable folder of a sweep."""
-
-    exit_status = 2
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from time import monotonic, perf_counter, thread_time
 
 import numpy as np
 
+from abd.io.frame import STORED as ENERGIES
 from abd.io.run import Observer
 from abd.joint_list import JointList
 from abd.pictures.cast import Moment, moment_of, of_model
@@ -39,7 +40,6 @@ HISTORY = 4000
 """Largest number of energies stored for the plot; beyond it every other one is removed."""
 SCALE_WEIGHT = 0.1
 """Weight of a picture in the running mean of the scale of force arrows."""
-ENERGIES = ("kinetic", "gravity", "elastic", "contact", "joint")
 
 
 class LiveView(Observer):

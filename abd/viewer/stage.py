@@ -13,9 +13,10 @@ import numpy as np
 from abd.colors import FORCE, to_linear
 from abd.pictures.camera import Camera
 from abd.pictures.cast import Cast, Moment
-from abd.pictures.shapes import creased, scaled_rotations, turned_from_z, unit
+from abd.pictures.shapes import creased, scaled_rotations, unit
 from abd.pictures.symbols import Symbols, symbols
 from abd.rotations import quaternions
+from abd.scene.geometry.frames import triad
 from abd.scene.geometry.shapes import cone, cylinder, sphere
 from abd.scene.schema.schema import CameraSpec
 
@@ -260,7 +261,7 @@ def decomposed(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np
 
 def from_z(direction: np.ndarray) -> np.ndarray:
     """(n, 4) quaternions of the smallest rotations of z to directions (n, 3), of any length."""
-    return quaternions(turned_from_z(unit(direction)))
+    return quaternions(triad(unit(direction)))
 
 
 def _bytes(color: np.ndarray) -> np.ndarray:

@@ -156,6 +156,13 @@ def test_thick_rods_and_minimum_separation(tmp_path, radius, separation, gap):
     assert kinds(found) == (in_both("gap", "body0", "body1") if gap < 0.0 else [])
 
 
+def test_a_ball_in_a_rod_among_rods_of_one_group(tmp_path):
+    """Rods of one group may overlap each other, but no ball."""
+    rods = [cord((-1, 0, 0), (1, 0, 0), radius=0.05) | {"group": 1} for _ in range(2)]
+    write_run(tmp_path, [*rods, {"sphere": {"radius": 0.05}}], [(0, 0, 0), (0, 0, 9), (0.1, 0, 0.08)], solver={"d_hat": 0.05})
+    assert kinds(certify(tmp_path)) == in_both("gap", "body0", "body2")
+
+
 def pinned(scene, **keys):
     scene.add_spherical("pin", "body0", "body1", anchor=(10, 0, 20), **keys)
 

@@ -18,7 +18,8 @@ from abd.colors import PALETTE
 from abd.io.trajectory import Trajectory
 from abd.pictures.camera import Camera
 from abd.pictures.cast import Recorded, of_model
-from abd.pictures.shapes import turned_from_z, unit
+from abd.pictures.shapes import unit
+from abd.scene.geometry.frames import triad
 from abd.scene.importers.formats import shipped_scenes
 from abd.scene.schema.schema import CameraSpec
 
@@ -86,8 +87,8 @@ def test_maps_without_shear_are_instances_to_rounding():
     np.testing.assert_array_equal(position, maps[:, :3, 3])
     np.testing.assert_allclose(matrices(wxyz) * scales[:, None], maps[:, :3, :3], atol=1e-12)
     directions = unit(np.concatenate([random.normal(size=(20, 3)), [[0, 0, -2.0], [0, 0, 1.0]]]))
-    np.testing.assert_allclose(turned_from_z(directions)[:, :, 2], directions, atol=1e-12)
-    np.testing.assert_allclose(matrices(from_z(3.0 * directions)), turned_from_z(directions), atol=1e-6)
+    np.testing.assert_allclose(triad(directions)[:, :, 2], directions, atol=1e-12)
+    np.testing.assert_allclose(matrices(from_z(3.0 * directions)), triad(directions), atol=1e-6)
     assert rest.max() < 1e-12
 
 

@@ -59,7 +59,7 @@ def _right_handed_orders(vectors: np.ndarray) -> list[np.ndarray]:
 
 
 def triad(axis: np.ndarray) -> np.ndarray:
-    """Return the frame (3, 3) with columns (n, b, t), t the unit vector `axis`: the smallest rotation of z onto it."""
+    """Return frames (..., 3, 3) with columns (n, b, t), t the unit vector `axis` (..., 3): the least rotation of z onto it."""
     return least_turn(np.array([0.0, 0.0, 1.0]), axis)
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from abd.errors import AbdError
+from abd.errors import UsageError
 from abd.joints.measures.slopes import differences
 from abd.scene.schema.findings import did_you_mean
 
@@ -24,10 +24,8 @@ MAX_LENGTH = 1000
 """Characters of a formula."""
 
 
-class FormulaError(AbdError):
+class FormulaError(UsageError):
     """A formula that cannot be read or has no value; `column` counts from 1 (0: concerns the value, not the text)."""
-
-    exit_status = 2
 
     def __init__(self, message: str, column: int = 0, remedy: str = ""):
         super().__init__(message)
