@@ -37,6 +37,34 @@ def hinged_bars(count: int, enforcement: str = "exact", solver: dict | None = No
     return scene
 
 
+def every_law(**solver) -> abd.Scene:
+    """Create bodies of both elasticities under forces and couples, a static one, and joints and springs with every law."""
+    scene = abd.Scene(gravity=(0.3, -0.2, -9.81), solver={"dt": 0.01, **solver})
+    for k in range(7):
+        motion = {"velocity": (0.1 * k, 0.2, 0.0), "angular_velocity": (0.3, -0.2 * k, 0.5)}
+        elastic = {"elasticity": "arap"} if k % 2 else {}
+        loads = {"force": (1.0, 2.0, -0.5 * k), "torque": (0.02, -0.01, 0.03)}
+        scene.add_body(f"b{k}", box=(0.4, 0.2, 0.1), position=(1.0 * k, 0, 0), **motion, **elastic, **loads)
+    scene.add_body("wall", box=(1, 1, 1), position=(0, 5, 0), kind="static")
+
+    def joint(kind, k, coordinate, enforcement="penalty", **keys):
+        ends = {"anchor": (k - 0.5, 0, 0), "axis": (0, 1, 0), "enforcement": enforcement, **keys}
+        getattr(scene, f"add_{kind}")(f"{kind}{k}", f"b{k - 1}", f"b{k}", **ends, coordinate=coordinate)
+
+    pd = {"mode": "pd", "target": "0.2*sin(5*t)", "stiffness": 50.0, "damping": 2.0, "effort": 0.4}
+    joint("hinge", 1, {"theta": {"range": (-0.02, 0.5), "friction": 0.1, "drive": pd, "armature": 0.02}})
+    joint("hinge", 2, {"theta": {"drive": {"mode": "velocity", "target": 0.7}, "stiffness": 3.0, "damping": 0.2}}, "exact")
+    compliant = {"limit": "compliant", "limit_compliance": 1e-2, "limit_damping": 4.0}
+    joint("hinge", 3, {"theta": {"range": (-0.001, 0.001), **compliant, "drive": {"mode": "force", "target": 0.3}}})
+    joint("slider", 4, {"z": {"range": (-0.3, 0.4), "friction": 1.0}}, "exact")
+    joint("hinge", 5, {"theta": {"drive": {"mode": "brake", "effort": 0.2}}}, "compliant", compliance=1e-4)
+    scene.add_rope("rope", "b5", "b6", parent_anchor=(0, 0, 0.05), child_anchor=(0, 0, 0.05), distance=1.01)
+    for name, damping in (("spring", 0.0), ("damped spring", 3.0)):
+        ends = {"parent_anchor": (0, 0.1, 0), "child_anchor": (0, -0.1, 0.05), "rest_length": 5.5}
+        scene.add_spring(name, "b0", "b6", stiffness=300.0, damping=damping, **ends)
+    return scene
+
+
 def sleepers(start: float = -2.0, **solver) -> abd.Scene:
     """Create two boxes at rest on the ground, far apart, and one on a rail from x = `start` that meets the first at 4 m/s."""
     scene = on_ground(0.5, **({"dt": 0.01, "d_hat": 1e-3, "sleep_speed": 2e-3, "sleep_time": 0.1} | solver))

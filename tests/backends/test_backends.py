@@ -1,10 +1,13 @@
 """Backends agree: definitions and kernels take the same steps, and every run has the same bits."""
 
+from functools import partial
+
 import mechanisms
 import numpy as np
 import pytest
 import warp as wp
 from checkpoints import assert_goes_on
+from common_scenes import every_law, on_slope
 from on_device import DEVICE, NAME, follow
 
 import abd
@@ -25,10 +28,10 @@ CLOSE = 10.0 * TOLERANCE * DT
 """Largest difference of positions [m] between solvers that stop at the tolerance."""
 
 
-def landing_box(**solver) -> abd.Scene:
+def landing_box(restitution: float = 0.0, **solver) -> abd.Scene:
     """A tilted box that falls on a plane with friction."""
     scene = abd.Scene(solver={"dt": DT, "tolerance": TOLERANCE, **solver})
-    scene.add_material("wood", mu=0.3)
+    scene.add_material("wood", mu=0.3, restitution=restitution)
     scene.add_body("floor", half_space={"normal": [0, 0, 1], "offset": 0.0}, material="wood")
     turn = {"axis": [1, 0.3, 0], "degrees": 5}
     scene.add_body("box", box=[1, 1, 1], position=[0, 0, 0.6], axis_angle=turn, velocity=[0.3, 0, 0], material="wood")
@@ -64,17 +67,24 @@ def run(scene: abd.Scene, device: str, steps: int) -> tuple[np.ndarray, list]:
     return np.array(positions), reports
 
 
-@pytest.mark.parametrize(
-    ("scene", "steps", "within", "touches"),
-    [
-        (landing_box(), 22, CLOSE, True),
-        (mechanisms.slider_crank(0.01), 12, 1e-9, False),
-        (mechanisms.whirling(0.14, tolerance=1e-9), 30, 1e-7, False),
-    ],
-    ids=["landing box", "slider crank", "spectral radius that falls and rises"],
-)
-def test_definitions_and_kernels_take_the_same_steps(scene, steps, within, touches):
-    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(scene, device, steps) for device in ("numpy", NAME))
+MOTION = {"velocity": (0.3, 0.2, 0.0), "angular_velocity": (0.0, 0.0, 1.0)}
+TIGHT = {"tolerance": 1e-8, "friction_tolerance": 1e-8}
+STEPS = {
+    # name: scene, steps, largest difference of positions [m], whether bodies touch
+    "landing box": (landing_box, 22, CLOSE, True),
+    "rebounding box": (partial(landing_box, 0.7, **TIGHT), 22, 1e-9, True),
+    "box that slides and turns on triangles": (lambda: on_slope(0.23, 0.5, 3, solver=TIGHT, **MOTION)[0], 12, 1e-10, True),
+    "slider crank": (partial(mechanisms.slider_crank, 0.01), 12, 1e-9, False),
+    "spectral radius that falls and rises": (partial(mechanisms.whirling, 0.14, tolerance=1e-9), 30, 1e-7, False),
+    "all laws of joints, bdf1": (partial(every_law, tolerance=1e-9, integrator="bdf1"), 12, 1e-8, False),
+    "all laws of joints, generalized alpha": (partial(every_law, tolerance=1e-9), 12, 1e-8, False),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_definitions_and_kernels_take_the_same_steps(name):
+    make, steps, within, touches = STEPS[name]
+    (q_numpy, by_definition), (q_cpu, by_kernels) = (run(make(), device, steps) for device in ("numpy", NAME))
     assert np.abs(q_numpy - q_cpu).max() <= within
     assert any(report.contacts for report in by_kernels) == touches
     for one, other in zip(by_definition, by_kernels, strict=True):
