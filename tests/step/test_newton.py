@@ -180,17 +180,17 @@ def test_a_body_that_lags_from_the_start_is_reported_again_after_a_reset(caplog)
     assert sum("lag behind" in record.message for record in caplog.records) == 2
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_kinematic_bodies_reach_their_targets_exactly(integrator):
+@pytest.mark.parametrize(("integrator", "device", "steps"), [*((one, NAME, 60) for one in INTEGRATORS), ("bdf1", "numpy", 12)])
+def test_kinematic_bodies_reach_their_targets_exactly(integrator, device, steps):
     """The body swings and rotates between two loose boxes."""
     scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"integrator": integrator})
     formulas = {"x": "0.3*sin(2*t)", "rz": "0.5*t"}
     scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"formulas": formulas})
     for name, x in (("right", 0.25), ("left", -0.25)):
         scene.add_body(name, box=(0.1, 0.1, 0.1), position=(x, 0.0, 0.0))
-    simulation = abd.Simulation(scene, device=NAME)
+    simulation = abd.Simulation(scene, device=device)
     touched = 0
-    for _ in range(60):
+    for _ in range(steps):
         touched += simulation.step().contacts
         t = simulation.time
         target = np.eye(4)
@@ -198,7 +198,7 @@ def test_kinematic_bodies_reach_their_targets_exactly(integrator):
         target[0, 3] = 0.3 * np.sin(2.0 * t)
         np.testing.assert_allclose(simulation.bodies["ram"].transform, target, atol=1e-12)
     assert touched > 0
-    assert simulation.bodies["right"].velocity[0, 3] > 0.1
+    assert steps < 60 or simulation.bodies["right"].velocity[0, 3] > 0.1
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
