@@ -77,16 +77,18 @@ def test_friction_of_a_sliding_body_acts_at_its_surface(device, floor):
     assert (np.linalg.norm(contacts.friction, axis=1) <= 0.3 * contacts.normal_force * (1 + 1e-4)).all()
 
 
-def test_initial_and_assigned_states_have_normal_forces():
+@pytest.mark.parametrize("device", [NAME, "numpy"])
+def test_initial_and_assigned_states_have_normal_forces(device):
     made = scene()
     made.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), mass=2.0)
-    sim = abd.Simulation(made, device=NAME)
+    sim = abd.Simulation(made, device=device)
     force = sim.bodies["box"].contact_force
     assert force.dtype == float and not force.any()
     sim.run(steps=20)
     assert sim.bodies["box"].contact_force[2] == pytest.approx(2.0 * G, rel=1e-6)
     assert len(sim.contacts()) and np.abs(sim.contacts("box").friction).max() < 1e-9
     sim.bodies["box"].position = (0, 0, 1)
+    assert sim.contacts().on_bodies.dtype == float
     assert not len(sim.contacts()) and not len(sim.contacts().patches()) and not sim.bodies["box"].contact_force.any()
 
 

@@ -8,15 +8,13 @@ import pytest
 import warp as wp
 from checkpoints import assert_goes_on
 from common_scenes import every_law, on_slope
-from on_device import DEVICE, NAME, follow
+from on_device import NAME, follow
 
 import abd
-from abd.backends import create
 from abd.backends.device.device import Device
 from abd.backends.recorded import small as small_scenes
 from abd.backends.reference.on_numpy import NumpyBackend
 from abd.backends.warp.on_warp import WarpBackend
-from abd.errors import DeviceError
 from abd.model import Model
 from abd.potentials.integrators import scheme
 from cuda_kernels.step import control
@@ -183,13 +181,6 @@ def test_gradient_hessian_direction_and_energies_are_the_same(make, integrator):
     np.testing.assert_array_equal(kernels.touch.touching(), definition.touch.touching())
 
 
-@pytest.mark.parametrize("device", ["numpy", NAME])
-def test_forces_and_loads_are_real_numbers_without_contacts(device):
-    sim = abd.run(landing_box(), steps=1, device=device)
-    assert [one.load.dtype for one in sim.backend.touch.friction_loads()] == [float, float]
-    assert sim.contacts().on_bodies.dtype == float
-
-
 def test_repeated_runs_are_bitwise_equal():
     (first, reports), (second, again) = (run(workshop(), NAME, 12) for _ in range(2))
     np.testing.assert_array_equal(first, second)
@@ -220,12 +211,12 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
 
 
 @pytest.mark.parametrize("integrator", ["bdf1", "generalized_alpha"])
-@pytest.mark.parametrize(("device", "make", "steps"), [(NAME, workshop, 12), ("numpy", landing_box, 15)])
+@pytest.mark.parametrize(("device", "make", "steps"), [(NAME, workshop, 12), (NAME, landing_box, 22), ("numpy", landing_box, 15)])
 def test_a_restored_checkpoint_continues_bit_for_bit(device, make, steps, integrator):
     first, second = (abd.Simulation(make(integrator=integrator), device=device) for _ in range(2))
-    first.run(steps=steps - 4)
-    assert_goes_on(first, second, 4)
-    assert second.frame == steps
+    first.run(steps=steps - 10)
+    assert_goes_on(first, second, 10)
+    assert second.frame == steps and first.step().energy == second.step().energy
 
 
 def test_runs_do_not_depend_on_the_linear_solver():
@@ -233,10 +224,3 @@ def test_runs_do_not_depend_on_the_linear_solver():
     pcg, reports = run(workshop(linear_solver="pcg", linear_tolerance=1e-6), NAME, 8)
     assert sum(report.linear_iterations for report in reports) > 100
     assert np.abs(pcg - direct).max() <= CLOSE
-
-
-def test_device_names():
-    model = landing_box().compile()
-    assert (abd.Simulation(model, device="numpy").device == "numpy" and abd.Simulation(model, device=NAME).device == DEVICE.name)
-    with pytest.raises(DeviceError, match="use auto, cpu, cuda, cuda:N or numpy"):
-        create(model, "gpu")

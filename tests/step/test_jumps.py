@@ -6,6 +6,7 @@ import mechanisms
 import numpy as np
 import pytest
 import reference_cases as cases
+from common_scenes import hinged_bars
 from on_device import NAME, follow
 
 import abd
@@ -51,18 +52,13 @@ def test_joint_forces_are_correct_from_the_first_step(make, h, share):
 
 def elbow(dt: float, integrator: str, enforcement: str) -> np.ndarray:
     """(k, 4): lock force of the elbow and force at the shoulder of two falling bars, in the 0.2 s after the elbow is locked."""
-    scene = abd.Scene(solver={"dt": dt, "integrator": integrator})
-    for k, name in enumerate(("upper", "lower")):
-        scene.add_body(name, box=(1, 0.1, 0.1), mass=1, position=(0.5 + k, 0, 0))
-    hinge = {"axis": (0, 1, 0), "enforcement": enforcement}
-    scene.add_hinge("shoulder", abd.WORLD, "upper", anchor=(0, 0, 0), **hinge)
-    scene.add_hinge("elbow", "upper", "lower", anchor=(1, 0, 0), **hinge)
+    scene = hinged_bars(2, enforcement, {"dt": dt, "integrator": integrator})
     simulation = abd.run(scene, duration=0.4, device=NAME)
-    theta, rows = simulation.joints["elbow"].coordinate("theta"), []
+    theta, rows = simulation.joints["hinge1"].coordinate("theta"), []
     theta.lock()
     for _ in range(round(0.2 / dt)):
         simulation.step()
-        rows.append([theta.lock_force, *simulation.joints["shoulder"].wrench()[0]])
+        rows.append([theta.lock_force, *simulation.joints["hinge0"].wrench()[0]])
     return np.array(rows)
 
 
@@ -79,14 +75,10 @@ def test_a_lock_of_a_falling_mechanism_does_not_ring():
 def arm(dt: float, enforcement: str, drive: str, stop: str) -> np.ndarray:
     """(k, 2): torques of two falling hinges after the second one is stopped; the first one follows a swing, set by a function of
     time, or in every step by position or rate, or is free."""
-    scene, swing = abd.Scene(solver={"dt": dt}), lambda t: 0.5 * np.sin(3.0 * t)
-    for k, name in enumerate(("upper", "lower")):
-        scene.add_body(name, box=(1, 0.1, 0.1), mass=1, position=(0.5 + k, 0, 0))
-    hinge = {"axis": (0, 1, 0), "enforcement": enforcement}
-    scene.add_hinge("shoulder", abd.WORLD, "upper", anchor=(0, 0, 0), initial_rate=1.5, **hinge)
-    scene.add_hinge("elbow", "upper", "lower", anchor=(1, 0, 0), initial_rate=-1.0, **hinge)
+    scene, swing = hinged_bars(2, enforcement, {"dt": dt}), lambda t: 0.5 * np.sin(3.0 * t)
+    scene.joint("hinge0").initial_rate, scene.joint("hinge1").initial_rate = 1.5, -1.0
     simulation, rows = abd.Simulation(scene, device=NAME), []
-    shoulder, elbow = simulation.joints["shoulder"].theta, simulation.joints["elbow"].theta
+    shoulder, elbow = simulation.joints["hinge0"].theta, simulation.joints["hinge1"].theta
     if drive == "function":
         shoulder.set_target(swing)
     for step in range(1, round(0.2 / dt)):
@@ -97,7 +89,7 @@ def arm(dt: float, enforcement: str, drive: str, stop: str) -> np.ndarray:
         if drive == "rate":
             shoulder.set_rate((swing(step * dt) - swing((step - 1) * dt)) / dt)
         simulation.step()
-        rows.append([simulation.joints[name].wrench()[1][1] for name in ("shoulder", "elbow")])
+        rows.append([joint.wrench()[1][1] for joint in simulation.joints.values()])
     return np.array(rows[round(0.1 / dt) :])
 
 

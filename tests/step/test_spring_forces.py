@@ -5,7 +5,6 @@ import pytest
 from on_device import NAME
 
 import abd
-from abd.joints.rows.springs import resolved, turns
 
 pytestmark = pytest.mark.device
 
@@ -36,7 +35,6 @@ def run(simulation: abd.Simulation, steps: int) -> tuple[np.ndarray, np.ndarray]
 @pytest.mark.parametrize("turn", [0.3, 1.0, 3.0])
 def test_a_vibration_keeps_its_energy_and_follows_the_rule(turn):
     simulation = oscillator(turn)
-    assert resolved(simulation.model, simulation.backend.system).any()
     places, energies = run(simulation, 2000)
     np.testing.assert_allclose(energies, 0.5 * MASS * (turn / H * AWAY) ** 2, rtol=1e-9)
     expected = AWAY * np.cos(2.0 * np.arctan(0.5 * turn) * np.arange(1, 2001))
@@ -45,8 +43,6 @@ def test_a_vibration_keeps_its_energy_and_follows_the_rule(turn):
 
 def test_vibrations_that_steps_do_not_resolve_decay():
     simulation = oscillator(4.0)
-    assert turns(simulation.model, simulation.backend.system).max() == pytest.approx(4.0)
-    assert not resolved(simulation.model, simulation.backend.system).any()
     _, energies = run(simulation, 200)
     assert energies[-1] < 1e-3 * energies[0]
 
