@@ -17,12 +17,16 @@ def overlaps(model: Model) -> list[Problem]:
     return overlap_problems(surveyor, q, surveyor.survey(q), "at t = 0")
 
 
-def on_ground(mu: float | None = None, name: str = "scene", **solver) -> abd.Scene:
-    """Create a scene with the half-space "ground" and the friction of all bodies; `solver` are settings of the solver."""
-    scene = abd.Scene(name, solver=solver)
-    if mu is not None:
-        scene.add_material("default", mu=mu)
-    scene.add_body("ground", half_space={})
+def on_ground(mu: float | None = None, name: str = "scene", body: str = "ground", restitution=None, **settings) -> abd.Scene:
+    """Create a scene with a half-space, the body "ground", and the friction and restitution of all bodies.
+
+    `settings` are the gravity and keys of the solver."""
+    gravity = {"gravity": settings.pop("gravity")} if "gravity" in settings else {}
+    scene = abd.Scene(name, solver=settings, **gravity)
+    given = {key: value for key, value in (("mu", mu), ("restitution", restitution)) if value is not None}
+    if given:
+        scene.add_material("default", **given)
+    scene.add_body(body, half_space={})
     return scene
 
 

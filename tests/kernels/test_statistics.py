@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import warp as wp
-from common_scenes import every_law
+from common_scenes import every_law, on_ground
 from on_device import DEVICE, NAME, assert_close
 
 import abd
@@ -22,9 +22,7 @@ CLOSE = 1e-12
 
 
 def test_contact_statistics_equal_the_definitions():
-    scene = abd.Scene(solver={"dt": DT, "d_hat": 2e-3})
-    scene.add_material("default", mu=0.3)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(0.3, dt=DT, d_hat=2e-3)
     for k in range(3):
         scene.add_body(f"box{k}", box=(0.1,) * 3, position=(0.3 * k, 0, 0.051), velocity=(0.5, 0, 0))
     scene.add_body("above", box=(0.1,) * 3, position=(0, 0, 3.0))

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from common_scenes import pinched
+from common_scenes import on_ground, pinched
 from on_device import NAME, follow
 from tool import fixture
 
@@ -143,8 +143,7 @@ def test_a_blocked_kinematic_body_is_named():
 @pytest.mark.parametrize(("mass", "load"), [(1.0, 1.0), (0.01, 10.0), (0.01, 1000.0)])
 def test_a_light_kinematic_body_pushes_heavy_ones(mass, load, dt):
     """The result does not depend on the mass of the kinematic body; the impact is 2 cm off centre."""
-    scene = abd.Scene(solver={"dt": dt})
-    scene.add_body("ground", half_space={})
+    scene = on_ground(dt=dt)
     ram = {"kind": "kinematic", "motion": {"velocity": (0.5, 0, 0)}, "mass": mass}
     scene.add_body("ram", box=(0.1, 0.1, 0.1), position=(-0.2, 0, 0.12), **ram)
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), mass=load)
@@ -230,8 +229,7 @@ def test_fixed_degrees_of_freedom_do_not_move(fix, integrator):
 @pytest.mark.parametrize("device", ["numpy", NAME])
 def test_a_long_step_is_reported_while_it_lasts(device, monkeypatch, caplog):
     monkeypatch.setattr("abd.backends.progress.LONG", 1e-9)
-    scene = abd.Scene()
-    scene.add_body("floor", half_space={})
+    scene = on_ground(body="floor")
     turned = {"axis": (1, 0, 0), "degrees": 10}
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.13), axis_angle=turned, velocity=(0, 0, -1))
     with caplog.at_level("INFO", logger="abd"):
