@@ -17,12 +17,16 @@ def overlaps(model: Model) -> list[Problem]:
     return overlap_problems(surveyor, q, surveyor.survey(q), "at t = 0")
 
 
-def on_ground(mu: float | None = None, name: str = "scene", **solver) -> abd.Scene:
-    """Create a scene with the half-space "ground" and the friction of all bodies; `solver` are settings of the solver."""
-    scene = abd.Scene(name, solver=solver)
-    if mu is not None:
-        scene.add_material("default", mu=mu)
-    scene.add_body("ground", half_space={})
+def on_ground(mu: float | None = None, name: str = "scene", body: str = "ground", restitution=None, **settings) -> abd.Scene:
+    """Create a scene with a half-space, the body "ground", and the friction and restitution of all bodies.
+
+    `settings` are the gravity and keys of the solver."""
+    gravity = {"gravity": settings.pop("gravity")} if "gravity" in settings else {}
+    scene = abd.Scene(name, solver=settings, **gravity)
+    given = {key: value for key, value in (("mu", mu), ("restitution", restitution)) if value is not None}
+    if given:
+        scene.add_material("default", **given)
+    scene.add_body(body, half_space={})
     return scene
 
 
@@ -34,6 +38,34 @@ def hinged_bars(count: int, enforcement: str = "exact", solver: dict | None = No
     for k in range(count):
         scene.add_body(f"bar{k}", box=(1, 0.1, 0.1), mass=1.0, position=(k + 0.5, 0, 0))
         scene.add_hinge(f"hinge{k}", f"bar{k - 1}" if k else "world", f"bar{k}", anchor=(k, 0, 0), **keys)
+    return scene
+
+
+def every_law(**solver) -> abd.Scene:
+    """Create bodies of both elasticities under forces and couples, a static one, and joints and springs with every law."""
+    scene = abd.Scene(gravity=(0.3, -0.2, -9.81), solver={"dt": 0.01, **solver})
+    for k in range(7):
+        motion = {"velocity": (0.1 * k, 0.2, 0.0), "angular_velocity": (0.3, -0.2 * k, 0.5)}
+        elastic = {"elasticity": "arap"} if k % 2 else {}
+        loads = {"force": (1.0, 2.0, -0.5 * k), "torque": (0.02, -0.01, 0.03)}
+        scene.add_body(f"b{k}", box=(0.4, 0.2, 0.1), position=(1.0 * k, 0, 0), **motion, **elastic, **loads)
+    scene.add_body("wall", box=(1, 1, 1), position=(0, 5, 0), kind="static")
+
+    def joint(kind, k, coordinate, enforcement="penalty", **keys):
+        ends = {"anchor": (k - 0.5, 0, 0), "axis": (0, 1, 0), "enforcement": enforcement, **keys}
+        getattr(scene, f"add_{kind}")(f"{kind}{k}", f"b{k - 1}", f"b{k}", **ends, coordinate=coordinate)
+
+    pd = {"mode": "pd", "target": "0.2*sin(5*t)", "stiffness": 50.0, "damping": 2.0, "effort": 0.4}
+    joint("hinge", 1, {"theta": {"range": (-0.02, 0.5), "friction": 0.1, "drive": pd, "armature": 0.02}})
+    joint("hinge", 2, {"theta": {"drive": {"mode": "velocity", "target": 0.7}, "stiffness": 3.0, "damping": 0.2}}, "exact")
+    compliant = {"limit": "compliant", "limit_compliance": 1e-2, "limit_damping": 4.0}
+    joint("hinge", 3, {"theta": {"range": (-0.001, 0.001), **compliant, "drive": {"mode": "force", "target": 0.3}}})
+    joint("slider", 4, {"z": {"range": (-0.3, 0.4), "friction": 1.0}}, "exact")
+    joint("hinge", 5, {"theta": {"drive": {"mode": "brake", "effort": 0.2}}}, "compliant", compliance=1e-4)
+    scene.add_rope("rope", "b5", "b6", parent_anchor=(0, 0, 0.05), child_anchor=(0, 0, 0.05), distance=1.01)
+    for name, damping in (("spring", 0.0), ("damped spring", 3.0)):
+        ends = {"parent_anchor": (0, 0.1, 0), "child_anchor": (0, -0.1, 0.05), "rest_length": 5.5}
+        scene.add_spring(name, "b0", "b6", stiffness=300.0, damping=damping, **ends)
     return scene
 
 

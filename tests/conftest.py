@@ -16,7 +16,7 @@ QUICK = (
     *("joints/test_assembly_types", "joints/test_joint_types"),
     *("scene/test_check", "scene/test_compile", "scene/test_intersections", "scene/test_mass", "scene/test_meshes"),
     *("scene/test_motion", "scene/test_scene_errors", "scene/test_scene_joints", "scene/test_scene_joint_types"),
-    *("scene/test_scene_schema", "scene/test_typed_keys", "importers/test_import_malformed", "importers/test_rigid_ipc"),
+    *("scene/test_scene_schema", "importers/test_import_malformed", "importers/test_rigid_ipc"),
     *("io/test_report", "io/test_trajectory"),
 )
 """Modules whose tests have the mark `quick`, except those that are slow or need kernels."""

@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+from common_scenes import hinged_bars
 
 import abd
 from abd.api.simulation import Simulation
@@ -14,10 +15,7 @@ from abd.io.trajectory import Trajectory
 @pytest.fixture
 def scene() -> abd.Scene:
     """A bar that swings on a hinge, off its mesh frame's origin."""
-    scene = abd.Scene(solver={"dt": 0.01})
-    scene.add_body("bar", box=(1, 0.1, 0.1), mass=1.0, position=(0.5, 0, 0))
-    scene.add_hinge("hinge", "world", "bar", anchor=(0, 0, 0), axis=(0, 1, 0), enforcement="exact")
-    return scene
+    return hinged_bars(1)
 
 
 @pytest.fixture
@@ -26,15 +24,15 @@ def sim(scene) -> Simulation:
 
 
 def test_records_equal_the_views(sim):
-    hinge, bar = sim.joints["hinge"], sim.bodies["bar"]
+    hinge, bar = sim.joints["hinge0"], sim.bodies["bar0"]
     of_joint = ("coordinate", "rate", "wrench", "residual", "multipliers", "displacement", "relative_velocity")
-    sensors = {what: sim.add_sensor(what, what, "hinge") for what in (*of_joint, "position", "velocity")}
-    force = sim.add_sensor("force", "force", "hinge")
-    tip = sim.add_sensor("tip", "position", ("bar", (0.5, 0, 0)))
-    speed = sim.add_sensor("speed", "velocity", ("bar", (0.5, 0, 0)))
-    turning, frame = sim.add_sensor("w", "angular_velocity", "bar"), sim.add_sensor("R", "rotation", "bar")
-    push = sim.add_sensor("push", "coordinate_force", ("hinge", "theta"))
-    height = sim.add_sensor("height", lambda running: running.bodies["bar"].transform[2, 3])
+    sensors = {what: sim.add_sensor(what, what, "hinge0") for what in (*of_joint, "position", "velocity")}
+    force = sim.add_sensor("force", "force", "hinge0")
+    tip = sim.add_sensor("tip", "position", ("bar0", (0.5, 0, 0)))
+    speed = sim.add_sensor("speed", "velocity", ("bar0", (0.5, 0, 0)))
+    turning, frame = sim.add_sensor("w", "angular_velocity", "bar0"), sim.add_sensor("R", "rotation", "bar0")
+    push = sim.add_sensor("push", "coordinate_force", ("hinge0", "theta"))
+    height = sim.add_sensor("height", lambda running: running.bodies["bar0"].transform[2, 3])
     sim.run(steps=5)
     assert sensors["coordinate"].time.tolist() == pytest.approx([0.01 * k for k in range(6)])
     for what, sensor in sensors.items():
@@ -53,7 +51,7 @@ def test_records_equal_the_views(sim):
 
 
 def test_interval_of_records_and_csv(sim, tmp_path):
-    sensor = sim.add_sensor("theta", "coordinate", ("hinge", 0), every=3)
+    sensor = sim.add_sensor("theta", "coordinate", ("hinge0", 0), every=3)
     sim.run(steps=7)
     assert sensor.time == pytest.approx([0.0, 0.03, 0.06])
     sensor.write_csv(tmp_path / "theta.csv")
@@ -64,13 +62,13 @@ def test_interval_of_records_and_csv(sim, tmp_path):
 
 
 def test_sensors_of_a_scene_file_are_recorded_by_the_command(scene, tmp_path):
-    scene.add_sensor("angle", "coordinate", joint="hinge")
-    scene.add_sensor("tip/bar", "position", body="bar", every=2)
+    scene.add_sensor("angle", "coordinate", joint="hinge0")
+    scene.add_sensor("tip/bar", "position", body="bar0", every=2)
     scene.save(tmp_path / "scene.toml")
     command = ["run", str(tmp_path / "scene.toml"), "--device", "numpy", "--out", str(tmp_path / "run"), "--quiet"]
     assert main([*command, "--steps", "3"]) == 0
     assert main([*command, "--steps", "5", "--resume"]) == 0
     with Trajectory(tmp_path / "run") as trajectory:
         angle = trajectory.series("/sensors/angle")
-        assert (angle[:, 0] == trajectory.series("/joints/hinge/coordinates")[:, 0]).all() and angle[-1, 0] > 0.01
+        assert (angle[:, 0] == trajectory.series("/joints/hinge0/coordinates")[:, 0]).all() and angle[-1, 0] > 0.01
         assert trajectory.series("/sensors/tip|bar").shape == (6, 3)

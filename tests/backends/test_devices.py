@@ -58,9 +58,9 @@ def test_scenes_take_the_same_steps(scene):
     np.testing.assert_allclose(one.stepper.q, plain.stepper.q, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["emulated:", "emulated:x", "emulate"])
+@pytest.mark.parametrize("name", ["emulated:", "emulated:x", "emulate", "gpu"])
 def test_other_names_are_refused(name):
-    with pytest.raises(DeviceError, match=r"no device|unknown device"):
+    with pytest.raises(DeviceError, match=r"no device|unknown device|use auto, cpu, cuda, cuda:N or numpy"):
         abd.Simulation("falling_box", device=name)
 
 

@@ -9,9 +9,6 @@ from contact_models import (
     BOX_MESH,
     D_HAT,
     as_model,
-    bodies_over_a_plane,
-    near_on,
-    random_path,
     scene,
     states,
 )
@@ -179,22 +176,6 @@ def test_separation_is_the_sum_of_radii_and_minimum():
     model = scene([BOX_MESH] * 2, states(2, 0, 1.0), radius=np.array([0.1, 0.02]))
     model = replace(model, settings=replace(model.settings, minimum_separation=0.003))
     assert body_pairs(model).xi[0] == pytest.approx(0.123)
-
-
-def rows(found) -> list[tuple[int, int, int, int]]:
-    return list(zip(*(getattr(found, name).tolist() for name in ("pair", "kind", "a", "b")), strict=True))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_candidates_contain_all_close_pairs_along_a_path(seed):
-    """All pairs closer than d_hat anywhere on an arc are listed, including those with a half-space."""
-    model = bodies_over_a_plane(seed)
-    surfaces, pairs = Surfaces.of(model), body_pairs(model)
-    path = random_path(model, seed, shift=0.4, turn=0.8)
-    listed = set(rows(find_candidates(model, surfaces, pairs, path, D_HAT)))
-    assert len(listed) < len(find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6))
-    near = near_on(model, path, 60)
-    assert len(near) > 5 and {tuple(row) for row in near.tolist()} <= listed
 
 
 # the loose points of "rods and points" are left out by ipctk's broad phase

@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 import trimesh
-from common_scenes import overlaps
+from common_scenes import on_ground, overlaps
 from on_device import NAME
 
 import abd
@@ -189,8 +189,7 @@ POINT = {"surface": {"vertices": [(0.0, 0.0, 0.0)], "points": [0]}}
 )
 def test_a_scene_of_one_point_runs(point):
     """Its size is that of the ball around the point, or of the scene if there is no ball."""
-    scene = abd.Scene()
-    scene.add_body("ground", half_space={})
+    scene = on_ground()
     scene.add_body("ball", **point, position=(0, 0, 0.0002 if "mass" in point else 0.1002))
     simulation = abd.Simulation(scene, device=NAME)
     report = simulation.run(steps=20)

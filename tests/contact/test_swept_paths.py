@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import projectiles
 import pytest
+from common_scenes import on_ground
 from on_device import NAME, random_states
 from test_ccd import gaps, gaps_at, one_body_each, radii
 
@@ -131,9 +132,7 @@ def test_slow_impacts_of_fast_bodies_have_no_rejected_paths():
 
 @pytest.mark.device
 def test_resting_and_sliding_bodies_have_no_rejected_paths():
-    scene = abd.Scene(solver={"dt": 0.01})
-    scene.add_material("default", mu=0.3)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(0.3, dt=0.01)
     for k in range(3):
         scene.add_body(f"box {k}", box=(0.2,) * 3, position=(0, 0, 0.102 + 0.202 * k))
     scene.add_body("slider", box=(0.2,) * 3, position=(1, 0, 0.101), velocity=(2, 0, 0), angular_velocity=(0, 0, 5))

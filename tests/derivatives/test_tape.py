@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from common_scenes import on_ground
 from on_device import NAME
 
 import abd
@@ -244,9 +245,7 @@ def test_a_linearised_step_equals_differences(make, size):
 
 
 def test_steps_without_derivatives_name_the_reason():
-    scene = abd.Scene(solver={"dt": DT})
-    scene.add_material("default", restitution=0.8)
-    scene.add_body("floor", half_space={})
+    scene = on_ground(restitution=0.8, body="floor", dt=DT)
     scene.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 0.101), velocity=(0, 0, -1))
     with pytest.raises(NotDifferentiable, match="impact"):
         abd.Tape(abd.Simulation(scene, device="numpy")).step()

@@ -4,6 +4,7 @@ from math import cos, pi, sin, sqrt
 
 import numpy as np
 import pytest
+from common_scenes import on_ground
 from on_device import NAME, follow
 
 import abd
@@ -100,9 +101,7 @@ def test_rolling_prism_loses_the_impact_energy_at_each_facet(facets):
 
 def rolling(shape: str, mu: float, angle: float = 0.0, r: float = R, **motion) -> tuple[np.ndarray, float]:
     """Speed, and speed of the rim (100, 2) [m/s] of a body on a plane, and I / (m r^2) about its axis."""
-    scene = abd.Scene(gravity=(G * sin(angle), 0.0, -G * cos(angle)))
-    scene.add_material("default", mu=mu)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(mu, gravity=(G * sin(angle), 0.0, -G * cos(angle)))
     lying = {"axis_angle": {"axis": (1.0, 0.0, 0.0), "degrees": 90.0}, shape: {"radius": r, "length": 3.0 * r}}
     size = {"sphere": {"radius": r}} if shape == "sphere" else lying
     scene.add_body("body", **size, position=(0.0, 0.0, r + 1e-4), **motion)

@@ -5,7 +5,6 @@ from math import atan, cos, sin, sqrt, tan
 
 import numpy as np
 import pytest
-from checkpoints import assert_goes_on
 from common_scenes import on_slope
 from on_device import NAME, follow
 
@@ -132,25 +131,6 @@ def test_a_box_near_the_angle_of_friction_is_held_from_the_start(device, floor, 
     assert np.abs(moved).max() < 2e-5 and np.ptp(moved[20:]) < 1e-7
 
 
-def test_anchors_of_kernels_equal_the_definition():
-    """A box slides, rotates and comes to rest on triangles, compared in each step from the same state."""
-    scene, _ = on_slope(0.5 * atan(MU), MU, 3, **SLIDING)
-    defined, device = abd.Simulation(scene, device="numpy"), abd.Simulation(scene, device=NAME)
-    some = 0
-    for _ in range(12):
-        defined.restore(device.checkpoint())
-        defined.step()
-        device.step()
-        one, other = (each.stepper.backend.friction.read_anchors() for each in (defined, device))
-        assert len(one) == len(other)
-        some += len(one)
-        order, same = (np.lexsort((*each.point.T.round(7), each.key)) for each in (one, other))
-        np.testing.assert_array_equal(one.key[order], other.key[same])
-        np.testing.assert_allclose(one.point[order], other.point[same], atol=1e-7)
-        np.testing.assert_allclose(one.share[order], other.share[same], atol=1e-2)
-    assert some > 20
-
-
 def test_friction_at_the_start_does_not_depend_on_rounding():
     """The activation of a pair equals its gap then, so that rounding decides whether there is contact."""
     scene, _ = on_slope(0.5 * atan(MU), MU, 3, **SLIDING)
@@ -165,14 +145,6 @@ def test_friction_at_the_start_does_not_depend_on_rounding():
         simulation.step()
         velocities.append(simulation.stepper.qd[1, :3].copy())
     np.testing.assert_allclose(*velocities, atol=1e-3)
-
-
-def test_restored_run_sticks_as_the_original():
-    scene, _ = on_slope(0.9 * atan(MU), MU)
-    went_on, continued = abd.Simulation(scene, device=NAME), abd.Simulation(scene, device=NAME)
-    went_on.run(steps=6)
-    assert len(went_on.stepper.backend.friction.read_anchors()) >= 4
-    assert_goes_on(went_on, continued, 4)
 
 
 H = 0.01

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from common_scenes import hinged_bars
 
 import abd
 from abd.errors import SceneError
@@ -84,18 +85,17 @@ def test_coordinate_can_be_set_to_a_loaded_limit(value, dt):
 
 def chain(**first) -> abd.Scene:
     """Two bars of 1 m, hinged to the world at the origin and to one another, along x."""
-    scene = abd.Scene(gravity=(0, 0, 0))
-    for k in range(2):
-        scene.add_body(f"bar{k}", box=(1.0, 0.1, 0.1), position=(0.5 + k, 0, 0))
-    scene.add_hinge("root", abd.WORLD, "bar0", anchor=(0, 0, 0), axis=(0, 1, 0), **first)
-    scene.add_hinge("elbow", "bar0", "bar1", anchor=(1, 0, 0), axis=(0, 1, 0))
+    scene = hinged_bars(2, "penalty")
+    scene.gravity = (0, 0, 0)
+    for key, value in first.items():
+        setattr(scene.joint("hinge0"), key, value)
     return scene
 
 
 @pytest.mark.parametrize("key", [{"initial_rate": 3.0}, {"initial_rate_deg": 540.0 / np.pi}])
 def test_coordinate_has_its_initial_rate(key):
     sim = abd.Simulation(chain(**key), device="numpy")
-    assert sim.joints["root"].coordinate().speed == pytest.approx(3.0, abs=1e-9)
+    assert sim.joints["hinge0"].coordinate().speed == pytest.approx(3.0, abs=1e-9)
     bars = [sim.bodies[f"bar{k}"] for k in range(2)]
     np.testing.assert_allclose(bars[0].angular_velocity, (0.0, 3.0, 0.0), atol=1e-9)
     np.testing.assert_allclose(bars[0].linear_velocity, (0.0, 0.0, -1.5), atol=1e-9)
@@ -110,7 +110,7 @@ def test_bodies_move_with_compliant_joints_that_have_an_initial_rate(root, elbow
     """Their velocities are those of stiff joints."""
     known = abd.Simulation(chain(initial_rate=3.0), device="numpy").stepper.qd
     scene, keys = chain(initial_rate=3.0), {"exact": {}, "compliant": {"linear_compliance": 1e-7, "rotary_compliance": 1e-7}}
-    for name, enforcement in (("root", root), ("elbow", elbow)):
+    for name, enforcement in (("hinge0", root), ("hinge1", elbow)):
         for key, value in {"enforcement": enforcement, **keys[enforcement]}.items():
             setattr(scene.joint(name), key, value)
     np.testing.assert_allclose(abd.Simulation(scene, device="numpy").stepper.qd, known, atol=1e-9)

@@ -4,13 +4,16 @@
 import numpy as np
 import pytest
 import warp as wp
-from contact_models import ARRANGEMENTS, as_model, bodies_over_a_plane, near_on, random_path, scene, states
+from contact_models import ARRANGEMENTS, D_HAT, as_model, bodies_over_a_plane, near_on, random_path, scene, states
 from contact_on_device import Kernels, assembled, clear_of_the_plane, heavy, law
 from on_device import DEVICE, assert_close, pose_of
 
 from abd.backends.warp.iterate import Iterate
+from abd.contact.candidates import find_candidates
 from abd.contact.ccd import time_of_impact
+from abd.contact.pairs import body_pairs
 from abd.contact.path import standing
+from abd.contact.surfaces import Surfaces
 from abd.model import Kind
 from abd.potentials import contact, friction
 from abd.potentials.barrier import BARRIERS
@@ -100,17 +103,19 @@ def test_times_of_impact_equal_the_definition(motion):
 
 @pytest.mark.parametrize("motion", MOTIONS)
 def test_candidates_contain_all_close_pairs_on_arcs(motion):
-    """All pairs closer than d_hat anywhere on a path are listed once, also for shared meshes."""
+    """All pairs closer than d_hat anywhere on a path are listed once by kernels and definition, also with shared meshes and a
+    half-space."""
     count = 0
     for seed in range(4):
         model = bodies_over_a_plane(seed)
         if seed % 2:
             model = scene([0, 1, 2, 0, 1], states(5, seed, 0.8), radius=np.array([0.0, 0.01, 0.02, 0.0, 0.005]))
-        path = random_path(model, seed, *MOTIONS[motion])
-        found = Kernels(model, path).candidates()
-        names = set(zip(found.pair.tolist(), found.kind.tolist(), found.a.tolist(), found.b.tolist(), strict=True))
-        assert len(names) == len(found)
-        rows = near_on(model, path, 40)
-        assert {tuple(row) for row in rows.tolist()} <= names
-        count += len(rows)
+        path, surfaces, pairs = random_path(model, seed, *MOTIONS[motion]), Surfaces.of(model), body_pairs(model)
+        near = near_on(model, path, 60)
+        for found in (Kernels(model, path).candidates(), find_candidates(model, surfaces, pairs, path, D_HAT)):
+            names = set(zip(found.pair.tolist(), found.kind.tolist(), found.a.tolist(), found.b.tolist(), strict=True))
+            assert len(names) == len(found)
+            assert motion != "slow" or len(found) < len(find_candidates(model, surfaces, pairs, standing(model.bodies.q), 1e6))
+            assert {tuple(row) for row in near.tolist()} <= names
+        count += len(near)
     assert count > 20

@@ -1,8 +1,9 @@
-"""Step statistics, laws and histories of joint rows: kernels against definitions."""
+"""Step statistics: kernels against definitions."""
 
 import numpy as np
 import pytest
 import warp as wp
+from common_scenes import every_law, on_ground
 from on_device import DEVICE, NAME, assert_close
 
 import abd
@@ -10,9 +11,7 @@ from abd.backends.device.totals import Section, Totals
 from abd.backends.device.upload import upload_law
 from abd.backends.reference.on_numpy import NumpyBackend
 from abd.contact.pair_law import PairLaw
-from abd.joints.rows.forces import working_forces
-from abd.potentials.integrators import row_weights, scheme
-from abd.tables import copied
+from abd.potentials.integrators import scheme
 from cuda_kernels.contact.surfaces import CandidateList
 from cuda_kernels.step import statistics
 
@@ -22,87 +21,8 @@ DT = 0.01
 CLOSE = 1e-12
 
 
-def everything(**solver) -> abd.Scene:
-    """Bodies of both elasticities under forces and couples, a fixed one, and joints with every law."""
-    scene = abd.Scene(gravity=(0.3, -0.2, -9.81), solver={"dt": DT, **solver})
-    for k in range(7):
-        motion = {"velocity": (0.1 * k, 0.2, 0.0), "angular_velocity": (0.3, -0.2 * k, 0.5)}
-        elastic = {"elasticity": "arap"} if k % 2 else {}
-        loads = {"force": (1.0, 2.0, -0.5 * k), "torque": (0.02, -0.01, 0.03)}
-        scene.add_body(f"b{k}", box=(0.4, 0.2, 0.1), position=(1.0 * k, 0, 0), **motion, **elastic, **loads)
-    scene.add_body("wall", box=(1, 1, 1), position=(0, 5, 0), kind="static")
-
-    def joint(kind, k, coordinate, enforcement="penalty", **keys):
-        ends = {"anchor": (k - 0.5, 0, 0), "axis": (0, 1, 0), "enforcement": enforcement, **keys}
-        getattr(scene, f"add_{kind}")(f"{kind}{k}", f"b{k - 1}", f"b{k}", **ends, coordinate=coordinate)
-
-    pd = {"mode": "pd", "target": "0.2*sin(5*t)", "stiffness": 50.0, "damping": 2.0, "effort": 0.4}
-    joint("hinge", 1, {"theta": {"range": (-0.02, 0.5), "friction": 0.1, "drive": pd, "armature": 0.02}})
-    joint("hinge", 2, {"theta": {"drive": {"mode": "velocity", "target": 0.7}, "stiffness": 3.0, "damping": 0.2}}, "exact")
-    compliant = {"limit": "compliant", "limit_compliance": 1e-2, "limit_damping": 4.0}
-    joint("hinge", 3, {"theta": {"range": (-0.001, 0.001), **compliant, "drive": {"mode": "force", "target": 0.3}}})
-    joint("slider", 4, {"z": {"range": (-0.3, 0.4), "friction": 1.0}}, "exact")
-    joint("hinge", 5, {"theta": {"drive": {"mode": "brake", "effort": 0.2}}}, "compliant", compliance=1e-4)
-    scene.add_rope("rope", "b5", "b6", parent_anchor=(0, 0, 0.05), child_anchor=(0, 0, 0.05), distance=1.01)
-    return scene
-
-
-@pytest.fixture(scope="module", params=["bdf1", "generalized_alpha"])
-def simulation(request) -> abd.Simulation:
-    made = abd.run(everything(integrator=request.param), steps=6, device=NAME)
-    return made
-
-
-def begun(backend, patch) -> list[np.ndarray]:
-    """Where the laws, parameters and shifts will stand with which the next step begins."""
-    begin, seen = backend.rows.begin_joints, []
-
-    def watched(*arguments):
-        out, joints = begin(*arguments), backend.joints
-        seen.extend(backend.device.read(one) for one in (joints.rows.law, joints.rows.p, joints.linear.shift))
-        return out
-
-    patch.setattr(backend.rows, "begin_joints", watched)
-    # a whole step would not call it
-    patch.setattr(backend, "whole", None, raising=False)
-    return seen
-
-
-def test_history_of_joint_rows_equals_the_definition(simulation):
-    """Histories agree after each step, also when a target changes."""
-    slide = simulation.joints["slider4"].coordinate()
-    slide.apply_force(2.0)
-    stepper, system, backend = simulation.stepper, simulation.stepper.joints, simulation.backend
-    assert {1, 2, 4, 6, 7} <= set(system.row_laws.law.tolist()) and system.linear.exact.any()
-    for force in (2.0, -3.0):
-        slide.apply_force(force)
-        simulation.control.efforts.before_step()  # sets the row
-        before, start = copied(stepper.memory), stepper.time
-        rule = scheme(simulation.model.settings.integrator, DT)
-        mode = stepper.modes.of(stepper.constrained)
-        ch2, weights = rule.c * DT * DT, row_weights(rule, mode, *system.row_bodies)
-        law, p = system.laws(before, weights, ch2, start + DT, simulation.model.settings.eps_v)
-        expected_shift = system.shifts(before, ch2)
-        with pytest.MonkeyPatch.context() as patch:
-            seen = begun(backend, patch)
-            # impacts turn rotors after the step
-            patch.setattr(stepper.rebounds, "rebound", lambda *_: None)
-            simulation.step()
-        for one, other in zip(seen, (law, p, expected_shift), strict=True):
-            assert_close(one, other, CLOSE)
-        applied, after = stepper.applied, stepper.memory
-        expected = system.remember(before, stepper.q, weights, applied.p, applied.shift, ch2)
-        expected.history[4] = working_forces(system, applied, expected.history[0])
-        for name in ("reference", "multiplier", "linear"):
-            assert_close(getattr(after, name), getattr(expected, name), 1e-11)
-        for row, other in zip(after.history, expected.history, strict=True):
-            assert_close(row, other, 1e-9)
-
-
 def test_contact_statistics_equal_the_definitions():
-    scene = abd.Scene(solver={"dt": DT, "d_hat": 2e-3})
-    scene.add_material("default", mu=0.3)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(0.3, dt=DT, d_hat=2e-3)
     for k in range(3):
         scene.add_body(f"box{k}", box=(0.1,) * 3, position=(0.3 * k, 0, 0.051), velocity=(0.5, 0, 0))
     scene.add_body("above", box=(0.1,) * 3, position=(0, 0, 3.0))
@@ -157,7 +77,7 @@ def test_totals_do_not_depend_on_threads_or_capacity(count):
 
 @pytest.mark.parametrize("device", [NAME, "numpy"])
 def test_report_does_not_change_after_its_step(device):
-    simulation = abd.Simulation(everything(), device=device)
+    simulation = abd.Simulation(every_law(), device=device)
     report = simulation.step()
     read, kinetic = simulation.joint_readings(), report.energy["kinetic"]
     angular = report.momentum["angular"].copy()

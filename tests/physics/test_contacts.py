@@ -5,6 +5,7 @@ from math import cos, pi, sin, sqrt
 import numpy as np
 import pytest
 import trimesh
+from common_scenes import on_ground
 from projectiles import PAIRS, has_passed, run
 
 import abd
@@ -18,8 +19,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("size", [5e-5, 0.05, 50.0])
 def test_a_box_that_starts_close_is_not_thrown_and_hardly_settles(size, dt, integrator):
     for ratio in (1e-6 / D_HAT_SHARE, 0.01, 0.1, 0.5, 1.0 - 1e-9):
-        scene = abd.Scene(solver={"dt": dt, "integrator": integrator, "tolerance": 1e-3 * min(size / 0.05, 1.0)})
-        scene.add_body("floor", half_space={})
+        scene = on_ground(body="floor", dt=dt, integrator=integrator, tolerance=1e-3 * min(size / 0.05, 1.0))
         scene.add_body("box", box=(size,) * 3, position=(0, 0, (0.5 + ratio * D_HAT_SHARE) * size))
         sim = abd.Simulation(scene, device="cpu")
         start, height = sim.bodies["box"].position[2], []
@@ -41,8 +41,7 @@ def test_settling_of_stacks_and_arches_does_not_depend_on_the_step(name):
 
 
 def test_a_tower_of_twenty_boxes_stands_for_ten_seconds():
-    scene = abd.Scene()
-    scene.add_body("floor", half_space={})
+    scene = on_ground(body="floor")
     for k in range(20):
         scene.add_body(f"box{k}", box=(0.1,) * 3, position=(0, 0, 0.05 + 0.1002 * k + 2e-4))
     sim = abd.Simulation(scene, device="cpu")

@@ -1,4 +1,4 @@
-"""Dynamics of trees in minimal coordinates: RigidBodyDynamics.jl's invariants, a four-bar, and MuJoCo."""
+"""Dynamics of trees in minimal coordinates: RigidBodyDynamics.jl's invariants, and a four-bar."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from abd.joint_model import Joint
 from abd.joints.coordinates.kinematics import JointKinematics
 from abd.joints.coordinates.mechanism import Mechanism
 from abd.model import WORLD, Kind, affine_state
-from abd.rotations import adjoint, axial, inverse, log, pose, quaternion_matrix
+from abd.rotations import adjoint, axial, inverse, log, pose
 
 GRAVITY = np.array([1.0, -2.0, -9.81])
 
@@ -245,60 +245,3 @@ def test_loops_stay_closed(kind):
         return np.linalg.norm(log(inverse(nearest) @ T))
 
     assert gap(1e-3) < 1e-5 and gap(5e-4) < 0.16 * gap(1e-3) + 1e-12
-
-
-def test_mass_matrix_equals_mujocos():
-    mujoco = pytest.importorskip("mujoco")
-    kinds = {"hinge": "hinge", "slide": "prismatic", "ball": "spherical"}
-    rng = np.random.default_rng(21)
-    names, parents = rng.permutation([*kinds] * 3)[:7], [-1, 0, 0, 1, 3, 3, 5]
-    bodies, joints = {-1: []}, []
-    masses, inertias = rng.uniform(0.5, 2.0, 7), rng.uniform(1.0, 1.5, (7, 3))
-    for body, (kind, parent) in enumerate(zip(names, parents, strict=True)):
-        rest, four = rng.standard_normal(3), rng.standard_normal(4)
-        four /= np.linalg.norm(four)
-        C = frame(rng)
-        if kind == "ball":
-            C[:3, :3] = np.eye(3)  # its velocities are in axes of the body there
-        rest_pose = pose(quaternion_matrix(four), rest)
-        joints.append(Joint(f"j{body}", kinds[kind], 0, parent, body, rest_pose @ C, C))
-
-        def text(values):
-            return " ".join(repr(float(x)) for x in values)
-
-        head = f'<body pos="{text(rest)}" quat="{text(four)}">'
-        head += f'<joint type="{kind}" pos="{text(C[:3, 3])}" axis="{text(C[:3, 2])}"/>'
-        head += f'<inertial pos="0 0 0" mass="{float(masses[body])!r}" diaginertia="{text(inertias[body])}"/>'
-        bodies[body] = [head]
-        bodies[parent].append(body)
-
-    def write(node):
-        parts = [write(part) if isinstance(part, int) else part for part in bodies[node]]
-        return "".join(parts) + ("</body>" if node >= 0 else "")
-
-    xml = f'<mujoco><compiler inertiafromgeom="false" angle="radian"/><worldbody>{write(-1)}</worldbody></mujoco>'
-    theirs = mujoco.MjModel.from_xml_string(xml)
-    data = mujoco.MjData(theirs)
-    order = list(_depth_first(bodies))
-    moments = 0.5 * inertias.sum(axis=1)[:, None] - inertias
-    mechanism = Mechanism(model(masses, moments, joints, gravity=np.array([0.0, 0.0, -9.81])))
-    q, v = state(mechanism, rng)
-    slots = {b.outer: b for b in mechanism.branches}
-    data.qpos[:] = np.concatenate([q[slots[body].positions] for body in order])
-    data.qvel[:] = np.concatenate([v[slots[body].velocities] for body in order])
-    mujoco.mj_forward(theirs, data)
-    take = np.concatenate([np.arange(mechanism.num_velocities)[slots[body].velocities] for body in order])
-    full = np.zeros((theirs.nv, theirs.nv))
-    for column, unit in zip(full, np.eye(theirs.nv), strict=True):
-        mujoco.mj_mulM(theirs, data, column, unit)
-    assert_close(mechanism.mass_matrix(q)[np.ix_(take, take)], full, 1e-10)
-    assert_close(mechanism.dynamics_bias(q, v)[take], data.qfrc_bias, 1e-10)
-    assert_close(mechanism.poses(q)[order, :3, 3], data.xpos[1:], 1e-12)
-
-
-def _depth_first(bodies, node=-1):
-    """Bodies in the order in which a file lists them."""
-    for part in bodies[node]:
-        if isinstance(part, int):
-            yield part
-            yield from _depth_first(bodies, part)

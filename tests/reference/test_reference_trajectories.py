@@ -17,7 +17,7 @@ pytestmark = pytest.mark.device
     [
         ("spherical chain", 0.005, 0.5, 1e-4, 1e-4, 1e-4),
         ("A01 pendulum", 0.0025, 0.5, 1e-4, 0.0, 1e-3),
-        ("four-bar", 0.005, 0.5, 1e-4, 0.0, 1e-4),
+        ("four-bar", 0.005, 0.5, 3e-6, 0.0, 3e-6),
         ("capsule on a hinge, damping 0", 0.0025, 0.25, 1e-4, 0.0, 0.0),
         ("capsule on a hinge, damping 29", 0.0025, 0.25, 1e-4, 0.0, 0.0),
         ("linkage", 0.0025, 0.25, 1e-4, 4e-4, 0.0),
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.device
 def test_exact_joints_follow_the_reference_with_second_order(name, h, until, position, velocity, force):
     """The table has the largest errors [m, rad], [m/s, rad/s] and of forces; 0 without a reference."""
     case = cases.CASES[name]
-    fine, coarse = (runs.run(case, step, until) for step in (h, 2.0 * h))
+    fine, coarse = (runs.run(case, step, until, NAME) for step in (h, 2.0 * h))
     for kind, bound in zip(runs.KINDS, (position, velocity, force)):
         error = runs.worst(fine.errors, kind)
         assert error <= bound
         if bound:
             assert np.log2(runs.worst(coarse.errors, kind) / error) == pytest.approx(2.0, abs=0.25)
     assert fine.residual[0] < 1e-9 and fine.residual[1] < 1e-8
-    assert fine.newton < 4.0
+    assert fine.newton <= 3.0
 
 
 @pytest.mark.slow

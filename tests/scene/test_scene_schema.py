@@ -1,11 +1,17 @@
 """The scene schema: reading, building in code, saving, overriding, expanding, documenting."""
 
+import importlib.util
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
+from tool import load_tool
 
 import abd
 from abd.errors import SceneError
@@ -237,3 +243,23 @@ def test_json_schema_describes_the_models():
     dt = schema["$defs"]["SolverSpec"]["properties"]["dt"]
     assert dt["unit"] == "s" and dt["exclusiveMinimum"] == 0 and body["kappa"]["unit"] == "Pa"
     assert {"type": "number", "exclusiveMinimum": 0} in body["kappa"]["anyOf"]
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_typed_keys_of_bodies_and_joints_are_those_of_the_schema():
+    """`python tools/make/typed_keys.py` writes them."""
+    typed_keys = load_tool("make/typed_keys")
+    assert typed_keys.FILE.read_text(encoding="utf-8") == typed_keys.text()
+
+
+def test_code_of_users_passes_mypy():
+    pytest.importorskip("mypy")
+    examples = sorted((ROOT / "docs" / "examples").glob("*.py"))
+    if importlib.util.find_spec("torch") is None:
+        examples = [one for one in examples if "import torch" not in one.read_text()]
+    options = ["--strict", "--follow-imports=silent", "--ignore-missing-imports", "--allow-untyped-calls"]
+    command = [sys.executable, "-m", "mypy", *options, *map(str, [*examples, ROOT / "tests" / "typed" / "user.py"])]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"MYPYPATH": str(ROOT)})
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sparse
 import trimesh
+from common_scenes import on_ground
 
 import abd
 from abd.backends.warp import impact_sweeps
@@ -66,9 +67,7 @@ def test_the_force_of_a_limit_with_a_heavy_body_behind_it_settles(dt: float):
 def test_friction_of_an_impact_with_a_heavy_body_behind_the_contact(enforcement: str, dt: float):
     """A hammer of 20.5 kg in a guide lands at 1 m/s, and slides at 2 m/s. Joints that are stiffer than the step resolves pass the
     impulse on at once."""
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
-    scene.add_material("default", mu=0.5, restitution=0.0)
-    scene.add_body("floor", half_space={})
+    scene = on_ground(0.5, restitution=0.0, body="floor", gravity=(0, 0, 0), dt=dt)
     scene.add_body("head", sphere={"radius": 0.05}, mass=0.5, position=(0, 0, 0.07), velocity=(2, 0, -1))
     scene.add_body("heavy", box=(0.1,) * 3, mass=20.0, position=(0, 0, 0.32), velocity=(2, 0, -1))
     keys = {"linear_compliance": 1e-9, "rotary_compliance": 1e-9} if enforcement == "compliant" else {}
@@ -90,9 +89,7 @@ def test_friction_of_an_impact_with_a_heavy_body_behind_the_contact(enforcement:
 @pytest.mark.parametrize("mu", [0.0, 0.2])
 @pytest.mark.parametrize("dt", [0.01, 0.002])
 def test_contact_forces_of_a_box_that_hits_the_ground(dt: float, mu: float, restitution: float, device: str):
-    scene = abd.Scene(gravity=(0, 0, -GRAVITY), solver={"dt": dt, "tolerance": 1e-5})
-    scene.add_material("default", mu=mu, restitution=restitution)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(mu, restitution=restitution, gravity=(0, 0, -GRAVITY), dt=dt, tolerance=1e-5)
     start = np.array([2.0, 0.0, -1.0])
     scene.add_body("box", box=(0.2, 0.2, 0.05), mass=2.0, position=(0, 0, 0.1), velocity=start)
     sim = abd.Simulation(scene, device=device)
@@ -109,9 +106,7 @@ def test_contact_forces_of_a_box_that_hits_the_ground(dt: float, mu: float, rest
 @pytest.mark.parametrize("e", [0.0, 0.6])
 def test_a_rod_that_hits_the_ground_aslant_sticks_or_slides(e: float, mu: float, sideways: float, degrees: float, dt: float):
     """The lower end stops sideways if the friction suffices; else the ratio of the impulses is mu (an impact at a point)."""
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": dt})
-    scene.add_material("default", mu=mu, restitution=e)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(mu, restitution=e, gravity=(0, 0, 0), dt=dt)
     inertia, half, radius, tilt = 0.02, 0.2, 0.02, np.radians(degrees)
     turn, height = {"axis": (0, 1, 0), "degrees": degrees}, half * np.cos(tilt) + radius + 0.02
     scene.add_body(
@@ -136,8 +131,7 @@ def test_a_rod_that_hits_the_ground_aslant_sticks_or_slides(e: float, mu: float,
 
 def test_forces_of_a_frame_of_several_substeps(device: str):
     """A box hits the ground at 20 m/s next to a hanging ball; forces are means over the same substeps."""
-    scene = abd.Scene(gravity=(0, 0, -GRAVITY), solver={"dt": 0.01, "tolerance": 1e-5})
-    scene.add_body("ground", half_space={})
+    scene = on_ground(gravity=(0, 0, -GRAVITY), dt=0.01, tolerance=1e-5)
     scene.add_body("box", box=(0.2, 0.2, 0.05), mass=2.0, position=(0, 0, 0.3), velocity=(0, 0, -20.0))
     scene.add_body("ball", sphere={"radius": 0.05}, mass=1.0, position=(0, 2, 2.0))
     scene.add_spherical("rod", abd.WORLD, "ball", anchor=(0, 2, 3.0), enforcement="exact")
@@ -182,9 +176,7 @@ def test_friction_of_an_eccentric_impact_has_the_work_of_its_slip(restitution: f
     """The normal impulse turns a tilted rod, against friction that stops the slip for mu = 0.8 before the impact ends.
 
     With the inverse masses g, c of the contact along the slip and with the normal, friction does -m v^2 mu / 2 (g mu - c)."""
-    scene = abd.Scene(gravity=(0, 0, 0), solver={"dt": 0.002})
-    scene.add_material("default", mu=mu, restitution=restitution)
-    scene.add_body("floor", half_space={})
+    scene = on_ground(mu, restitution=restitution, body="floor", gravity=(0, 0, 0), dt=0.002)
     tilt = {"axis_angle": {"axis": (0, 1, 0), "degrees": -30}, "position": (0, 0, 0.35)}
     capsule = {"capsule": {"radius": 0.02, "length": 0.4}, "mass": 1, "inertia": (0.02, 0.02, 0.001)}
     scene.add_body("rod", velocity=(3, 0, -3), **capsule, **tilt)
@@ -313,9 +305,7 @@ def test_a_face_that_lands_flat_does_not_tilt_and_stops_its_spin(dt: float, devi
 def test_a_rocking_block_loses_what_housner_derived(dt: float, device: str):
     """The angular velocity falls by the factor 1 - 1.5 sin^2 a, a the angle between diagonal and side, when the edge changes."""
     width, height, angle = 0.1, 0.3, np.radians(1.5)
-    scene = abd.Scene(solver={"dt": dt})
-    scene.add_material("default", mu=1.0)
-    scene.add_body("floor", half_space={})
+    scene = on_ground(1.0, body="floor", dt=dt)
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
     x, z = np.array([0.0, 6e-4]) - turn @ [0.5 * width, -0.5 * height]
     scene.add_body("block", box=(width, 0.1, height), position=(x, 0, z), axis_angle={"axis": (0, 1, 0), "degrees": 1.5})

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from common_scenes import pinched
+from common_scenes import on_ground, pinched
 from on_device import NAME, follow
 from tool import fixture
 
@@ -143,8 +143,7 @@ def test_a_blocked_kinematic_body_is_named():
 @pytest.mark.parametrize(("mass", "load"), [(1.0, 1.0), (0.01, 10.0), (0.01, 1000.0)])
 def test_a_light_kinematic_body_pushes_heavy_ones(mass, load, dt):
     """The result does not depend on the mass of the kinematic body; the impact is 2 cm off centre."""
-    scene = abd.Scene(solver={"dt": dt})
-    scene.add_body("ground", half_space={})
+    scene = on_ground(dt=dt)
     ram = {"kind": "kinematic", "motion": {"velocity": (0.5, 0, 0)}, "mass": mass}
     scene.add_body("ram", box=(0.1, 0.1, 0.1), position=(-0.2, 0, 0.12), **ram)
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.1001), mass=load)
@@ -180,17 +179,17 @@ def test_a_body_that_lags_from_the_start_is_reported_again_after_a_reset(caplog)
     assert sum("lag behind" in record.message for record in caplog.records) == 2
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_kinematic_bodies_reach_their_targets_exactly(integrator):
+@pytest.mark.parametrize(("integrator", "device", "steps"), [*((one, NAME, 60) for one in INTEGRATORS), ("bdf1", "numpy", 25)])
+def test_kinematic_bodies_reach_their_targets_exactly(integrator, device, steps):
     """The body swings and rotates between two loose boxes."""
     scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"integrator": integrator})
     formulas = {"x": "0.3*sin(2*t)", "rz": "0.5*t"}
     scene.add_body("ram", kind="kinematic", box=(0.2, 0.2, 0.2), motion={"formulas": formulas})
     for name, x in (("right", 0.25), ("left", -0.25)):
         scene.add_body(name, box=(0.1, 0.1, 0.1), position=(x, 0.0, 0.0))
-    simulation = abd.Simulation(scene, device=NAME)
+    simulation = abd.Simulation(scene, device=device)
     touched = 0
-    for _ in range(60):
+    for _ in range(steps):
         touched += simulation.step().contacts
         t = simulation.time
         target = np.eye(4)
@@ -198,7 +197,7 @@ def test_kinematic_bodies_reach_their_targets_exactly(integrator):
         target[0, 3] = 0.3 * np.sin(2.0 * t)
         np.testing.assert_allclose(simulation.bodies["ram"].transform, target, atol=1e-12)
     assert touched > 0
-    assert simulation.bodies["right"].velocity[0, 3] > 0.1
+    assert steps < 60 or simulation.bodies["right"].velocity[0, 3] > 0.1
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
@@ -230,8 +229,7 @@ def test_fixed_degrees_of_freedom_do_not_move(fix, integrator):
 @pytest.mark.parametrize("device", ["numpy", NAME])
 def test_a_long_step_is_reported_while_it_lasts(device, monkeypatch, caplog):
     monkeypatch.setattr("abd.backends.progress.LONG", 1e-9)
-    scene = abd.Scene()
-    scene.add_body("floor", half_space={})
+    scene = on_ground(body="floor")
     turned = {"axis": (1, 0, 0), "degrees": 10}
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0, 0, 0.13), axis_angle=turned, velocity=(0, 0, -1))
     with caplog.at_level("INFO", logger="abd"):

@@ -1,10 +1,8 @@
 """Resting contacts: starts within the activation distance, forces on bodies, and no rebound."""
 
-from math import cos, radians, sin
-
 import numpy as np
 import pytest
-from checkpoints import assert_goes_on
+from common_scenes import on_ground
 from on_device import NAME, follow
 
 import abd
@@ -15,18 +13,11 @@ pytestmark = pytest.mark.device
 G = 9.81
 
 
-def ground(dt: float, mu: float, **solver) -> abd.Scene:
-    scene = abd.Scene(solver={"dt": dt, **solver})
-    scene.add_material("default", mu=mu)
-    scene.add_body("ground", half_space={})
-    return scene
-
-
 @pytest.mark.parametrize("speed", [0.02, 0.1, 0.5, 2.0])
 def test_impacts_on_a_resting_box_do_not_rebound(speed):
     """An impact below the load leaves at most half of the speed that gravity adds in a step."""
     h = 0.01
-    scene = ground(h, 0.5)
+    scene = on_ground(0.5, dt=h)
     scene.add_body("box", box=(0.2, 0.2, 0.2), position=(0.0, 0.0, 0.1))
     scene.add_body("other", box=(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.25 + 0.11 * speed), velocity=(0.0, 0.0, -speed))
     simulation = abd.Simulation(scene, device=NAME)
@@ -44,7 +35,7 @@ def test_impacts_on_a_resting_box_do_not_rebound(speed):
 def test_slow_impact_of_boxes_on_the_ground_has_no_rebound(speed):
     """Boxes in resting contact have an impact below the force that ends second order."""
     h = 0.01
-    scene = ground(h, 0.0)
+    scene = on_ground(0.0, dt=h)
     scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.5, 0.0, 0.05))
     scene.add_body("other", box=(0.1, 0.1, 0.1), position=(0.4 - 13.0 * speed * h, 0.0, 0.05), velocity=(speed, 0.0, 0.0))
     simulation = abd.Simulation(scene, device=NAME)
@@ -57,7 +48,7 @@ def test_slow_impact_of_boxes_on_the_ground_has_no_rebound(speed):
 @pytest.mark.parametrize("speed", [0.01, 0.05])
 def test_tightening_rope_has_no_rebound(speed):
     h = 0.01
-    scene = ground(h, 0.0)
+    scene = on_ground(0.0, dt=h)
     scene.add_body("box", box=(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.0503), velocity=(speed, 0.0, 0.0))
     away = {"parent_anchor": (-0.5, 0.0, 0.0503), "child_anchor": (0.0, 0.0, 0.0)}
     scene.add_rope("rope", abd.WORLD, "box", distance=0.5 + 10.3 * speed * h, **away)
@@ -97,7 +88,7 @@ NEAR, BEAM, WALL = OTHERS
 def test_other_bodies_have_no_effect(body, other, steps, device):
     runs = []
     for others in ([], OTHERS[other]):
-        scene = ground(0.01, 0.5)
+        scene = on_ground(0.5, dt=0.01)
         scene.add_body("body", **BODIES[body])
         if body == "swings":
             scene.add_spherical("pin", abd.WORLD, "body", anchor=(0.3, -0.5, 0.25), enforcement="exact")
@@ -110,7 +101,7 @@ def test_other_bodies_have_no_effect(body, other, steps, device):
 
 def test_applied_force_acts_from_its_step_on():
     h = 0.01
-    scene = ground(h, 0.0)
+    scene = on_ground(0.0, dt=h)
     scene.add_body("box", box=(0.2, 0.2, 0.05), position=(0.0, 0.0, 0.025), velocity=(1.0, 0.0, 0.0))
     simulation = abd.Simulation(scene, device=NAME)
     box = simulation.bodies["box"]
@@ -121,16 +112,6 @@ def test_applied_force_acts_from_its_step_on():
     assert box.linear_velocity[0] - 1.0 == pytest.approx(10 * h * push / box.mass, rel=1e-9)
 
 
-def test_a_restored_run_continues_bit_for_bit():
-    """A box rocks on one of its edges."""
-    scene, tilt = ground(0.01, 0.8), radians(10.0)
-    place = {"position": (0, 0, 0.05 * sin(tilt) + 0.15 * cos(tilt)), "axis_angle": {"axis": (0, 1, 0), "degrees": 10}}
-    scene.add_body("box", box=(0.1, 0.2, 0.3), **place)
-    one, other = (abd.Simulation(scene, device=NAME) for _ in range(2))
-    one.run(steps=10)
-    assert_goes_on(one, other, 20)
-
-
 CONSTANT = [({"z": f"0.5*{a}*t*t"}, a, 0.5, None) for a in (5.0, -5.0, 60.0)]
 SHAKEN = [({"z": "0.005*sin(10*pi*t)"}, None, mu, gap) for mu in (0.0, 0.5) for gap in (5e-3, 1e-4, 1e-5)]
 
@@ -139,7 +120,7 @@ SHAKEN = [({"z": "0.005*sin(10*pi*t)"}, None, mu, gap) for mu in (0.0, 0.5) for 
 @pytest.mark.parametrize(("formulas", "acceleration", "mu", "d_hat"), [*CONSTANT, *SHAKEN])
 def test_contact_forces_balance_weight_and_inertia_in_each_step(formulas, acceleration, mu, d_hat, dt):
     """The velocity of an accelerated plate is no impact; for a shaken one this holds for any activation."""
-    scene = ground(dt, mu, **({"d_hat": d_hat} if d_hat else {}))
+    scene = on_ground(mu, dt=dt, **({"d_hat": d_hat} if d_hat else {}))
     scene.add_body("plate", box=(1.0, 1.0, 0.2), position=(0, 0, 2.9), kind="kinematic", motion={"formulas": formulas})
     scene.add_body("box", box=(0.2, 0.2, 0.1), position=(0, 0, 3.05 + (d_hat or 1e-4)), mass=1.0)
     simulation = abd.Simulation(scene, device=NAME)
@@ -178,8 +159,7 @@ def test_placed_box_stays_in_place(floor, share, dt, integrator):
 @pytest.mark.parametrize("neighbour", [False, True])
 def test_a_pile_settles_within_a_thousandth_of_its_boxes(neighbour):
     """No body rises faster than 2 cm/s; a box next to it drifts by less than its activation distance."""
-    scene = abd.Scene(solver={"dt": 1e-3})
-    scene.add_body("floor", half_space={})
+    scene = on_ground(body="floor", dt=1e-3)
     gap = 0.3 * D_HAT_SHARE * SIZE
     for k in range(5):
         scene.add_body(f"box{k}", box=(SIZE,) * 3, density=1000.0, position=(0, 0, (k + 0.5) * SIZE + (k + 1) * gap))

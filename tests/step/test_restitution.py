@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from checkpoints import assert_goes_on
+from common_scenes import on_ground
 from on_device import NAME
 from scipy.spatial.transform import Rotation
 
@@ -129,9 +130,7 @@ def test_friction_of_an_impact_acts_on_both_surfaces(target):
 @pytest.mark.parametrize(("integrator", "gain"), [("bdf1", 1e-9), ("generalized_alpha", 1e-4)])
 def test_joints_stay_closed_in_an_impact(integrator, gain):
     """A hammer on a hinge rebounds from the ground with the same angular velocity at e = 1."""
-    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": H, "d_hat": 1e-4, "integrator": integrator})
-    scene.add_material("default", restitution=1.0)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(restitution=1.0, gravity=(0.0, 0.0, 0.0), dt=H, d_hat=1e-4, integrator=integrator)
     motion = {"angular_velocity": (0.0, 4.0, 0.0), "velocity": (0.0, 0.0, -1.0)}
     scene.add_body("hammer", box=(0.4, 0.1, 0.1), position=(0.25, 0.0, 0.053), **motion)
     scene.add_hinge("hinge", abd.WORLD, "hammer", anchor=(0.0, 0.0, 0.053), axis=(0.0, 1.0, 0.0), enforcement="exact")
@@ -142,18 +141,6 @@ def test_joints_stay_closed_in_an_impact(integrator, gain):
     assert max(energies) <= (1.0 + 1e-5) * energies[0]
     assert np.diff(energies).max() < gain * energies[0]
     assert energies[-1] > 0.98 * energies[0]
-
-
-def test_the_definition_and_the_kernels_agree():
-    """Velocities of a box that hits with a corner and friction are equal."""
-    states = []
-    for device in ("numpy", NAME):
-        scene = falling("edge", 0.7, mu=0.3, tolerance=1e-6, friction_tolerance=1e-6)
-        scene.body("body").angular_velocity = (3.0, 1.0, 2.0)
-        simulation = abd.run(scene, steps=6, device=device)
-        states.append(simulation.stepper.qd)
-    np.testing.assert_allclose(states[0], states[1], atol=1e-6)
-    assert states[0][1, 2] > 0.1
 
 
 @pytest.mark.parametrize("integrator", ["generalized_alpha", "bdf1"])
@@ -302,9 +289,7 @@ def test_a_moving_obstacle_hits_a_body_at_rest(e, moves, dt):
 @pytest.mark.parametrize("shape", [{"sphere": {"radius": 0.05}}, {"box": (0.1, 0.1, 0.1)}])
 def test_a_welded_pair_bounces_as_one_body(dt, shape):
     """Both contacts of elastic bodies with the ground close and open together."""
-    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": dt})
-    scene.add_material("default", restitution=1.0)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(restitution=1.0, gravity=(0.0, 0.0, 0.0), dt=dt)
     for k, x in enumerate((-0.06, 0.06)):
         scene.add_body(f"b{k}", **shape, position=(x, 0.0, 0.05 + 5.5 * dt), velocity=(0.0, 0.0, -SPEED))
     scene.add_fixed("weld", "b0", "b1", anchor=(0.0, 0.0, 0.05 + 5.5 * dt), enforcement="exact")
@@ -339,9 +324,7 @@ def test_an_elastic_impact_keeps_the_energy_of_rotors(rotor, dt):
 @pytest.mark.parametrize("by", ["gravity", "force", "spring"])
 def test_every_force_acts_before_an_impact(by, dt):
     """A ball under a constant force returns to its height, that on a spring to its amplitude."""
-    scene = abd.Scene(gravity=(0.0, 0.0, -9.81 if by == "gravity" else 0.0), solver={"dt": dt})
-    scene.add_material("default", restitution=1.0)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(restitution=1.0, gravity=(0.0, 0.0, -9.81 if by == "gravity" else 0.0), dt=dt)
     scene.add_body("ball", sphere={"radius": 0.1}, mass=1.0, position=(0.0, 0.0, 1.1))
     simulation = abd.Simulation(scene, device=NAME)
     ball = simulation.bodies["ball"]
@@ -407,9 +390,7 @@ def test_impacts_of_distant_bodies_exchange_no_energy(mass, e):
 def test_elastic_impacts_of_tumbling_bodies_add_no_energy(seed):
     rng = np.random.default_rng(seed)
     spin, quaternion = rng.normal(size=3), rng.normal(size=4)
-    scene = abd.Scene(gravity=(0.0, 0.0, 0.0), solver={"dt": 0.01})
-    scene.add_material("default", mu=0.0, restitution=1.0)
-    scene.add_body("floor", half_space={})
+    scene = on_ground(0.0, restitution=1.0, body="floor", gravity=(0.0, 0.0, 0.0), dt=0.01)
     spin *= 15.0 / np.linalg.norm(spin)
     at = {"position": (0, 0, 0.25), "quaternion": quaternion / np.linalg.norm(quaternion)}
     scene.add_body("box", box=(0.3, 0.2, 0.1), velocity=(0, 0, -2), angular_velocity=spin, **at)
@@ -419,8 +400,7 @@ def test_elastic_impacts_of_tumbling_bodies_add_no_energy(seed):
 
 
 def test_points_with_fixed_rotations_take_part_in_impacts():
-    scene = abd.Scene(solver={"dt": 0.01})
-    scene.add_body("ground", half_space={})
+    scene = on_ground(dt=0.01)
     scene.add_body("ball", sphere={"radius": 0.1}, position=(0, 0, 0.15))
     point = {"surface": {"vertices": [[0, 0, 0]], "points": [0]}, "mass": 1.0, "fix": ["rx", "ry", "rz"]}
     scene.add_body("point", position=(3, 0, 0.05), **point)
@@ -435,9 +415,7 @@ def test_points_with_fixed_rotations_take_part_in_impacts():
 def test_a_box_that_lands_flat_and_is_stopped_by_friction_does_not_tilt(height, mu, dt, phase):
     """Friction times half of the height exceeds half of the width, but the box stops before it tilts. phase: of the contact in a
     step."""
-    scene = abd.Scene(solver={"dt": dt})
-    scene.add_material("default", mu=mu)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(mu, dt=dt)
     start = {"position": (0, 0, 0.5 * height + 0.003 + (3 + phase) * dt), "velocity": (0.5, 0, -1)}
     scene.add_body("box", box=(0.1, 0.1, height), density=1000, **start)
     simulation, mass, work = abd.Simulation(scene, device=NAME), 10.0 * height, 0.0

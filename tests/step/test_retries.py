@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from checkpoints import assert_goes_on, assert_same
+from common_scenes import on_ground
 from on_device import NAME
 
 import abd
@@ -17,9 +18,7 @@ DT = 0.01
 
 def workshop() -> abd.Simulation:
     """A sliding box, an exact hinge with a drive, a limit and friction, and a joint whose measures follow the pose."""
-    scene = abd.Scene(solver={"dt": DT, "d_hat": 2e-3, "retries": 2, "sleep_speed": 1e-3})
-    scene.add_material("default", mu=0.3)
-    scene.add_body("ground", half_space={})
+    scene = on_ground(0.3, dt=DT, d_hat=2e-3, retries=2, sleep_speed=1e-3)
     scene.add_body("box", box=(0.1,) * 3, position=(3, 0, 0.051), velocity=(0.5, 0, 0))
     scene.add_body("arm", box=(0.4, 0.1, 0.1), position=(0.2, 0, 1))
     scene.add_body("hand", box=(0.4, 0.1, 0.1), position=(0.6, 0, 1))
@@ -104,8 +103,7 @@ def test_shorter_substep_follows_a_step_that_no_fraction_keeps_within_limits(dev
 
 def two_places() -> abd.Simulation:
     """A box that would pass a plate within a step, and far from it a double pendulum, a body that flies and one that slides."""
-    scene = abd.Scene(solver={"dt": DT})
-    scene.add_body("ground", half_space={})
+    scene = on_ground(dt=DT)
     tilted = {"axis": (0, 1, 0), "degrees": 10}
     scene.add_body("plate", box=(0.02, 1.0, 1.0), position=(0, 0, 2), kind="static", axis_angle=tilted)
     moves = {"velocity": (60, 0, 0), "angular_velocity": (30, 50, 10)}

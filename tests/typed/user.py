@@ -1,4 +1,4 @@
-"""Valid code of a user: checked by mypy (test_typed_keys.py), never run."""
+"""Valid code of a user: checked by mypy (test_scene_schema.py), never run."""
 
 from typing import assert_type
 

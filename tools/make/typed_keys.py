@@ -1,7 +1,7 @@
 """Write `abd/scene/schema/keys.py` from the schema of scene files: `python tools/make/typed_keys.py`.
 
 The file contains the types of keyword arguments of `Scene.add_body` and similar methods, for editors and type checkers.
-`tests/scene/test_typed_keys.py` compares it with the schema. Arguments accept more types than scene files contain: arrays for
+`tests/scene/test_scene_schema.py` compares it with the schema. Arguments accept more types than scene files contain: arrays for
 lists, mappings for tables.
 """
 
