@@ -84,18 +84,17 @@ def update_parameters(backend, impact_pairs: np.ndarray) -> None:
         backend.touch.set_pair_parameters(own[remains])
 
 
-def new_contacts(backend, bodies: np.ndarray, closing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def new_contacts(law: PairLaw, bodies: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (k,) bool, pairs of bodies (k, 2) in contact that were inactive when the substep began, and (k,) bool, those of them
     that have only just reached their activation distance: rounding chooses which of their points have a force.
 
-    Pairs whose activation distance an impact has lowered already are not new. closing: (k,) approach in the substep [m]."""
-    law, own, (i, j) = backend.pair_law, backend.pair_law.own, bodies.T
-    key, activation = law.keys(i, j), law.activation(i, j)
-    gap = _gaps_of(key, law, *backend.touch.pair_gaps()) * activation
+    Pairs whose activation distance an impact has lowered already are not new. start, end: (k,) gaps of the substep [m]."""
+    own, (i, j) = law.own, bodies.T
+    key, reached = law.keys(i, j), (1.0 - REACHED) * law.activation(i, j)
     at, is_known = own.places(key)
     lowered = is_known & (own.activation[at] < own.home[at]) if len(own) else is_known
-    is_new = ~lowered & (gap + closing >= (1.0 - REACHED) * activation)
-    return is_new, is_new & (gap >= (1.0 - REACHED) * activation)
+    is_new = ~lowered & (start >= reached)
+    return is_new, is_new & (end >= reached)
 
 
 def _with_impacts(law: PairLaw, impact_pairs: np.ndarray, pairs: np.ndarray, gaps: np.ndarray) -> PairParameters:

@@ -13,6 +13,18 @@ pytestmark = pytest.mark.device
 G = 9.81
 
 
+@pytest.mark.parametrize(("size", "dt"), [(5e-5, 1e-3), (5e-4, 1e-2)])
+def test_settling_is_no_impact(size: float, dt: float):
+    """A box that starts at its activation distance sinks until the barrier carries it, not further in the next step."""
+    scene = abd.Scene(solver={"dt": dt, "tolerance": 1e-3 * size / 0.05})
+    scene.add_body("floor", half_space={})
+    scene.add_body("box", box=(size,) * 3, position=(0, 0, (0.5 + D_HAT_SHARE) * size))
+    sim = abd.Simulation(scene, device="cpu")
+    start = sim.bodies["box"].position[2]
+    sim.run(steps=10)
+    assert -0.7e-3 * size < sim.bodies["box"].position[2] - start < -0.6e-3 * size
+
+
 @pytest.mark.parametrize("speed", [0.02, 0.1, 0.5, 2.0])
 def test_impacts_on_a_resting_box_do_not_rebound(speed):
     """An impact below the load leaves at most half of the speed that gravity adds in a step."""

@@ -61,7 +61,7 @@ class Rebounds:
             return None
         step = self.restitution.step(before, after, then - earlier, h)
         twists, n = step.then + step.changes, len(step.then)
-        points, contacts, pair, is_fresh = self._contacts(h, after[0], twists)
+        points, contacts, pair, is_fresh = self._contacts(h, after[0], twists, step.now)
         limits = points[:0]
         if len(joints.hard_limits) and limited.any():
             limits = ImpactPairs.of_limits(model, joints, self.copies.memory, self.copies.applied, after[0], h)
@@ -107,17 +107,21 @@ class Rebounds:
         """Return (n,) bool, the bodies that joints and contacts connect with contacts that will have an impact.
 
         They are those at the iterate of a substep of h [s], scalar or (n,)."""
-        then, q = self.restitution.twists(*self.copies.present), self.backend.states.read_positions()
-        _, contacts, _, fresh = self._contacts(h, q, then)
+        (q_0, _), q = self.copies.present, self.backend.states.read_positions()
+        then = self.restitution.twists(*self.copies.present)
+        moved = self.restitution.twists(q, (q - q_0) / np.broadcast_to(h, len(q))[:, None])
+        _, contacts, _, fresh = self._contacts(h, q, then, moved)
         least = self.restitution.least(contacts, h, fresh)
         bodies = np.isin(np.arange(len(then)), contacts.pairs[_closing(contacts, then) > least])
         return self.articulations.touching(bodies, contacts.pairs)
 
     def _contacts(
-        self, h: PerBody, q: np.ndarray, twists: np.ndarray
+        self, h: PerBody, q: np.ndarray, twists: np.ndarray, moved: np.ndarray
     ) -> tuple[ImpactPairs, ImpactPairs, np.ndarray, np.ndarray]:
         """Return the contact points in the states q (n, 12) at the end of a substep of h [s], their sums by pair of bodies, the
         pair of every point, and (k,) bool, pairs that became active in the substep and close with twists (n, 6).
+
+        moved: (n, 6) mean twists of the substep.
 
         Pairs that have only just reached their activation distance are not included; the next substep has their impacts."""
         pressing = self.backend.readings.pressing()
@@ -131,11 +135,15 @@ class Rebounds:
         key, pair = np.unique(keys(points.pairs, len(q)), return_inverse=True)
         points = points[~cancelled(points.size, pair, len(key))[pair]]
         contacts, pair = _by_pair(points, len(q))
-        closing = _closing(contacts, twists)
-        closes = closing > 2.0 * self.settings.tolerance
+        closes = _closing(contacts, twists) > 2.0 * self.settings.tolerance
         if not closes.any():
             return points, contacts, pair, closes
-        is_new, arrives = new_contacts(self.backend, contacts.pairs, closing * np.broadcast_to(h, len(q))[contacts.pairs[:, 0]])
+        gaps = np.linalg.norm(points.points[:, 0] - points.points[:, 1], axis=1) - self.settings.minimum_separation
+        approach = _closing(points, moved) * np.broadcast_to(h, len(q))[points.pairs[:, 0]]
+        least = np.full((2, len(contacts)), np.inf)
+        np.minimum.at(least[0], pair, gaps + approach)
+        np.minimum.at(least[1], pair, gaps)
+        is_new, arrives = new_contacts(self.backend.pair_law, contacts.pairs, *least)
         fresh, arrives = closes & is_new, closes & arrives
         if arrives.any():
             points, fresh = points[~arrives[pair]], fresh[~arrives]
