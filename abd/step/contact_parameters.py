@@ -84,17 +84,25 @@ def update_parameters(backend, impact_pairs: np.ndarray) -> None:
         backend.touch.set_pair_parameters(own[remains])
 
 
-def new_contacts(law: PairLaw, bodies: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (k,) bool, pairs of bodies (k, 2) in contact that were inactive when the substep began, and (k,) bool, those of them
-    that have only just reached their activation distance: rounding chooses which of their points have a force.
+def new_contacts(
+    law: PairLaw, bodies: np.ndarray, pair: np.ndarray, size: np.ndarray, start: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (k,) bool, pairs of bodies (k, 2) in contact that have most of their impulse from points that were inactive when the
+    substep began, and (k,) bool, those of them that have only just reached their activation distance: rounding chooses which of
+    their points have a force.
 
-    Pairs whose activation distance an impact has lowered already are not new. start, end: (k,) gaps of the substep [m]."""
-    own, (i, j) = law.own, bodies.T
+    Pairs whose activation distance an impact has lowered already are not new.
+
+    Args:
+        pair: (c,) pair of every point; size: (c,) impulses [N s]; start, end: (c,) gaps of the substep [m].
+    """
+    own, (i, j), count = law.own, bodies.T, len(bodies)
     key, reached = law.keys(i, j), (1.0 - REACHED) * law.activation(i, j)
     at, is_known = own.places(key)
     lowered = is_known & (own.activation[at] < own.home[at]) if len(own) else is_known
-    is_new = ~lowered & (start >= reached)
-    return is_new, is_new & (end >= reached)
+    of_new = np.bincount(pair, weights=np.where(start >= reached[pair], size, 0.0), minlength=count)
+    is_new = ~lowered & (of_new > 0.5 * np.bincount(pair, weights=size, minlength=count))
+    return is_new, is_new & (np.bincount(pair, weights=end < reached[pair], minlength=count) == 0)
 
 
 def _with_impacts(law: PairLaw, impact_pairs: np.ndarray, pairs: np.ndarray, gaps: np.ndarray) -> PairParameters:

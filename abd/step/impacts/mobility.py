@@ -94,11 +94,7 @@ class Mobility:
 
     def apply(self, impulses: np.ndarray) -> np.ndarray:
         """Return twists (n, 6) of impulses (n, 6)."""
-        return self.freely(impulses) + self.by_joints(self.reactions(impulses))
-
-    def freely(self, impulses: np.ndarray) -> np.ndarray:
-        """Return twists (n, 6) of impulses (n, 6) without joints."""
-        return np.einsum("nij,nj->ni", self.free, impulses)
+        return np.einsum("nij,nj->ni", self.free, impulses) + self.by_joints(self.reactions(impulses))
 
     def by_joints(self, impulses: np.ndarray) -> np.ndarray:
         """Return twists (n, 6) of impulses (R,) of the rows in J."""

@@ -140,10 +140,7 @@ class Rebounds:
             return points, contacts, pair, closes
         gaps = np.linalg.norm(points.points[:, 0] - points.points[:, 1], axis=1) - self.settings.minimum_separation
         approach = _closing(points, moved) * np.broadcast_to(h, len(q))[points.pairs[:, 0]]
-        least = np.full((2, len(contacts)), np.inf)
-        np.minimum.at(least[0], pair, gaps + approach)
-        np.minimum.at(least[1], pair, gaps)
-        is_new, arrives = new_contacts(self.backend.pair_law, contacts.pairs, *least)
+        is_new, arrives = new_contacts(self.backend.pair_law, contacts.pairs, pair, points.size, gaps + approach, gaps)
         fresh, arrives = closes & is_new, closes & arrives
         if arrives.any():
             points, fresh = points[~arrives[pair]], fresh[~arrives]
