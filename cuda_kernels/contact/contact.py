@@ -61,6 +61,15 @@ def stiffness_at(
     return law.kappa[i] * by_material * pair_stiffness(s.between, law.kind, place, i, j, a, xi)
 
 
+@wp.func
+def pair_at(s: Surfaces, listed: CandidateList, pair: wp.int32):
+    """Return the bodies of a listed pair, the place of their own parameters, -1 without, and their activation [m]."""
+    i = listed.pairs[pair][0]
+    j = listed.pairs[pair][1]
+    place = pair_parameters(s.between.own, s.between.bodies, i, j)
+    return i, j, place, activation_at(s.between, place, i, j)
+
+
 UNKNOWN, ON_PATH, CARRIED = range(3)
 """Values before an evaluation (`KnownValues`)."""
 
@@ -303,10 +312,7 @@ def contact_energies(
         c = listed.items[k]
         if c[0] != pair:
             pair = c[0]
-            i = listed.pairs[pair][0]
-            j = listed.pairs[pair][1]
-            place = pair_parameters(s.between.own, s.between.bodies, i, j)
-            a = activation_at(s.between, place, i, j)
+            i, j, place, a = pair_at(s, listed, pair)
             is_known = known.mode == ON_PATH
             motion = ZERO
             if known.mode == ON_PATH:
@@ -368,10 +374,7 @@ def add_features(
             c = listed.items[k]
             if c[0] != pair:
                 pair = c[0]
-                i = listed.pairs[pair][0]
-                j = listed.pairs[pair][1]
-                place = pair_parameters(s.between.own, s.between.bodies, i, j)
-                a = activation_at(s.between, place, i, j)
+                i, j, place, a = pair_at(s, listed, pair)
                 xi = separation(s, i, j, law.minimum)
                 kappa = stiffness_at(law, s, place, i, j, a, xi)
             if k >= end:

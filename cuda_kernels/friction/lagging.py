@@ -5,9 +5,8 @@ import warp as wp
 from cuda_kernels.bodies.affine import ONE, TWO, ZERO, Pose
 from cuda_kernels.bodies.matrices import polar
 from cuda_kernels.contact.barrier import barrier
-from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, stiffness_at
+from cuda_kernels.contact.contact import ContactLaw, homogeneous, mollifier, pair_at, stiffness_at
 from cuda_kernels.contact.minima import coefficient, edge_coefficients
-from cuda_kernels.contact.pair_law import activation_at, pair_parameters
 from cuda_kernels.contact.parts import EDGE_PARTS, PARTS, bits_of, code_of, count_bits, part
 from cuda_kernels.contact.surfaces import (
     EDGE_EDGE,
@@ -144,7 +143,7 @@ def lag_candidate(
 ):
     """Lag the active parts of a candidate of bodies i, j to the entries from `begin`.
 
-    a, xi, place: activation, separation [m] and `pair_parameters` of the bodies; nearby: their first anchor."""
+    a, place: as `pair_at`; xi: separation [m]; nearby: first anchor of the bodies."""
     e = begin
     load = ZERO
     if c[1] == EDGE_EDGE:
@@ -217,10 +216,7 @@ def lag_contacts(
             c = listed.items[k]
             if c[0] != pair:
                 pair = c[0]
-                i = listed.pairs[pair][0]
-                j = listed.pairs[pair][1]
-                place = pair_parameters(s.between.own, s.between.bodies, i, j)
-                a = activation_at(s.between, place, i, j)
+                i, j, place, a = pair_at(s, listed, pair)
                 xi = separation(s, i, j, law.minimum)
                 nearby = lower_bound(anchors.key, 0, anchors.count[0], pair_key(i, j, s.mesh.shape[0]))
             lag_candidate(
@@ -274,14 +270,11 @@ def pair_loads(
     k = wp.tid() + first
     if k >= listed.counts[0]:
         return
-    i = listed.pairs[k][0]
-    j = listed.pairs[k][1]
+    i, j, place, a = pair_at(s, listed, k)
     total = wp.float64(0.0)
     ratio = ratios(resists, s.material[i], s.material[j], wp.min(resists.arm[i], resists.arm[j]))
     resisted = ratio[0] + ratio[1] + ratio[2]
     if resisted > ZERO:
-        place = pair_parameters(s.between.own, s.between.bodies, i, j)
-        a = activation_at(s.between, place, i, j)
         xi = separation(s, i, j, law.minimum)
         load = resisted * stiffness_at(law, s, place, i, j, a, xi)
         for e in range(listed.segment[k], listed.segment[k + 1]):

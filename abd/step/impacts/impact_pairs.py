@@ -128,6 +128,11 @@ class ImpactPairs(Table):
         return cls(pairs, impulses, points, zero, zero, size, a.restitution[rows], mu, rows)
 
     @property
+    def distances(self) -> np.ndarray:
+        """(k,) between the contact points on i and j [m]."""
+        return np.linalg.norm(self.points[:, 0] - self.points[:, 1], axis=1)
+
+    @property
     def rows(self) -> ImpulseRows:
         """The impulses P_k."""
         return ImpulseRows(self.pairs, self.impulses)

@@ -138,7 +138,7 @@ class Rebounds:
         closes = _closing(contacts, twists) > 2.0 * self.settings.tolerance
         if not closes.any():
             return points, contacts, pair, closes
-        gaps = np.linalg.norm(points.points[:, 0] - points.points[:, 1], axis=1) - self.settings.minimum_separation
+        gaps = points.distances - self.settings.minimum_separation
         approach = _closing(points, moved) * np.broadcast_to(h, len(q))[points.pairs[:, 0]]
         is_new, arrives = new_contacts(self.backend.pair_law, contacts.pairs, pair, points.size, gaps + approach, gaps)
         fresh, arrives = closes & is_new, closes & arrives

@@ -282,7 +282,7 @@ class Restitution:
             return is_guided
         out = is_guided & (mobile <= HELD * mobility.free_powers(part.rows))
         # what has lost half of its speed in the step has touched; what closes within another step is not tested
-        time = np.linalg.norm(part.points[:, 0] - part.points[:, 1], axis=1) * part.size / np.where(left < 0.0, -left, np.inf)
+        time = part.distances * part.size / np.where(left < 0.0, -left, np.inf)
         steps = time / step.length[part.pairs[:, 0]]
         some = is_guided & ~out & (left < 0.5 * np.minimum(closing, 0.0)) & (steps > 1.0)
         out[some] = grazing(self.model, part.pairs[some], part.place[some], steps[some], step.before[0], step.after[0], guided)
